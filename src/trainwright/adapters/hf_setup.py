@@ -1,0 +1,122 @@
+"""What a Hugging Face Trainer was given: hyper-parameters, and the user's lines where each thing was written."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+from types import FrameType
+from typing import Any
+
+from torch import nn
+
+from trainwright.core.finding import Place
+from trainwright.seams.intercept import Construction, Seen
+from trainwright.seams.place import (
+    assignment_place,
+    is_users,
+    keyword_places,
+    names_of,
+    place_of,
+    show,
+)
+from trainwright.stages.setup import Argument, OverriddenMethod
+
+# What the report calls the parts of a Trainer, by the names of its arguments.
+_ROLES = {
+    "model": "model",
+    "train_dataset": "train_dataset",
+    "eval_dataset": "eval_dataset",
+    "data_collator": "collator",
+    "compute_metrics": "metrics",
+    "compute_loss_func": "loss",
+    "optimizers": "optimizer",
+    "processing_class": "tokenizer",
+    "tokenizer": "tokenizer",
+    "args": "arguments",
+}
+
+
+def resolved_arguments(args: Any, written: frozenset[str]) -> dict[str, Argument]:
+    """Every hyper-parameter in force; given where the script wrote it, or its value is not the default."""
+    found = {}
+    for field in dataclasses.fields(args):
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        value = getattr(args, field.name, None)
+        if isinstance(value, (int, float, str, bool, type(None))):
+            given = field.name in written
+            found[field.name] = Argument(name=field.name, value=_plain(value), given=given, default=_plain(default))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return str(value.value) if hasattr(value, "value") else None if value is dataclasses.MISSING else value
+
+
+def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
+    """The user's lines, by role."""
+    places: dict[str, Place] = {}
+    built = seen.constructions.get(id(trainer))
+    if built is not None:
+        places |= _of_construction(built, trainer, frame)
+    arguments = seen.constructions.get(id(trainer.args))
+    if arguments is not None:
+        places["arguments"] = arguments.place
+        written = keyword_places(arguments.frame_file, arguments.line)
+        places |= {name: place for name, (place, _) in written.items()}
+    model = trainer.model
+    if isinstance(model, nn.Module) and model in seen.modules:
+        places["model"] = seen.modules[model]
+    metrics = trainer.compute_metrics
+    if hasattr(metrics, "__code__") and is_users(metrics.__code__.co_filename):
+        places["metrics"] = Place(show(metrics.__code__.co_filename), metrics.__code__.co_firstlineno)
+    places["train_call"] = place_of(frame)
+    return places
+
+
+def _of_construction(built: Construction, trainer: Any, frame: FrameType) -> dict[str, Place]:
+    places = {"trainer": built.place}
+    for keyword, (place, value) in keyword_places(built.frame_file, built.line).items():
+        role = _ROLES.get(keyword, keyword)
+        places[role] = place
+        if isinstance(value, ast.Name) and role in ("model", "optimizer", "tokenizer", "collator"):
+            places[role] = assignment_place(built.frame_file, value.id, built.line) or place
+        base = _base_name(value)
+        if base and (made := assignment_place(built.frame_file, base, built.line)):
+            places[f"{role}_made"] = made
+    for role in ("model", "train_dataset", "eval_dataset"):
+        for name in names_of(getattr(trainer, role, None), frame) if role not in places else ():
+            if made := assignment_place(frame.f_code.co_filename, name, frame.f_lineno):
+                places[role] = made
+    return places
+
+
+def _base_name(node: ast.expr) -> str | None:
+    """`data` of `data["train"].select(range(10))`."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, (ast.Subscript, ast.Attribute)):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            node = node.func
+        else:
+            return None
+    return node.id
+
+
+def overridden_methods(trainer: Any) -> list[OverriddenMethod]:
+    """Methods of the Trainer that the user's subclass overrides, and arguments they do not accept."""
+    found = []
+    passed = {"compute_loss": ("num_items_in_batch",), "training_step": ("num_items_in_batch",)}
+    for name in ("compute_loss", "training_step", "create_optimizer", "prediction_step", "evaluate", "get_train_dataloader"):
+        method = getattr(type(trainer), name)
+        code = getattr(inspect.unwrap(method), "__code__", None)
+        if code is None or not is_users(code.co_filename):
+            continue
+        parameters = inspect.signature(method).parameters
+        takes_any = any(p.kind == p.VAR_KEYWORD for p in parameters.values())
+        missing = () if takes_any else tuple(n for n in passed.get(name, ()) if n not in parameters)
+        where = Place(show(code.co_filename), code.co_firstlineno)
+        found.append(OverriddenMethod(name=name, missing=missing, where=where))
+    return found

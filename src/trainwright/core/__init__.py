@@ -1,0 +1,1 @@
+"""The vocabulary of the walk: stages, facts, findings, rules, repairs, trials, reports. Standard library only."""

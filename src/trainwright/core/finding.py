@@ -1,0 +1,77 @@
+"""A finding: one fault, named, measured, placed, proven, and how it is mended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from trainwright.core.fix import Fix
+from trainwright.core.repair import Repair
+from trainwright.core.trial import Outcome
+
+Number = float | int | str
+
+
+class Severity(StrEnum):
+    """How sure and how grave: error and warning rest on a proof, a note is merely unusual."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the user's code."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A statement that was measured and that settles the matter without an experiment."""
+
+    fact: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What a rule says of the facts it was given.
+
+    `code`, `name`, `severity` are stamped by the rule, `after_repair` by the walk: the names of the rules
+    whose repairs were in force when this was found.
+    """
+
+    message: str
+    measured: Mapping[str, Number] = field(default_factory=dict)
+    where: Place | None = None
+    proof: Proof | Outcome | None = None
+    repair: Repair | None = None
+    fix: Fix | None = None
+    code: str = ""
+    name: str = ""
+    severity: Severity = Severity.ERROR
+    after_repair: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """An exception that the user's pipeline raised, in words and places (never the exception itself)."""
+
+    type: str
+    message: str
+    where: Place | None
+    """The deepest line of the user's own code on the way to it."""
+    function: str = ""
+    """The function that raised it, as `module.qualname`."""
+    trace: tuple[str, ...] = ()
+    """The user's frames, outermost first, as `file:line in function: source`."""
+
+    def __str__(self) -> str:
+        first = self.message.strip().split("\n")[0]
+        return f"{self.type}: {first}" if first else self.type

@@ -1,0 +1,37 @@
+"""A fix: a change to the user's source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Safety(StrEnum):
+    """Whether a fix can be applied unread."""
+
+    SAFE = "safe"  # surely what the author meant
+    UNSAFE = "unsafe"  # changes what is trained; the author should look
+    MANUAL = "manual"  # only the author can do it
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace line `line` of `file`, which reads `old`, by `new`."""
+
+    file: str
+    line: int
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fix:
+    """What to do to the source, in words, and as edits where they are known."""
+
+    does: str
+    """An imperative without a full stop, naming the code to write: "pass num_labels=3 to from_pretrained"."""
+    safety: Safety = Safety.MANUAL
+    edits: tuple[Edit, ...] = ()
+    diff: str | None = None
+    verified: bool = False
+    """True once the mended pipeline was seen to pass where the faulty one did not."""

@@ -1,0 +1,53 @@
+"""A repair: a change, in memory, to one intercepted call of the user's pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+
+class Seam(StrEnum):
+    """Where we stand between the user's pipeline and its framework; what is given there, by role."""
+
+    CONSTRUCT = "construct"  # a framework object is built: the keyword arguments, by their own names
+    TRAINER = "trainer"  # the parts of training: model, train_dataset, eval_dataset, collator, metrics
+    BATCH = "batch"  # a batch leaves the loader: the keys of the batch
+    FORWARD = "forward"  # the model is about to be called: model, inputs
+    LOSS = "loss"  # a loss function is called: logits, targets, options
+    OPTIMIZER = "optimizer"  # the optimizer was built: optimizer, model
+    METRICS = "metrics"  # the metric function is called: predictions, labels
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One intercepted call: what it is given, by role, and the means to change framework objects."""
+
+    seam: Seam
+    given: Mapping[str, Any]
+    tensors: Any = None
+    """The operations of `tensors/base.py` on what is given."""
+    scope: Mapping[str, Any] | None = None
+    """Objects of the user's script by the expression that names them."""
+
+    def __getitem__(self, role: str) -> Any:
+        return self.given[role]
+
+    def replace(self, **roles: Any) -> Call:
+        """Return the call with some roles given anew."""
+        return replace(self, given={**self.given, **roles})
+
+    def without(self, *roles: str) -> Call:
+        """Return the call with some roles left out."""
+        return replace(self, given={k: v for k, v in self.given.items() if k not in roles})
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One change to every call at a seam. A pure function of the call: it returns a new one."""
+
+    does: str
+    """What it does, as an imperative without a full stop: "cast the targets to int64"."""
+    seam: Seam
+    change: Callable[[Call], Call]

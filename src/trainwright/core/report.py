@@ -1,0 +1,206 @@
+"""Everything that a walk saw, as plain data. Renderers read it and decide nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from trainwright.core.finding import Failure, Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Repair, Seam
+from trainwright.core.stage import Stage
+from trainwright.core.trial import Outcome
+
+SCHEMA = 1
+
+
+class Status(StrEnum):
+    """How a stage ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    REPAIRED = "repaired"
+    BLOCKED = "blocked"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageRun:
+    """One stage of one walk; `why` says what blocked or skipped it, or what was seen."""
+
+    stage: Stage
+    status: Status
+    why: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What one walk over one training found."""
+
+    script: str
+    framework: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    findings: tuple[Finding, ...] = ()
+    stages: tuple[StageRun, ...] = ()
+    message: str = ""
+    """What the user should know besides: no training was started, the walk was interrupted, and the like."""
+    failure: Failure | None = None
+    """The user's exception that no rule knows."""
+    internal_errors: tuple[str, ...] = ()
+
+    @property
+    def first_cause(self) -> Finding | None:
+        """The earliest stage's error, else warning, that is not merely seen after a repair.
+
+        After a repair everything found counts as later: the first fault is the one to mend first.
+        """
+        for severity in (Severity.ERROR, Severity.WARNING):
+            of = [f for f in self.findings if f.severity == severity]
+            for group in ([f for f in of if not f.after_repair], of):
+                if group:
+                    return min(group, key=lambda f: f.code[2:3])
+        return None
+
+    @property
+    def faulty(self) -> bool:
+        """Whether anything above a note was found, or a stage failed."""
+        return self.first_cause is not None or any(s.status == Status.FAILED for s in self.stages)
+
+
+def to_dict(report: Report) -> dict[str, Any]:
+    """The report in schema 1, ready for JSON."""
+    first = report.first_cause
+    return {
+        "schema": SCHEMA,
+        "script": report.script,
+        "framework": report.framework,
+        "versions": dict(report.versions),
+        "seconds": round(report.seconds, 2),
+        "first_cause": _finding(first) if first else None,
+        "findings": [_finding(f) for f in report.findings],
+        "stages": [
+            {"stage": s.stage.label, "status": str(s.status), "why": s.why, "seconds": round(s.seconds, 2)}
+            for s in report.stages
+        ],
+        "message": report.message,
+        "failure": _failure(report.failure),
+        "internal_errors": list(report.internal_errors),
+    }
+
+
+def from_dict(data: Mapping[str, Any]) -> Report:
+    """The report that `to_dict` wrote, without the repairs' functions.
+
+    Raises:
+        ValueError: if the data are not of a schema this version reads.
+    """
+    if data.get("schema") != SCHEMA:
+        raise ValueError(f"a report must be of schema {SCHEMA}; got {data.get('schema')!r}.")
+    return Report(
+        script=data["script"],
+        framework=data["framework"],
+        versions=data["versions"],
+        seconds=data["seconds"],
+        findings=tuple(_read_finding(f) for f in data["findings"]),
+        stages=tuple(
+            StageRun(stage=Stage[s["stage"].upper()], status=Status(s["status"]), why=s["why"], seconds=s["seconds"])
+            for s in data["stages"]
+        ),
+        message=data.get("message", ""),
+        failure=_read_failure(data.get("failure")),
+        internal_errors=tuple(data["internal_errors"]),
+    )
+
+
+def _finding(f: Finding) -> dict[str, Any]:
+    return {
+        "code": f.code,
+        "name": f.name,
+        "stage": Stage(int(f.code[2])).label,
+        "severity": str(f.severity),
+        "message": f.message,
+        "measured": {k: _plain(v) for k, v in f.measured.items()},
+        "where": {"file": f.where.file, "line": f.where.line} if f.where else None,
+        "proof": _proof(f.proof),
+        "repair": f.repair.does if f.repair else None,
+        "fix": {"does": f.fix.does, "safety": str(f.fix.safety), "diff": f.fix.diff, "verified": f.fix.verified}
+        if f.fix
+        else None,
+        "after_repair": list(f.after_repair),
+    }
+
+
+def _proof(proof: Proof | Outcome | None) -> dict[str, Any] | None:
+    if isinstance(proof, Outcome):
+        return {
+            "kind": "experiment",
+            "changed": proof.changed,
+            "before": [_plain(x) for x in proof.before],
+            "after": [_plain(x) for x in proof.after],
+            "steps": proof.steps,
+            "seeds": proof.seeds,
+        }
+    return {"kind": "fact", "fact": proof.fact} if proof else None
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they are written as text."""
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
+        return str(value)
+    return value
+
+
+def _failure(f: Failure | None) -> dict[str, Any] | None:
+    if f is None:
+        return None
+    where = {"file": f.where.file, "line": f.where.line} if f.where else None
+    return {"type": f.type, "message": f.message, "where": where, "function": f.function, "trace": list(f.trace)}
+
+
+def _read_failure(data: Mapping[str, Any] | None) -> Failure | None:
+    if data is None:
+        return None
+    return Failure(
+        type=data["type"],
+        message=data["message"],
+        where=_read_place(data["where"]),
+        function=data["function"],
+        trace=tuple(data["trace"]),
+    )
+
+
+def _read_place(data: Mapping[str, Any] | None) -> Place | None:
+    return Place(data["file"], data["line"]) if data else None
+
+
+def _read_finding(data: Mapping[str, Any]) -> Finding:
+    proof: Proof | Outcome | None = None
+    if data["proof"] and data["proof"]["kind"] == "fact":
+        proof = Proof(data["proof"]["fact"])
+    elif data["proof"]:
+        seen = data["proof"]
+        proof = Outcome(
+            changed=seen["changed"],
+            before=tuple(float(x) for x in seen["before"]),
+            after=tuple(float(x) for x in seen["after"]),
+            steps=seen["steps"],
+        )
+    fix = data["fix"]
+    return Finding(
+        code=data["code"],
+        name=data["name"],
+        severity=Severity(data["severity"]),
+        message=data["message"],
+        measured=data["measured"],
+        where=_read_place(data["where"]),
+        proof=proof,
+        repair=Repair(data["repair"], Seam.BATCH, lambda call: call) if data["repair"] else None,
+        fix=Fix(does=fix["does"], safety=Safety(fix["safety"]), diff=fix["diff"], verified=fix["verified"])
+        if fix
+        else None,
+        after_repair=tuple(data["after_repair"]),
+    )

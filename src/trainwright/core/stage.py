@@ -1,0 +1,37 @@
+"""The ten stages of a training pipeline, in the order in which they are walked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar
+
+
+class Stage(IntEnum):
+    """A stage of the pipeline; its number is the hundred of its rules' codes."""
+
+    SETUP = 0
+    DATASET = 1
+    BATCH = 2
+    FORWARD = 3
+    LOSS = 4
+    GRADIENTS = 5
+    OPTIMIZER = 6
+    EVALUATION = 7
+    OVERFIT = 8
+    BASELINE = 9
+
+    @property
+    def label(self) -> str:
+        """Its name as people read it."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What was measured at one stage: plain data, no tensors, no framework objects.
+
+    A rule names the subclasses it needs in its signature and runs as soon as they exist.
+    """
+
+    stage: ClassVar[Stage]

@@ -1,0 +1,12 @@
+"""The report as JSON, schema 1."""
+
+from __future__ import annotations
+
+import json
+
+from trainwright.core.report import Report, to_dict
+
+
+def render(report: Report) -> str:
+    """The report as indented JSON text; NaN and infinity are written as strings."""
+    return json.dumps(to_dict(report), indent=2, allow_nan=False, ensure_ascii=False) + "\n"

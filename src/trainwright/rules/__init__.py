@@ -1,0 +1,1 @@
+"""The rules: `<stage>/<name>.py`, one a file. The folder is the registry."""

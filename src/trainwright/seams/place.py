@@ -1,0 +1,200 @@
+"""Which lines are the user's: places in stacks and tracebacks, and where names and arguments were written."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+from trainwright.core.finding import Failure, Place
+
+_OURS = str(Path(__file__).resolve().parents[1])
+_LIBRARIES = tuple(
+    {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
+    | {sysconfig.get_path(p) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+
+
+@cache
+def is_users(file: str) -> bool:
+    """Whether a code file is the user's: not a library's, not ours, not built in."""
+    if file.startswith("<"):
+        return file.startswith("<ipython") or file.startswith("<stdin")
+    path = str(Path(file).resolve())
+    return not path.startswith((*_LIBRARIES, _OURS)) and "site-packages" not in path and "dist-packages" not in path
+
+
+@cache
+def is_ours(file: str) -> bool:
+    """Whether a code file is Trainwright's own."""
+    return not file.startswith("<") and str(Path(file).resolve()).startswith(_OURS)
+
+
+def show(file: str) -> str:
+    """The path as the report gives it: relative to the working directory where it lies below it."""
+    try:
+        return str(Path(file).resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return file
+
+
+def place_of(frame: FrameType) -> Place:
+    """The line a frame stands at."""
+    return Place(show(frame.f_code.co_filename), frame.f_lineno)
+
+
+def user_frame(frame: FrameType | None = None) -> FrameType | None:
+    """The nearest frame of the user's on the stack, up to where we called into the pipeline."""
+    frame = frame or sys._getframe(1)
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back  # type: ignore[assignment]
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        if is_ours(frame.f_code.co_filename):
+            return None
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame
+
+
+def user_place(frame: FrameType | None = None) -> Place | None:
+    """The nearest line of the user's on the stack, or None where only a framework's lie between us and it."""
+    found = user_frame(frame or sys._getframe(1))
+    return place_of(found) if found else None
+
+
+def failure_of(error: BaseException) -> Failure:
+    """An exception in words and places; its frames are cut to the user's."""
+    trace: list[str] = []
+    where: Place | None = None
+    function = ""
+    link: TracebackType | None = error.__traceback__
+    while link is not None:
+        code = link.tb_frame.f_code
+        if is_users(code.co_filename):
+            where = Place(show(code.co_filename), link.tb_lineno)
+            source = linecache.getline(code.co_filename, link.tb_lineno).strip()
+            trace.append(f"{where} in {code.co_name}: {source}")
+        elif is_ours(code.co_filename):
+            where, trace = None, []  # what led to our own call is not on the way to the fault
+        function = f"{link.tb_frame.f_globals.get('__name__', '')}.{code.co_qualname}"
+        link = link.tb_next
+    if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
+        where = Place(show(error.filename), error.lineno or 1)
+    return Failure(type=type(error).__name__, message=str(error), where=where, function=function, trace=tuple(trace))
+
+
+@cache
+def _tree(file: str) -> ast.Module | None:
+    source = "".join(linecache.getlines(file))
+    try:
+        return ast.parse(source) if source else None
+    except SyntaxError:
+        return None
+
+
+def call_node(file: str, line: int, name: str | None = None) -> ast.Call | None:
+    """The innermost call expression that spans a line (whose function's last name is `name`)."""
+    tree = _tree(file)
+    if tree is None:
+        return None
+    calls = [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call)
+        and n.lineno <= line <= (n.end_lineno or n.lineno)
+        and (name is None or last_name(n.func) == name)
+    ]
+    return min(calls, key=lambda n: (n.end_lineno or n.lineno) - n.lineno, default=None)
+
+
+def last_name(node: ast.expr) -> str:
+    """`Trainer` of `transformers.Trainer`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def keyword_places(file: str, line: int, name: str | None = None) -> dict[str, tuple[Place, ast.expr]]:
+    """Where each keyword argument of the call at a line was written, with its expression."""
+    call = call_node(file, line, name)
+    if call is None:
+        return {}
+    return {k.arg: (Place(show(file), k.value.lineno), k.value) for k in call.keywords if k.arg}
+
+
+def assignment_place(file: str, name: str, before: int) -> Place | None:
+    """The last line before `before` that assigns a call's result to `name`; else any assignment to it."""
+    tree = _tree(file)
+    if tree is None:
+        return None
+    found = [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, (ast.Assign, ast.AnnAssign))
+        and n.lineno <= before
+        and name in {t.id for t in ast.walk(_target(n)) if isinstance(t, ast.Name)}
+    ]
+    calls = [n for n in found if isinstance(n.value, ast.Call)]
+    chosen = max(calls or found, key=lambda n: n.lineno, default=None)
+    return Place(show(file), chosen.lineno) if chosen else None
+
+
+def _target(node: ast.Assign | ast.AnnAssign) -> ast.AST:
+    return ast.Tuple(elts=list(node.targets)) if isinstance(node, ast.Assign) else node.target
+
+
+def names_of(value: Any, frame: FrameType | None) -> list[str]:
+    """The names by which a frame knows an object."""
+    if frame is None:
+        return []
+    scope = {**frame.f_globals, **frame.f_locals}
+    return [n for n, v in scope.items() if v is value and not n.startswith("__")]
+
+
+def resolve_call(frame: FrameType, line: int, argument: str) -> tuple[str, Any] | None:
+    """The function that a call on this line with this keyword names, and its name, looked up in the frame."""
+    tree = _tree(frame.f_code.co_filename)
+    for node in ast.walk(tree) if tree else ():
+        if not isinstance(node, ast.Call) or not any(k.arg == argument for k in node.keywords):
+            continue
+        if not node.lineno <= line <= (node.end_lineno or node.lineno):
+            continue
+        value = _look_up(node.func, {**frame.f_globals, **frame.f_locals})
+        if callable(value):
+            return last_name(node.func), value
+    return None
+
+
+def _look_up(node: ast.expr, scope: dict[str, Any]) -> Any:
+    """The value of a dotted name; nothing is called."""
+    if isinstance(node, ast.Name):
+        return scope.get(node.id)
+    if isinstance(node, ast.Attribute):
+        return getattr(_look_up(node.value, scope), node.attr, None)
+    return None
+
+
+def training_lines(file: str, reached: int) -> list[int]:
+    """Lines after `reached` that call `.train()` on something bound to a call of a name ending in Trainer."""
+    tree = _tree(file)
+    if tree is None:
+        return []
+    trainers = {
+        t.id
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and last_name(n.value.func).endswith("Trainer")
+        for t in n.targets
+        if isinstance(t, ast.Name)
+    }
+    return sorted(
+        n.lineno
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr == "train"
+        and isinstance(n.func.value, ast.Name)
+        and n.func.value.id in trainers
+        and n.lineno > reached
+    )

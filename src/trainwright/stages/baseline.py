@@ -1,0 +1,25 @@
+"""Stage 9, baseline: a short run over several batches against a constant prediction on the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trainwright.core.stage import Facts, Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaselineFacts(Facts):
+    """Both losses, in the unit of the script's loss, on the same rows."""
+
+    stage = Stage.BASELINE
+    first: float
+    """Mean loss of the first passes, before learning."""
+    last: float
+    """Mean loss over the last pass of the short run, after learning on these rows."""
+    constant: float | None
+    """The loss of the best constant prediction (class frequencies, or the mean)."""
+    steps: int
+    rows: int
+    losses: tuple[float, ...] = ()
+    predicted_classes: int | None = None
+    label_classes: int | None = None

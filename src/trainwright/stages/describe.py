@@ -1,0 +1,94 @@
+"""A stage's facts in half a line each, for the table of stages."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from trainwright.core.stage import Facts
+from trainwright.stages.baseline import BaselineFacts
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import DatasetFacts, SplitFacts
+from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@singledispatch
+def describe(facts: Facts) -> str:
+    """What was seen, in half a line."""
+    return ""
+
+
+@describe.register
+def _(facts: SetupFacts) -> str:
+    updates = f", {facts.planned_updates:,} updates planned" if facts.planned_updates else ""
+    return (
+        f"{facts.model_class}, {facts.trainable_parameters:,} of {facts.parameters:,} parameters train, "
+        f"{facts.device} {facts.precision}{updates}"
+    )
+
+
+@describe.register
+def _(facts: DatasetFacts) -> str:
+    return "; ".join(_split(s) for s in facts.splits)
+
+
+def _split(split: SplitFacts) -> str:
+    rows = f"{split.rows:,}" if split.rows is not None else f"{split.sampled}+"
+    labels = split.labels
+    if labels is None or not labels.census or len(labels.census) > 1000:
+        return f"{split.name} {rows} rows"
+    return f"{split.name} {rows} rows, {labels.classes} label values over {labels.rows_read:,} rows"
+
+
+@describe.register
+def _(facts: BatchFacts) -> str:
+    shapes = ", ".join(f"{k} {tuple(t.shape)} {t.dtype}" for k, t in list(facts.tensors.items())[:4])
+    return shapes + (f", {facts.padding_share:.0%} padding" if facts.padding_share is not None else "")
+
+
+@describe.register
+def _(facts: ForwardFacts) -> str:
+    return f"output {facts.output.shape} {facts.output.dtype}" if facts.output else "no scores seen"
+
+
+@describe.register
+def _(facts: LossFacts) -> str:
+    value = f"{facts.value:.4f}" if facts.value is not None else "none"
+    expected = f", {facts.chance_nats:.4f} is chance over {facts.classes} classes" if facts.chance_nats else ""
+    return f"{value}{expected}"
+
+
+@describe.register
+def _(facts: GradientFacts) -> str:
+    reached = sum(g.norm is not None for g in facts.gradients)
+    norm = f", norm {facts.norm:.3g}" if facts.norm is not None else ""
+    return f"{reached} of {len(facts.gradients)} parameters reached{norm}"
+
+
+@describe.register
+def _(facts: OptimizerFacts) -> str:
+    origin = "" if facts.rate_given else " (default)"
+    return f"{facts.kind}, rate {facts.learning_rate:.3g}{origin}, {len(facts.groups)} groups"
+
+
+@describe.register
+def _(facts: EvaluationFacts) -> str:
+    shown = {k: v for k, v in facts.metrics.items() if not k.endswith(("runtime", "per_second", "preparation_time"))}
+    return ", ".join(f"{k} {v:.4g}" for k, v in list(shown.items())[:4])
+
+
+@describe.register
+def _(facts: OverfitFacts) -> str:
+    word = "learnt" if facts.learnt else "falling" if facts.falling else "not learnt"
+    return f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps: {word}"
+
+
+@describe.register
+def _(facts: BaselineFacts) -> str:
+    constant = f", constant prediction {facts.constant:.4g}" if facts.constant is not None else ""
+    return f"loss {facts.first:.4g} to {facts.last:.4g} in {facts.steps} steps{constant}"

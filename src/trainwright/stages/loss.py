@@ -1,0 +1,69 @@
+"""Stage 4, loss: the loss of one batch against that of chance, and the call that computed it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from collections.abc import Mapping
+
+from trainwright.core.finding import Failure, Place
+from trainwright.core.stage import Facts, Stage
+from trainwright.stages.tensor import TensorFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossCall:
+    """One call of a loss function."""
+
+    function: str
+    """cross_entropy, nll_loss, binary_cross_entropy, binary_cross_entropy_with_logits, mse_loss, l1_loss…"""
+    inputs: TensorFacts
+    targets: TensorFacts
+    at: Place | None
+    """The user's line, or None when it lies inside a framework."""
+    options: Mapping[str, float | int | str] = field(default_factory=dict)
+    """reduction, ignore_index, label_smoothing; has_weight 1 when class weights are given."""
+    value: float | None = None
+    """None: the call raised."""
+    failure: Failure | None = None
+    rows_sum_to_one: bool = False
+    """The inputs are a probability distribution over their class axis."""
+    in_unit_range: bool = False
+    largest_target: int | None = None
+    smallest_target: int | None = None
+    target_values: tuple[float, ...] = ()
+    """The distinct targets, where there are at most 32."""
+    targets_above_one_hot: bool = False
+    """Some row of vector targets sums to more than one."""
+    softmax_at: Place | None = None
+    """The user's line that applied a softmax or sigmoid to what the loss was given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossFacts(Facts):
+    """The loss of the first batch."""
+
+    stage = Stage.LOSS
+    failure: Failure | None = None
+    function: str = ""
+    """That of the last loss call seen; empty where the loss is written by hand."""
+    call: LossCall | None = None
+    calls: tuple[LossCall, ...] = ()
+    value: float | None = None
+    """In nats for a classification; None: it raised."""
+    scalar: bool = True
+    requires_grad: bool = True
+    classes: int | None = None
+    """The width of the scores; None: not a classification."""
+    chance_nats: float | None = None
+    """ln(classes)."""
+    expected: float | None = None
+    """The loss of an untrained model: ln(classes), or the variance of regression targets."""
+    at: Place | None = None
+    row_losses: tuple[float, ...] = ()
+    """The loss of each row of the batch by itself, where it can be had."""
+    row_labels: tuple[float, ...] = ()
+    """The label of each of those rows, where rows have one."""
+    own_model_loss: bool = True
+    """The loss is the one the framework's model computes; False: user code computes it."""
+    unchanged_by_weights: bool | None = None
+    """The loss stays the same to the last bit when all trained weights are perturbed."""

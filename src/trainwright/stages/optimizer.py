@@ -1,0 +1,60 @@
+"""Stage 6, optimizer: one update, the groups it works on, and the schedule dry-run over the planned updates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from trainwright.core.finding import Failure
+from trainwright.core.stage import Facts, Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFacts:
+    """One parameter group."""
+
+    parameters: int
+    """How many numbers it holds."""
+    tensors: int
+    learning_rate: float
+    weight_decay: float = 0.0
+    options: Mapping[str, float | int | str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerFacts(Facts):
+    """The optimizer and its first update."""
+
+    stage = Stage.OPTIMIZER
+    failure: Failure | None = None
+    kind: str = ""
+    """Class name."""
+    groups: tuple[GroupFacts, ...] = ()
+    learning_rate: float = 0.0
+    """The largest of the groups' rates, at the schedule's peak."""
+    rate_given: bool = True
+    """False: the rate is a default that nobody wrote."""
+    user_built: bool = False
+    """The script built the optimizer itself."""
+    trainable: tuple[str, ...] = ()
+    """Names of the parameters that require a gradient."""
+    held: tuple[str, ...] = ()
+    """Names of the model's parameters that the optimizer holds."""
+    foreign: int = 0
+    """Tensors that the optimizer holds and the model does not have."""
+    changed: Mapping[str, float] = field(default_factory=dict)
+    """Relative change of each trainable parameter by one update."""
+    schedule_kind: str = ""
+    schedule: tuple[tuple[int, float], ...] = ()
+    """(update, factor of the peak rate) over the planned updates, at up to 200 points."""
+    planned_updates: int | None = None
+    warmup_updates: int | None = None
+    schedule_first: bool = False
+    """The scheduler was stepped before the optimizer."""
+
+    @property
+    def unregistered(self) -> tuple[str, ...]:
+        """Trainable parameters that the optimizer does not hold."""
+        held = set(self.held)
+        return tuple(n for n in self.trainable if n not in held)

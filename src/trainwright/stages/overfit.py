@@ -1,0 +1,68 @@
+"""Stage 8, overfit: one batch learnt by heart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trainwright.core.stage import Facts, Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverfitFacts(Facts):
+    """The loss curve of steps on one batch, from the script's own weights, with its own optimizer."""
+
+    stage = Stage.OVERFIT
+    losses: tuple[float, ...]
+    rows: int
+    learnt: bool
+    """The loss fell under LEARNT_SHARE of where it began, or to its floor."""
+    falling: bool
+    """It still falls at the end of the steps: more of them would learn the batch."""
+    floor: float = 0.0
+    """The lowest loss that the targets allow (label smoothing, soft targets)."""
+    accuracy: float | None = None
+    """Share of the batch's labels predicted at the end, for a classification."""
+    predicted_classes: int | None = None
+    batch_classes: int | None = None
+    diverged: bool = False
+    """The loss became non-finite, or more than doubled."""
+    slow: bool = False
+    """It hardly moved: less than a hundredth of where it began."""
+
+
+# A batch counts as learnt when a quarter of the first loss is left: no constant prediction gets there on a
+# batch of mixed classes (its best is the entropy of the labels, over half of ln C for a batch that holds
+# every class), while a model that works passes it within some tens of steps.
+LEARNT_SHARE = 0.25
+SLOW_SHARE = 0.01
+DIVERGED_FACTOR = 2.0
+
+
+def measure_overfit(
+    losses: tuple[float, ...],
+    rows: int,
+    *,
+    floor: float = 0.0,
+    accuracy: float | None = None,
+    predicted_classes: int | None = None,
+    batch_classes: int | None = None,
+) -> OverfitFacts:
+    """Return the facts of a loss curve (one value a step, the first before any update)."""
+    finite = [x for x in losses if x == x and abs(x) != float("inf")]
+    first = losses[0] if losses else float("nan")
+    tail = finite[-max(1, len(losses) // 5) :]
+    last = sum(tail) / len(tail) if tail else float("nan")
+    middle = finite[len(finite) // 2 : len(finite) // 2 + len(tail)] or tail
+    gap = first - floor
+    return OverfitFacts(
+        losses=losses,
+        rows=rows,
+        learnt=bool(finite) and len(finite) == len(losses) and last - floor <= LEARNT_SHARE * gap,
+        falling=bool(finite) and last < 0.95 * sum(middle) / len(middle),
+        floor=floor,
+        accuracy=accuracy,
+        predicted_classes=predicted_classes,
+        batch_classes=batch_classes,
+        diverged=len(finite) < len(losses) or last > DIVERGED_FACTOR * first,
+        slow=bool(finite) and abs(first - last) < SLOW_SHARE * abs(first),
+    )

@@ -1,0 +1,90 @@
+"""Stage 0, setup: the call that would start training, what it was given, and what stopped the script before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainwright.core.finding import Failure, Place
+from trainwright.core.stage import Facts, Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """A hyper-parameter as it is in force."""
+
+    name: str
+    value: Any
+    given: bool
+    """False: a default."""
+    default: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedCall:
+    """A call of a framework's function that raised."""
+
+    function: str
+    """As people write it: `TrainingArguments`, `Trainer`."""
+    argument: str
+    """The name that it does not know; empty where it raised for another reason."""
+    value: Any
+    given: Mapping[str, Any]
+    """All keywords of the call; values that are not plain are given by their type's name."""
+    accepts: tuple[str, ...]
+    """The parameter names that the installed version has."""
+    library: str
+    """Distribution and version: `transformers 5.23.0`."""
+    failure: Failure
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """Where each keyword of the call was written."""
+    repairable: bool = True
+    """False when the call cannot be made again, because it was seen only as an exception."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverriddenMethod:
+    """A framework method that the user's subclass overrides."""
+
+    name: str
+    missing: tuple[str, ...]
+    """Arguments the framework passes that the override does not accept."""
+    where: Place | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetupFacts(Facts):
+    """What was known when training was about to start, or when the script ended without it."""
+
+    stage = Stage.SETUP
+    framework: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    call: str = ""
+    """The call that would start training: `Trainer.train`; empty if none was reached."""
+    failure: Failure | None = None
+    """The exception that ended the script before training."""
+    refused: RefusedCall | None = None
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+    """Hyper-parameters in force, by the framework's names (learning_rate, warmup_steps…)."""
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """The user's lines, by role: train_call, trainer, arguments, learning_rate and every other argument by
+    its name, model, train_dataset, eval_dataset, collator, metrics, optimizer, tokenizer."""
+    overrides: tuple[OverriddenMethod, ...] = ()
+    model_class: str = ""
+    loads_checkpoint: bool = False
+    """The model's weights (at least of its base) were loaded from a checkpoint."""
+    parameters: int = 0
+    trainable_parameters: int = 0
+    device: str = "cpu"
+    precision: str = "fp32"
+    """fp32, bf16 or fp16: what the forward pass runs in."""
+    batch_size: int = 0
+    accumulation: int = 1
+    epochs: float | None = None
+    planned_updates: int | None = None
+    world_size: int = 1
+
+    def place(self, *roles: str) -> Place | None:
+        """The first known of the user's lines for these roles."""
+        return next((self.places[r] for r in roles if r in self.places), None)

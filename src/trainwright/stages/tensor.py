@@ -1,0 +1,33 @@
+"""What is kept of one tensor: plain numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorFacts:
+    """A tensor in numbers. Statistics are over finite values; None where there are none."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    """The framework's word without its prefix: int64, float32, bfloat16, bool."""
+    device: str = "cpu"
+    minimum: float | None = None
+    maximum: float | None = None
+    mean: float | None = None
+    deviation: float | None = None
+    non_finite: int = 0
+    """How many values are NaN or infinite."""
+    zero_share: float = 0.0
+    requires_grad: bool = False
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it holds floating-point numbers."""
+        return "float" in self.dtype
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it holds integers (bool is not one)."""
+        return self.dtype.startswith(("int", "uint"))

@@ -1,0 +1,1 @@
+"""What a tensor is, one module a framework, the same names in each (`base.Tensors`)."""

@@ -1,0 +1,63 @@
+"""The pull driver: does what the plan asks for by calling the adapter's parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainwright.adapters.base import Adapter
+from trainwright.core.stage import Stage
+from trainwright.walk.plan import Apply, Measure, Request, plan
+from trainwright.walk.trials import Train
+from trainwright.walk.walk import Walk
+
+
+def pull(walk: Walk, adapter: Adapter) -> None:
+    """Walk a training whose step can be called. On Ctrl-C the walk keeps what it has."""
+    steps = plan(walk)
+    answer: Any = None
+    try:
+        while True:
+            try:
+                request = steps.send(answer)
+            except StopIteration:
+                return
+            answer = _answer(walk, adapter, request)
+    except KeyboardInterrupt:
+        walk.message = "Interrupted: this is what was seen until then."
+
+
+def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
+    if isinstance(request, Measure):
+        try:
+            return _measure(adapter, request)
+        except Exception as error:  # recorded: a stage that cannot be measured is a failed stage
+            walk.stage_failed(request.stage, error)
+            return None
+    if isinstance(request, Train):
+        return adapter.train(
+            steps=request.steps, batches=request.batches, seed=request.seed, changes=request.changes,
+            seconds=request.seconds, enough=request.enough,
+        )  # fmt: skip
+    assert isinstance(request, Apply)
+    try:
+        adapter.apply(request.repair)
+    except Exception as error:  # recorded by the walk: a repair that cannot be made leaves the finding standing
+        return error
+    return None
+
+
+def _measure(adapter: Adapter, request: Measure) -> Any:
+    match request.stage:
+        case Stage.SETUP:
+            return adapter.measure_setup()
+        case Stage.DATASET:
+            return adapter.measure_dataset()
+        case Stage.BATCH:
+            return adapter.measure_batch()
+        case Stage.FORWARD:
+            return adapter.measure_step()
+        case Stage.OPTIMIZER:
+            return adapter.measure_optimizer()
+        case Stage.EVALUATION:
+            return adapter.measure_evaluation(request.batches)
+    raise AssertionError(request.stage)

@@ -1,0 +1,130 @@
+"""What a walk does next: a generator of requests, sent what happened. It knows no framework."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from trainwright.adapters.base import Run
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.repair import Repair
+from trainwright.core.stage import Stage
+from trainwright.stages.baseline import BaselineFacts
+from trainwright.stages.overfit import LEARNT_SHARE, measure_overfit
+from trainwright.walk.trials import Train, experiment
+from trainwright.walk.walk import Walk
+
+OVERFIT_STEPS = 30
+BASELINE_STEPS = 20
+BASELINE_BATCHES = 4
+EVALUATION_BATCHES = 2
+FEWEST_STEPS = 8
+# No script has that many faults; a repair that makes another one necessary for ever must end.
+MOST_REPAIRS = 24
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measure a stage; the answer is its facts (for FORWARD: those of forward, loss and gradients)."""
+
+    stage: Stage
+    batches: int = EVALUATION_BATCHES
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Keep a repair in force; the answer is None, or the exception its change raised."""
+
+    repair: Repair
+
+
+Request = Measure | Train | Apply
+Plan = Generator[Request, Any, None]
+
+# Forward, loss and gradients are seen in one step, so they are measured together.
+ORDER = (Stage.SETUP, Stage.DATASET, Stage.BATCH, Stage.FORWARD, Stage.OPTIMIZER, Stage.EVALUATION,
+         Stage.OVERFIT, Stage.BASELINE)  # fmt: skip
+_TOGETHER = {Stage.FORWARD: (Stage.FORWARD, Stage.LOSS, Stage.GRADIENTS)}
+
+
+def plan(walk: Walk) -> Plan:
+    """Walk all stages, mending what can be mended and going on from the mended stage."""
+    at = 0
+    while at < len(ORDER):
+        stages = _TOGETHER.get(ORDER[at], (ORDER[at],))
+        with walk.timing(stages):
+            if walk.may_run(stages[0]):
+                walk.forget(stages)
+                yield from _measure(walk, ORDER[at])
+            mended = yield from _judge_all(walk, stages)
+        if mended is None:
+            at += 1
+        else:
+            at = min(at, next(i for i, s in enumerate(ORDER) if mended in _TOGETHER.get(s, (s,))))
+
+
+def _measure(walk: Walk, stage: Stage) -> Plan:
+    if stage == Stage.OVERFIT:
+        steps = walk.affordable_steps(OVERFIT_STEPS, FEWEST_STEPS)
+        run: Run = yield Train(steps=steps, batches=1, seed=0, seconds=walk.clock.left / 3, enough=LEARNT_SHARE / 2)
+        walk.learn_step_seconds(run)
+        walk.learn_run(stage, run, _overfit_facts(run))
+    elif stage == Stage.BASELINE:
+        steps = walk.affordable_steps(BASELINE_STEPS, FEWEST_STEPS)
+        run = yield Train(steps=steps, batches=BASELINE_BATCHES, seed=0, seconds=walk.clock.left / 2)
+        walk.learn_run(stage, run, _baseline_facts(run))
+    else:
+        walk.learn((yield Measure(stage)))
+
+
+def _overfit_facts(run: Run) -> Any:
+    matched = [p == t for p, t in zip(run.predictions, run.labels)]
+    return measure_overfit(
+        run.losses,
+        run.rows,
+        accuracy=sum(matched) / len(matched) if matched else None,
+        predicted_classes=len(set(run.predictions)) or None,
+        batch_classes=len(set(run.labels)) or None,
+    )
+
+
+def _baseline_facts(run: Run) -> BaselineFacts:
+    part = max(1, len(run.losses) // 5)
+    return BaselineFacts(
+        first=sum(run.losses[:part]) / part,
+        last=sum(run.losses[-part:]) / part,
+        constant=run.constant,
+        steps=len(run.losses),
+        rows=run.rows,
+        losses=run.losses,
+        predicted_classes=len(set(run.predictions)) or None,
+        label_classes=len(set(run.labels)) or None,
+    )
+
+
+def _judge_all(walk: Walk, stages: tuple[Stage, ...]) -> Generator[Request, Any, Stage | None]:
+    for stage in stages:
+        finding = yield from _judge(walk, stage)
+        if finding is not None:
+            return Stage(int(finding.code[2]))
+    return None
+
+
+def _judge(walk: Walk, stage: Stage) -> Generator[Request, Any, Finding | None]:
+    """Run the stage's rules; return the first finding whose repair is now in force."""
+    for rule in walk.rules_at(stage):
+        if rule.residual and walk.unmended:
+            continue
+        if walk.explained(stage):
+            break
+        for finding in (yield from experiment(walk, rule)):
+            if not walk.keep(finding):
+                continue
+            if finding.repair and finding.severity != Severity.NOTE and walk.repair_allowed(MOST_REPAIRS):
+                error = yield Apply(finding.repair)
+                if error is None:
+                    walk.mended(finding)
+                    return finding
+                walk.repair_failed(finding, error)
+    return None

@@ -1,0 +1,321 @@
+"""Runs a script up to its training call, walks that training, and in `run` lets it train for real."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.metadata
+import inspect
+import linecache
+import re
+import runpy
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from trainwright.core.finding import Failure, Finding
+from trainwright.core.repair import Call, Seam
+from trainwright.core.report import Report
+from trainwright.core.rule import Rule
+from trainwright.core.stage import Stage
+from trainwright.errors import UsageError, WalkFinished
+from trainwright.options import Options
+from trainwright.seams.intercept import Seen, listening
+from trainwright.seams.place import failure_of, keyword_places, place_of, show
+from trainwright.seams.snapshot import RandomState
+from trainwright.stages.setup import RefusedCall, SetupFacts
+from trainwright.walk.drive import pull
+from trainwright.walk.trials import experiment
+from trainwright.walk.walk import Walk
+
+Say = Callable[[str], None]
+
+
+class Session:
+    """One run of a script under watch: it is told what the script does, and walks its trainings.
+
+    Args:
+        train: after a walk that found no error, let the training go on for real.
+    """
+
+    def __init__(self, script: str, options: Options, *, train: bool = False, say: Say = lambda text: None,
+                 done: Callable[[Report], None] = lambda report: None, strict: bool = False) -> None:  # fmt: skip
+        self.reports: list[Report] = []
+        self._script = script
+        self._options = options
+        self._train = train
+        self._say = say
+        self._done = done
+        self._strict = strict
+        self._walk = self._new_walk()
+        self._seen: Seen | None = None
+        self._adapter: Any = None
+
+    def run(self, start: Callable[[], Any]) -> list[Report]:
+        """Run the script; return a report of each training that was walked, or of why there was none."""
+        try:
+            with listening(self) as self._seen:
+                start()
+        except WalkFinished:
+            pass
+        except KeyboardInterrupt:
+            self._ended("Interrupted before training was reached.")
+        except SystemExit as error:
+            if not self.reports:
+                self._ended(f"The script ended itself with sys.exit({error.code!r}) before it reached a training call.")
+        except Exception as error:  # the user's script raised: that is what we came to see
+            self._raised(error)
+        if not self.reports:
+            self._ended("The script ran to its end without a training call that Trainwright knows (Trainer.train).")
+        return self.reports
+
+    # What the script does (seams.intercept.Listener)
+
+    def refused(self, name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception,
+                frame: FrameType) -> Mapping[str, Any] | None:  # fmt: skip
+        """A framework refused a construction: find the cause, and return mended keywords."""
+        failure = replace(failure_of(error), where=place_of(frame))
+        call = refused_call(name, function, keywords, failure)
+        written = keyword_places(frame.f_code.co_filename, frame.f_lineno)
+        call = replace(call, places={k: place for k, (place, _) in written.items()})
+        self._learn_setup(SetupFacts(framework="transformers", versions=_versions(), refused=call, failure=failure))
+        for finding in self._judge_setup():
+            if finding.repair is None or finding.repair.seam != Seam.CONSTRUCT or not self._options.repair:
+                continue
+            changed = finding.repair.change(Call(seam=Seam.CONSTRUCT, given=dict(keywords)))
+            self._walk.mended(finding)
+            return changed.given
+        return None
+
+    def training(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
+        """The script calls for training: walk it; then train for real, or leave the script."""
+        assert self._seen is not None
+        self._walk_training(trainer, frame)
+        report = self.reports[-1]
+        if self._train and not _stops(report):
+            self._seen.trained.add(id(trainer))
+            self._walk = self._new_walk()
+            return original()
+        raise WalkFinished
+
+    def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
+        """`trainer.evaluate()` or `predict()` raised before training: walk, the cause will be on the way."""
+        self._walk_training(trainer, frame)
+        raise WalkFinished
+
+    # How it is done
+
+    def _walk_training(self, trainer: Any, frame: FrameType) -> None:
+        from trainwright.adapters.hf_trainer import HFTrainerAdapter, versions
+
+        walk = self._walk
+        walk.clock.started = time.monotonic()
+        adapter = HFTrainerAdapter(trainer, frame, self._seen or Seen())
+        try:
+            with _undisturbed():
+                pull(walk, adapter)
+        finally:
+            adapter.put_back()
+        walk.message = " ".join(t for t in (walk.message, later_trainings(trainer, frame)) if t)
+        self._close(walk.report(adapter.framework, versions()))
+
+    def _raised(self, error: Exception) -> None:
+        """An exception of the user's ended the script."""
+        if self.reports:
+            if self._train:
+                raise error
+            return
+        failure = failure_of(error)
+        call = _refused_anywhere(error, failure)
+        self._learn_setup(SetupFacts(versions=_versions(), failure=failure, refused=call))
+        self._judge_setup()
+        self._walk.message = "The script stopped before it reached training."
+        self._close(self._walk.report(None, _versions()))
+
+    def _ended(self, message: str) -> None:
+        if not self.reports:
+            self._walk.message = message
+            self._close(self._walk.report(None, _versions()))
+
+    def _close(self, report: Report) -> None:
+        self.reports.append(report)
+        self._done(report)
+
+    def _learn_setup(self, facts: SetupFacts) -> None:
+        self._walk.learn(facts)
+
+    def _judge_setup(self) -> list[Finding]:
+        kept: list[Finding] = []
+        for rule in self._walk.rules_at(Stage.SETUP):
+            kept += [f for f in _findings(self._walk, rule) if self._walk.keep(f)]
+        return kept
+
+    def _new_walk(self) -> Walk:
+        return Walk(
+            self._script, budget=self._options.budget, ignored=self._options.ignores, repair=self._options.repair,
+            say=self._say, strict=self._strict,
+        )  # fmt: skip
+
+
+def _findings(walk: Walk, rule: Rule) -> list[Finding]:
+    """Findings of a rule before there is anything to train: none of these rules experiments."""
+    steps = experiment(walk, rule)
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return list(end.value or [])
+
+
+def check_script(script: str | Path, arguments: Sequence[str] = (), options: Options | None = None, *,
+                 module: bool = False, train: bool = False, say: Say = lambda text: None,
+                 done: Callable[[Report], None] = lambda report: None,
+                 strict: bool = False) -> list[Report]:  # fmt: skip
+    """Run a script (or module) up to its training and walk it; one report for each training that was walked.
+
+    Args:
+        train: then train for real, if no error was found.
+        done: told of each report as soon as it is there.
+        strict: let errors of our own out (tests).
+
+    Raises:
+        UsageError: if the script does not exist or is no Python file.
+    """
+    options = options or Options()
+    options.check()
+    path = Path(script)
+    if not module:
+        if not path.exists():
+            raise UsageError(f"{script} must be an existing Python script; there is no such file.")
+        if path.is_dir() or path.suffix not in (".py", ".pyw", ""):
+            raise UsageError(f"{script} must be a Python script (.py); for a module use `trainwright check -m`.")
+    shown = str(script) if module else show(str(path))
+    session = Session(shown, options, train=train, say=say, done=done, strict=strict)
+    linecache.checkcache()
+    with _as_program(str(script), arguments, module):
+        if module:
+            start = functools.partial(runpy.run_module, str(script), run_name="__main__", alter_sys=True)
+        else:
+            start = functools.partial(runpy.run_path, str(path), run_name="__main__")
+        return session.run(start)
+
+
+@contextlib.contextmanager
+def _as_program(script: str, arguments: Sequence[str], module: bool) -> Iterator[None]:
+    """`sys.argv` and `sys.path` as `python script.py` would have them."""
+    argv, path = sys.argv, list(sys.path)
+    sys.argv = [script, *arguments]
+    sys.path.insert(0, str(Path.cwd() if module else Path(script).resolve().parent))
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = argv, path
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """No warnings of frameworks between the report's lines; random numbers put back whatever happens."""
+    import warnings
+
+    state = RandomState()
+    levels = _quieted_loggers()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in levels:
+            logger.setLevel(level)
+        state.put_back()
+
+
+def _quieted_loggers() -> list[tuple[Any, int]]:
+    import logging
+
+    loggers = [logging.getLogger(n) for n in ("transformers", "accelerate", "datasets", "torch")]
+    levels = [(logger, logger.level) for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    return levels
+
+
+def _stops(report: Report) -> bool:
+    """Whether real training should not begin after this report."""
+    from trainwright.core.finding import Severity
+    from trainwright.core.report import Status
+
+    return any(f.severity == Severity.ERROR for f in report.findings) or any(
+        s.status == Status.FAILED for s in report.stages
+    )
+
+
+_UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
+
+
+def refused_call(name: str, function: Callable[..., Any], keywords: Mapping[str, Any], failure: Failure,
+                 *, repairable: bool = True) -> RefusedCall:  # fmt: skip
+    """The facts of a framework's call that raised."""
+    found = _UNEXPECTED.search(failure.message)
+    package = (getattr(function, "__module__", "") or "").split(".")[0]
+    argument = found.group(1) if found else ""
+    return RefusedCall(
+        function=name,
+        argument=argument,
+        value=_plain(keywords.get(argument)),
+        accepts=tuple(p for p in inspect.signature(function).parameters if p != "self"),
+        given={k: _plain(v) for k, v in keywords.items()},
+        library=f"{package} {_version(package)}".strip(),
+        failure=failure,
+        repairable=repairable,
+    )
+
+
+def _refused_anywhere(error: BaseException, failure: Failure) -> RefusedCall | None:
+    """The call that raised `unexpected keyword argument`, found from the user's frame it was made in."""
+    if not isinstance(error, TypeError) or not _UNEXPECTED.search(str(error)):
+        return None
+    from trainwright.seams.place import is_users, resolve_call
+
+    link, frame = error.__traceback__, None
+    while link is not None:
+        if is_users(link.tb_frame.f_code.co_filename):
+            frame, line = link.tb_frame, link.tb_lineno
+        link = link.tb_next
+    if frame is None:
+        return None
+    argument = _UNEXPECTED.search(str(error)).group(1)  # type: ignore[union-attr]
+    found = resolve_call(frame, line, argument)
+    return refused_call(*found, {}, failure, repairable=False) if found else None
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (int, float, str, bool, type(None))) else type(value).__name__
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _versions() -> dict[str, str]:
+    import platform
+
+    loaded = [p for p in ("torch", "transformers", "accelerate", "datasets", "numpy") if p in sys.modules]
+    return {"python": platform.python_version(), **{p: _version(p) for p in loaded}}
+
+
+def later_trainings(trainer: Any, frame: FrameType) -> str:
+    """What to say of training calls that a check does not reach, because it leaves the script at the first."""
+    from trainwright.seams.place import training_lines
+
+    lines = training_lines(frame.f_code.co_filename, frame.f_lineno)
+    if not lines:
+        return ""
+    shown = ", ".join(str(n) for n in lines)
+    return f"The check ends at the first training call; the one at line {shown} was not walked."

@@ -1,0 +1,92 @@
+"""Experiments: a rule's trials turned into training runs, and their outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from trainwright.adapters.base import Run
+from trainwright.core.finding import Finding
+from trainwright.core.repair import Repair
+from trainwright.core.rule import Rule
+from trainwright.core.trial import Outcome, Trial
+
+if TYPE_CHECKING:
+    from trainwright.walk.walk import Walk
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """Take steps from the weights at the start; the answer is a Run."""
+
+    steps: int
+    batches: int
+    seed: int
+    changes: tuple[Repair, ...] = ()
+    seconds: float = 30.0
+    enough: float = 0.0
+    """Stop once the loss is at most this share of the first one; 0: take all steps."""
+
+
+FEWEST_STEPS = 6
+
+
+def experiment(walk: Walk, rule: Rule) -> Generator[Any, Any, list[Finding]]:
+    """Run a rule; its trials are done and their outcomes sent to it. An error of the rule's own is recorded."""
+    findings: list[Finding] = []
+    try:
+        answer = rule.function(**{n: walk.facts.get(kind) for n, kind, _ in rule.parameters})
+        sent: Outcome | None = None
+        while answer is not None:
+            try:
+                item = answer.send(sent) if sent is not None else next(answer)  # type: ignore[union-attr,arg-type]
+            except StopIteration:
+                break
+            sent = None
+            if isinstance(item, Trial):
+                sent = yield from run_trial(walk, item)
+            else:
+                findings.append(
+                    replace(item, code=rule.code, name=rule.name, severity=rule.severity, after_repair=walk.repaired)
+                )
+    except Exception as error:  # a rule of ours is wrong: it must not end the user's walk
+        walk.internal_error(f"rule {rule.code} {rule.name}", error)
+    return findings
+
+
+def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
+    """Both arms of a trial on every seed, from the same weights and rows."""
+    steps = walk.affordable_steps(trial.steps, FEWEST_STEPS, runs=2 * trial.seeds)
+    if walk.clock.over or steps < FEWEST_STEPS:
+        walk.cut_off(trial.change.does)
+        return Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
+    arms: list[list[Run]] = []
+    for change in (trial.against, trial.change):
+        runs = []
+        for seed in range(trial.seeds):
+            key = (walk.repaired, change.does if change else "", steps, trial.batches, seed)
+            if key not in walk.runs:
+                walk.say(f"trying: {change.does}" if change else "running it as it is")
+                walk.runs[key] = yield Train(
+                    steps=steps, batches=trial.batches, seed=seed, changes=(change,) if change else ()
+                )
+            runs.append(walk.runs[key])
+        arms.append(runs)
+    before, after = arms
+    return Outcome(
+        changed=trial.change.does,
+        before=tuple(_end(r) for r in before),
+        after=tuple(_end(r) for r in after),
+        start=tuple(r.losses[0] if r.losses else math.nan for r in before),
+        steps=steps,
+    )
+
+
+def _end(run: Run) -> float:
+    """The mean loss over the last quarter of the steps; NaN if it failed or any of them is."""
+    if run.failure is not None or not run.losses:
+        return math.nan
+    tail = run.losses[-max(1, len(run.losses) // 4) :]
+    return sum(tail) / len(tail)

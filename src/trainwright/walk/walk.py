@@ -1,0 +1,314 @@
+"""One walk's memory: the facts so far, what was found, what was mended, how long it took."""
+
+from __future__ import annotations
+
+
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from trainwright.adapters.base import Run
+from trainwright.core.finding import Failure, Finding, Proof, Severity
+from trainwright.core.report import Report, StageRun, Status
+from trainwright.core.rule import Rule, load_rules
+from trainwright.core.stage import Facts, Stage
+from trainwright.seams.place import failure_of
+
+# What a stage cannot do without: if one of these failed, it is blocked.
+_NEEDS = {
+    Stage.DATASET: (Stage.SETUP,),
+    Stage.BATCH: (Stage.SETUP,),
+    Stage.FORWARD: (Stage.BATCH,),
+    Stage.LOSS: (Stage.FORWARD,),
+    Stage.GRADIENTS: (Stage.LOSS,),
+    Stage.OPTIMIZER: (Stage.GRADIENTS,),
+    Stage.EVALUATION: (Stage.LOSS,),
+    Stage.OVERFIT: (Stage.OPTIMIZER,),
+    Stage.BASELINE: (Stage.OVERFIT,),
+}
+
+
+@dataclass
+class Clock:
+    """The time that a walk may take, in seconds."""
+
+    budget: float
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the walk began."""
+        return time.monotonic() - self.started
+
+    @property
+    def left(self) -> float:
+        """Seconds of the budget that are left, at least one."""
+        return max(1.0, self.budget - self.spent)
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget is spent."""
+        return self.spent >= self.budget
+
+
+Ignored = Callable[[Finding], bool]
+
+
+class Walk:
+    """Everything known of one walk while it goes on."""
+
+    def __init__(
+        self,
+        script: str,
+        *,
+        budget: float = 60.0,
+        ignored: Ignored = lambda finding: False,
+        repair: bool = True,
+        say: Callable[[str], None] = lambda text: None,
+        strict: bool = False,
+        rules: Sequence[Rule] | None = None,
+    ) -> None:
+        self.script = script
+        self.clock = Clock(budget)
+        self.facts: dict[type[Facts], Facts] = {}
+        self.findings: list[Finding] = []
+        self.repaired: tuple[str, ...] = ()
+        self.runs: dict[Any, Run] = {}
+        self.say = say
+        self.message = ""
+        self.internal_errors: list[str] = []
+        self._rules = load_rules() if rules is None else rules
+        self._ignored = ignored
+        self._repair = repair
+        self._strict = strict
+        self._seconds: dict[Stage, float] = {}
+        self._failures: dict[Stage, Failure] = {}
+        self._seen: set[tuple[str, str]] = set()
+        self._cut_off: list[str] = []
+        self._skipped: dict[Stage, str] = {}
+        self._blocked: dict[Stage, str] = {}
+        self._step_seconds = 0.0
+        self._mended: set[int] = set()
+
+    # What was measured
+
+    def learn(self, facts: Facts | None | Iterable[Facts | None]) -> None:
+        """Keep facts; they replace older ones of their kind."""
+        for one in facts if isinstance(facts, tuple) else (facts,):
+            if isinstance(one, Facts):
+                self.facts[type(one)] = one
+                self._failures.pop(one.stage, None)
+                failure = getattr(one, "failure", None)
+                if failure is not None:
+                    self._failures[one.stage] = failure
+
+    def forget(self, stages: Iterable[Stage]) -> None:
+        """Drop the facts of stages that are about to be measured again."""
+        self.facts = {kind: f for kind, f in self.facts.items() if f.stage not in stages}
+
+    def learn_run(self, stage: Stage, run: Run, facts: Facts) -> None:
+        """Keep the facts of a training run, unless it raised."""
+        self._failures.pop(stage, None)
+        if run.failure is not None:
+            self._failures[stage] = run.failure
+        elif run.losses:
+            self.learn(facts)
+
+    def learn_step_seconds(self, run: Run) -> None:
+        """Keep how long a step takes."""
+        if run.losses:
+            self._step_seconds = run.seconds / len(run.losses)
+
+    def affordable_steps(self, wanted: int, fewest: int, *, runs: int = 1) -> int:
+        """How many steps a run may have so that the runs take at most half of what is left of the budget."""
+        if not self._step_seconds:
+            return wanted
+        fitting = int(self.clock.left / 2 / runs / self._step_seconds)
+        return min(wanted, max(fitting, fewest if runs == 1 else 0))
+
+    @contextmanager
+    def timing(self, stages: tuple[Stage, ...]) -> Iterator[None]:
+        """Count the time spent inside as that of these stages."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            spent = (time.monotonic() - started) / len(stages)
+            for stage in stages:
+                self._seconds[stage] = self._seconds.get(stage, 0.0) + spent
+
+    # What may run
+
+    def may_run(self, stage: Stage) -> bool:
+        """Whether a stage can be measured; if not, why is kept."""
+        self._blocked.pop(stage, None)
+        self._skipped.pop(stage, None)
+        for needed in _NEEDS.get(stage, ()):
+            if needed in self._failures:
+                self._blocked[stage] = f"the {needed.label} stage failed"
+                return False
+            if needed in self._blocked:
+                self._blocked[stage] = f"the {needed.label} stage could not be walked"
+                return False
+        if not self._repair and self.unmended and stage != Stage.SETUP:
+            self._skipped[stage] = "stopped at the first fault (--no-repair)"
+            return False
+        if self.clock.over:
+            self._skipped[stage] = f"the budget of {self.clock.budget:.0f} s was spent"
+            return False
+        self.say(f"walking {stage.label}")
+        return True
+
+    def rules_at(self, stage: Stage) -> list[Rule]:
+        """The rules that can speak now: those waiting for this stage whose facts exist; residual ones last."""
+        ready = [r for r in self._rules if r.runs_at == stage and all(k in self.facts for k in r.needs)]
+        return sorted(ready, key=lambda r: r.residual)
+
+    def explained(self, stage: Stage) -> bool:
+        """Whether a failure of this stage already has its cause: what else is seen may follow from it."""
+        return stage in self._failures and any(
+            int(f.code[2]) <= stage and f.severity == Severity.ERROR and id(f) not in self._mended
+            for f in self.findings
+        )
+
+    # What was found
+
+    @property
+    def unmended(self) -> bool:
+        """Whether an error or warning was found that no repair has removed."""
+        return any(f.severity != Severity.NOTE and id(f) not in self._mended for f in self.findings)
+
+    def keep(self, finding: Finding) -> bool:
+        """Keep a finding, unless it is ignored or was found before; whether it was kept."""
+        key = (finding.name, finding.message)
+        if key in self._seen or self._ignored(finding):
+            if any((f.name, f.message) == key and id(f) in self._mended for f in self.findings):
+                self._unmend(key)
+            return False
+        self._seen.add(key)
+        self.findings.append(finding)
+        return True
+
+    def _unmend(self, key: tuple[str, str]) -> None:
+        """The same fault is still seen after its repair: it is not mended after all."""
+        for found in self.findings:
+            if (found.name, found.message) == key:
+                self._mended.discard(id(found))
+
+    def repair_allowed(self, most: int) -> bool:
+        """Whether one more repair may be tried."""
+        return self._repair and len(self.repaired) < most
+
+    def mended(self, finding: Finding) -> None:
+        """A finding's repair is in force."""
+        self._mended.add(id(finding))
+        self.repaired = (*self.repaired, finding.name)
+        for stage in [s for s in self._failures if s >= int(finding.code[2])]:
+            del self._failures[stage]
+
+    def repair_failed(self, finding: Finding, error: BaseException) -> None:
+        """A repair's change raised: the finding stands, unmended."""
+        self.findings[self.findings.index(finding)] = replace(finding, repair=None)
+        self.internal_error(f"repair of {finding.name}", error)
+
+    def cut_off(self, what: str) -> None:
+        """An experiment that the budget did not allow."""
+        self._cut_off.append(what)
+
+    def internal_error(self, where: str, error: BaseException) -> None:
+        """Record an error of our own; in our tests it is raised.
+
+        Raises:
+            BaseException: the error itself, when the walk is strict.
+        """
+        if self._strict:
+            raise error
+        last = traceback.extract_tb(error.__traceback__)[-1:]
+        at = f" ({last[0].filename.rsplit('/', 1)[-1]}:{last[0].lineno})" if last else ""
+        self.internal_errors.append(f"{where}: {type(error).__name__}: {error}{at}")
+
+    def stage_failed(self, stage: Stage, error: BaseException) -> None:
+        """Measuring a stage raised an error that the adapter did not expect."""
+        failure = failure_of(error)
+        self._failures[stage] = failure
+        if failure.where is None:
+            self.internal_error(f"measuring {stage.label}", error)
+
+    # What becomes of it
+
+    def report(self, framework: str | None = None, versions: Mapping[str, str] | None = None) -> Report:
+        """All of it, as plain data."""
+        findings = tuple(self._finished(f) for f in self.findings)
+        stages = tuple(self._stage_run(stage, findings) for stage in Stage)
+        failed = [f for s, f in sorted(self._failures.items()) if not self._has_cause(s)]
+        message = self.message
+        if self._cut_off:
+            cut = "; ".join(dict.fromkeys(self._cut_off))
+            message = f"{message} The budget of {self.clock.budget:.0f} s cut off experiments: {cut}.".strip()
+        return Report(
+            script=self.script,
+            framework=framework,
+            versions=versions or {},
+            seconds=self.clock.spent,
+            findings=tuple(sorted(findings, key=_order)),
+            stages=stages,
+            message=message,
+            failure=failed[0] if failed else None,
+            internal_errors=tuple(self.internal_errors),
+        )
+
+    def _has_cause(self, stage: Stage) -> bool:
+        return any(f.severity == Severity.ERROR and int(f.code[2]) <= stage for f in self.findings)
+
+    def _finished(self, finding: Finding) -> Finding:
+        """The finding with its fix marked verified where the repair was seen to remove it."""
+        if id(finding) not in self._mended or finding.repair is None:
+            return finding
+        fix = replace(finding.fix, verified=True) if finding.fix else None
+        stage = Stage(int(finding.code[2])).label
+        proof = finding.proof or Proof(f"with this repair in memory ({finding.repair.does}) the {stage} stage goes through")
+        return replace(finding, fix=fix, proof=proof)
+
+    def _stage_run(self, stage: Stage, findings: Sequence[Finding]) -> StageRun:
+        seconds = self._seconds.get(stage, 0.0)
+        here = [f for f in findings if int(f.code[2]) == stage and f.severity != Severity.NOTE]
+        mended = {f.name for f in self.findings if id(f) in self._mended}
+        unmended = [f for f in here if f.name not in mended and f.severity == Severity.ERROR]
+        measured = [f for f in self.facts.values() if f.stage == stage]
+        if stage in self._failures or unmended:
+            why = ", ".join(f.name for f in unmended) or str(self._failures[stage])
+            return StageRun(stage=stage, status=Status.FAILED, why=why, seconds=seconds)
+        if any(f.name in mended for f in here):
+            names = ", ".join(dict.fromkeys(f.name for f in here if f.name in mended))
+            return StageRun(stage=stage, status=Status.REPAIRED, why=names, seconds=seconds)
+        if not measured:
+            why = self._blocked.get(stage) or self._skipped.get(stage) or self._why_unseen(stage)
+            status = Status.SKIPPED if stage in self._skipped else Status.BLOCKED
+            return StageRun(stage=stage, status=status, why=why, seconds=seconds)
+        why = ", ".join(f.name for f in here) or describe(measured[0])
+        if stage == Stage.EVALUATION and getattr(measured[0], "present", True) is False:
+            return StageRun(stage=stage, status=Status.SKIPPED, why="there is no evaluation set", seconds=seconds)
+        return StageRun(stage=stage, status=Status.PASSED, why=why, seconds=seconds)
+
+    def _why_unseen(self, stage: Stage) -> str:
+        failed = [s for s in sorted(self._failures) if s < stage]
+        if failed:
+            return f"the {failed[-1].label} stage failed"
+        unmended = [f for f in self.findings if f.severity == Severity.ERROR and id(f) not in self._mended]
+        return f"stopped by {unmended[0].name}" if unmended else "training was not reached"
+
+
+def _order(finding: Finding) -> tuple[int, int]:
+    return (len(finding.after_repair), int(finding.code[2:]))
+
+
+def describe(facts: Facts) -> str:
+    """A stage's facts in half a line, for the table of stages."""
+    from trainwright.stages import describe as words
+
+    return words.describe(facts)
+
+

@@ -1,0 +1,10 @@
+"""Tweets of different lengths, and a collator that stacks them as they are."""
+
+from material import QUIET, tokenized, tweets
+from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
+
+config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=3)
+model = DistilBertForSequenceClassification(config)
+args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16)
+trainer = Trainer(model, args, train_dataset=tokenized(tweets(400)))  # expect: ragged-batch
+trainer.train()

@@ -1,0 +1,49 @@
+"""Every rule names its own bad script first, at the announced line, and no rule speaks on the good one."""
+
+from pathlib import Path
+
+import pytest
+from walking import expected, loud, said, walk
+
+from trainwright.core.rule import load_rules
+
+FOLDER = Path(__file__).parent / "rules"
+BAD = sorted(FOLDER.glob("*/*/bad*.py"))
+GOOD = sorted(FOLDER.glob("*/*/good*.py"))
+
+
+def _name(script: Path) -> str:
+    return "/".join(script.parts[-3:])
+
+
+@pytest.mark.parametrize("script", BAD, ids=_name)
+def test_the_bad_script_has_this_fault_as_its_first_cause(script: Path) -> None:
+    name, line = expected(script)
+    assert name == script.parent.name.replace("_", "-")
+    report = walk(script)
+    first = report.first_cause
+    assert first is not None, said(report)
+    assert first.name == name, said(report)
+    assert first.where is not None and first.where.line == line, said(report)
+    if first.severity != "note":
+        assert first.proof is not None or first.measured, said(report)
+
+
+@pytest.mark.parametrize("script", GOOD, ids=_name)
+def test_the_good_script_is_silent_under_all_rules(script: Path) -> None:
+    report = walk(script)
+    assert not loud(report) and not report.faulty, said(report)
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)
+def test_every_rule_has_a_bad_and_a_good_script(rule) -> None:
+    folder = FOLDER / rule.stage.label / rule.name.replace("-", "_")
+    assert (folder / "bad.py").exists() and (folder / "good.py").exists()
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)
+def test_every_rule_page_has_its_four_parts(rule) -> None:
+    page = rule.page
+    assert page.startswith(f"{rule.code} {rule.name}: ")
+    for part in ("Why it matters:", "Evidence:", "Fix ("):
+        assert part in page, part

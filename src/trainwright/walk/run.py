@@ -23,6 +23,7 @@ from trainwright.core.report import Report
 from trainwright.core.rule import Rule
 from trainwright.core.stage import Stage
 from trainwright.errors import UsageError, WalkFinished
+from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import Seen, listening
 from trainwright.seams.place import failure_of, keyword_places, place_of, show
@@ -142,6 +143,7 @@ class Session:
             self._close(self._walk.report(None, _versions()))
 
     def _close(self, report: Report) -> None:
+        report = with_diffs(report)
         self.reports.append(report)
         self._done(report)
 
@@ -157,7 +159,7 @@ class Session:
     def _new_walk(self) -> Walk:
         return Walk(
             self._script, budget=self._options.budget, ignored=self._options.ignores, repair=self._options.repair,
-            say=self._say, strict=self._strict,
+            say=self._say, strict=self._strict, seed=self._options.seed,
         )  # fmt: skip
 
 

@@ -69,9 +69,11 @@ class Walk:
         repair: bool = True,
         say: Callable[[str], None] = lambda text: None,
         strict: bool = False,
+        seed: int = 0,
         rules: Sequence[Rule] | None = None,
     ) -> None:
         self.script = script
+        self.seed = seed
         self.clock = Clock(budget)
         self.facts: dict[type[Facts], Facts] = {}
         self.findings: list[Finding] = []

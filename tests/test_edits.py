@@ -1,0 +1,63 @@
+"""Edits change what they name and nothing else."""
+
+from trainwright.core.fix import RemoveKeyword, RenameKeyword, SetKeyword
+from trainwright.fixes.edits import apply, diff
+
+SOURCE = """\
+model = load(path)  # a comment
+args = TrainingArguments(
+    "out",
+    evaluation_strategy="epoch",  # kept
+    learning_rate=1e-1,
+)
+trainer = Trainer(model, args, tokenizer=tokenizer)
+"""
+
+
+def test_a_keyword_is_renamed_in_its_call_only():
+    after = apply(SOURCE, [RenameKeyword("x.py", 4, "evaluation_strategy", "eval_strategy")])
+    assert after == SOURCE.replace("evaluation_strategy", "eval_strategy")
+
+
+def test_a_keyword_gets_another_value_and_comments_stay():
+    after = apply(SOURCE, [SetKeyword("x.py", 2, "learning_rate", "1e-3")])
+    assert after == SOURCE.replace("1e-1", "1e-3")
+
+
+def test_a_keyword_is_added_on_a_line_of_its_own_where_the_others_are():
+    after = apply(SOURCE, [SetKeyword("x.py", 3, "seed", "1")])
+    assert after == SOURCE.replace("learning_rate=1e-1,\n", "learning_rate=1e-1,\n    seed=1,\n")
+
+
+def test_a_keyword_is_added_behind_the_last_in_a_call_of_one_line():
+    after = apply(SOURCE, [SetKeyword("x.py", 1, "num_labels", "3", function="load")])
+    assert after == SOURCE.replace("load(path)", "load(path, num_labels=3)")
+
+
+def test_a_keyword_is_removed():
+    after = apply(SOURCE, [RemoveKeyword("x.py", 7, "tokenizer")])
+    assert after == SOURCE.replace("args, tokenizer=tokenizer", "args")
+
+
+def test_an_edit_that_does_not_fit_changes_nothing():
+    assert apply(SOURCE, [SetKeyword("x.py", 1, "num_labels", "3", function="from_pretrained")]) is None
+    assert apply(SOURCE, [RenameKeyword("x.py", 1, "evaluation_strategy", "eval_strategy")]) is None
+    assert apply("def broken(:\n", [RemoveKeyword("x.py", 1, "x")]) is None
+
+
+def test_the_diff_of_several_edits_is_one_text(tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text(SOURCE)
+    text = diff(
+        [
+            RenameKeyword(str(file), 4, "evaluation_strategy", "eval_strategy"),
+            SetKeyword(str(file), 2, "learning_rate", "1e-3"),
+        ]
+    )
+    assert text is not None
+    assert '-    evaluation_strategy="epoch",  # kept' in text
+    assert "+    learning_rate=1e-3," in text
+
+
+def test_a_file_that_is_gone_has_no_diff():
+    assert diff([RemoveKeyword("/nowhere/x.py", 1, "x")]) is None

@@ -152,7 +152,7 @@ class Walk:
             if needed in self._failures:
                 self._blocked[stage] = f"the {needed.label} stage failed"
                 return False
-            if needed in self._blocked:
+            if not any(f.stage == needed for f in self.facts.values()):
                 self._blocked[stage] = f"the {needed.label} stage could not be walked"
                 return False
         if not self._repair and self.unmended and stage != Stage.SETUP:

@@ -154,7 +154,7 @@ class HFTrainerAdapter:
         if self.twin.args.remove_unused_columns:
             facts["dropped_columns"] = tuple(c for c in columns if c not in (*names, "label", "label_ids"))
         if failure is not None or batch is None:
-            return BatchFacts(failure=failure, **facts)
+            return BatchFacts(failure=failure, equal_rows_collate=_collates_equal_rows(recorder), **facts)
         held, _, _ = self._first_batch(evaluation=True) if self._one_evaluation_set() is not None else (None,) * 3
         return BatchFacts(
             rows=rows_of(batch),
@@ -493,6 +493,17 @@ class HFTrainerAdapter:
             predicted += scores.argmax(-1).tolist()
             true += [int(x) for x in batch[key].tolist()]
         return tuple(predicted), tuple(true)
+
+
+def _collates_equal_rows(recorder: RecordingCollator) -> bool | None:
+    """Whether the collator that failed on a batch takes one row of it, repeated."""
+    if not recorder.items:
+        return None
+    try:
+        recorder.collator([copy.copy(recorder.items[0]) for _ in recorder.items])
+    except Exception:  # then it is not the rows' differences that it fails on
+        return False
+    return True
 
 
 def type_like(batch: Any, given: dict[str, Any]) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainwright.adapters.base import Adapter
+from trainwright.adapters.base import Adapter, Run
 from trainwright.core.stage import Stage
+from trainwright.seams.place import failure_of
 from trainwright.walk.plan import Apply, Measure, Request, plan
 from trainwright.walk.trials import Train
 from trainwright.walk.walk import Walk
@@ -34,10 +35,13 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
             walk.stage_failed(request.stage, error)
             return None
     if isinstance(request, Train):
-        return adapter.train(
-            steps=request.steps, batches=request.batches, seed=request.seed + walk.seed, changes=request.changes,
-            seconds=request.seconds, enough=request.enough,
-        )  # fmt: skip
+        try:
+            return adapter.train(
+                steps=request.steps, batches=request.batches, seed=request.seed + walk.seed,
+                changes=request.changes, seconds=request.seconds, enough=request.enough,
+            )  # fmt: skip
+        except Exception as error:  # recorded in the run: the pipeline raised outside of a step
+            return Run(failure=failure_of(error))
     assert isinstance(request, Apply)
     try:
         adapter.apply(request.repair)

@@ -28,7 +28,7 @@ from trainwright.stages.setup import SetupFacts
 def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) -> Iterator[Finding]:
     """A batch that could not be formed, of rows with unequal lengths."""
     ragged = {k: v for k, v in batch.item_lengths.items() if len(set(v)) > 1}
-    if batch.failure is None or not ragged or _only_labels(ragged, batch):
+    if batch.failure is None or not batch.equal_rows_collate or not ragged or _only_labels(ragged, batch):
         return
     key, lengths = next(iter(ragged.items()))
     tokens = "input_ids" in ragged

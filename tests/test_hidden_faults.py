@@ -103,6 +103,10 @@ def _constant(train, test):
     return train.assign(sentiment=train["label"].map(["bad", "so so", "good"].__getitem__), label=0), test
 
 
+def _unlabelled(train, test):
+    return train.assign(label=train["label"].where(train.index % 20 > 0)), test
+
+
 def _class_only_in_evaluation(train, test):
     return train[train["label"] != 2], test
 
@@ -172,6 +176,11 @@ def test_labels_shuffled_in_a_csv(tmp_path: Path) -> None:
 
 def test_a_label_column_that_is_constant_after_a_join(tmp_path: Path) -> None:
     _first(_tweet_files(tmp_path, _constant), "destroyed-labels")
+
+
+def test_rows_without_a_label(tmp_path: Path) -> None:
+    """An empty cell of a CSV is None in the data set, and the collator's message blames padding."""
+    _first(_tweet_files(tmp_path, _unlabelled), "non-finite-data", "100")
 
 
 def test_a_class_that_only_the_evaluation_file_has(tmp_path: Path) -> None:

@@ -496,11 +496,12 @@ class HFTrainerAdapter:
 
 
 def _collates_equal_rows(recorder: RecordingCollator) -> bool | None:
-    """Whether the collator that failed on a batch takes one row of it, repeated."""
+    """Whether the collator that failed on a batch takes each of its rows when it is repeated."""
     if not recorder.items:
         return None
     try:
-        recorder.collator([copy.copy(recorder.items[0]) for _ in recorder.items])
+        for item in recorder.items:
+            recorder.collator([copy.copy(item), copy.copy(item)])
     except Exception:  # then it is not the rows' differences that it fails on
         return False
     return True

@@ -50,7 +50,7 @@ class BatchFacts(Facts):
     item_lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Lengths of each column over the rows that were to be collated, for columns that are lists."""
     equal_rows_collate: bool | None = None
-    """After a failure: the collator takes one of the rows, repeated; None: no row reached it."""
+    """After a failure: the collator takes each of the rows when it is repeated; None: no row reached it."""
     item_columns: tuple[str, ...] = ()
     """The keys of the items that reach the collator (after the framework dropped columns)."""
     dropped_columns: tuple[str, ...] = ()

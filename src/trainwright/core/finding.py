@@ -43,8 +43,8 @@ class Proof:
 class Finding:
     """What a rule says of the facts it was given.
 
-    `code`, `name`, `severity` are stamped by the rule, `after_repair` by the walk: the names of the rules
-    whose repairs were in force when this was found.
+    `code` and `name` are stamped by the rule, and `severity` too, unless the finding's own is milder;
+    `after_repair` by the walk: the names of the rules whose repairs were in force when this was found.
     """
 
     message: str

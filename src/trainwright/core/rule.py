@@ -48,6 +48,11 @@ class Rule:
         """The stage after which all it needs exists."""
         return max((kind.stage for _, kind, _ in self.parameters), default=self.stage)
 
+    def severity_of(self, finding: Finding) -> Severity:
+        """The rule's severity, or the finding's own where that is milder."""
+        order = (Severity.NOTE, Severity.WARNING, Severity.ERROR)
+        return min(self.severity, finding.severity, key=order.index)
+
     @property
     def title(self) -> str:
         """What is wrong, in a line."""

@@ -49,7 +49,10 @@ def experiment(walk: Walk, rule: Rule) -> Generator[Any, Any, list[Finding]]:
                 sent = yield from run_trial(walk, item)
             else:
                 findings.append(
-                    replace(item, code=rule.code, name=rule.name, severity=rule.severity, after_repair=walk.repaired)
+                    replace(
+                        item, code=rule.code, name=rule.name, severity=rule.severity_of(item),
+                        after_repair=walk.repaired,
+                    )  # fmt: skip
                 )
     except Exception as error:  # a rule of ours is wrong: it must not end the user's walk
         walk.internal_error(f"rule {rule.code} {rule.name}", error)

@@ -37,9 +37,15 @@ Ignore = Annotated[list[str] | None, Parameter(name="--ignore", help="A rule's n
                                                negative=())]  # fmt: skip
 Budget = Annotated[float, Parameter(name="--budget", help="Seconds for the walk itself.")]
 Seed = Annotated[int, Parameter(name="--seed", help="Seed of the walk's experiments.")]
-Json = Annotated[str | None, Parameter(name="--json", help='Write the report as JSON; "-" is standard output.')]
-Html = Annotated[str | None, Parameter(name="--html", help='Write the report as a page; "-" is standard output.')]
-Module = Annotated[bool, Parameter(name="-m", help="SCRIPT is a module's name, as in python -m.", negative=())]
+Json = Annotated[
+    str | None, Parameter(name="--json", allow_leading_hyphen=True, help='Write the report as JSON; "-" is standard output.')
+]
+Html = Annotated[
+    str | None, Parameter(name="--html", allow_leading_hyphen=True, help='Write the report as a page; "-" is standard output.')
+]
+Module = Annotated[
+    bool, Parameter(name="-m", help="SCRIPT is a module's name, as in python -m.", negative=())
+]
 Tokens = Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]
 
 
@@ -164,7 +170,9 @@ def _write(target: str | None, text: str) -> None:
 
 
 @app.command
-def explain(what: Annotated[str, Parameter(help="A rule's name or code, an error message, or - for stdin.")]) -> int:
+def explain(
+    what: Annotated[str, Parameter(allow_leading_hyphen=True, help="A rule's name or code, an error message, or - for stdin.")],
+) -> int:
     """Print a rule's page, or the rules that know an error message or traceback."""
     from trainwright.explain import explain as pages
 

@@ -69,13 +69,24 @@ def _measure(walk: Walk, stage: Stage) -> Plan:
         steps = walk.affordable_steps(OVERFIT_STEPS, FEWEST_STEPS)
         run: Run = yield Train(steps=steps, batches=1, seed=0, seconds=walk.clock.left / 3, enough=LEARNT_SHARE / 2)
         walk.learn_step_seconds(run)
-        walk.learn_run(stage, run, _overfit_facts(run))
+        if _long_enough(walk, stage, run):
+            walk.learn_run(stage, run, _overfit_facts(run))
     elif stage == Stage.BASELINE:
         steps = walk.affordable_steps(BASELINE_STEPS, FEWEST_STEPS)
         run = yield Train(steps=steps, batches=BASELINE_BATCHES, seed=0, seconds=walk.clock.left / 2)
-        walk.learn_run(stage, run, _baseline_facts(run))
+        if _long_enough(walk, stage, run):
+            walk.learn_run(stage, run, _baseline_facts(run))
     else:
         walk.learn((yield Measure(stage)))
+
+
+def _long_enough(walk: Walk, stage: Stage, run: Run) -> bool:
+    """Whether a run says anything: a curve of a few steps, cut off by the budget, does not."""
+    learnt = run.losses and run.losses[-1] <= LEARNT_SHARE * run.losses[0]
+    if run.failure is not None or learnt or len(run.losses) >= FEWEST_STEPS:
+        return True
+    walk.skip(stage, f"only {len(run.losses)} steps fitted into the budget of {walk.clock.budget:.0f} s")
+    return False
 
 
 def _overfit_facts(run: Run) -> Any:

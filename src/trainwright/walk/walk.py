@@ -81,6 +81,7 @@ class Walk:
         self.runs: dict[Any, Run] = {}
         self.say = say
         self.message = ""
+        self.interrupted = False
         self.internal_errors: list[str] = []
         self._rules = load_rules() if rules is None else rules
         self._ignored = ignored
@@ -163,6 +164,10 @@ class Walk:
             return False
         self.say(f"walking {stage.label}")
         return True
+
+    def skip(self, stage: Stage, why: str) -> None:
+        """A stage that could not be measured, for no fault of the pipeline's."""
+        self._skipped[stage] = why
 
     def rules_at(self, stage: Stage) -> list[Rule]:
         """The rules that can speak now: those waiting for this stage whose facts exist; residual ones last."""
@@ -287,6 +292,8 @@ class Walk:
             names = ", ".join(dict.fromkeys(f.name for f in here if f.name in mended))
             return StageRun(stage=stage, status=Status.REPAIRED, why=names, seconds=seconds)
         if not measured:
+            if self.interrupted and stage not in self._blocked:
+                self._skipped.setdefault(stage, "the walk was interrupted")
             why = self._blocked.get(stage) or self._skipped.get(stage) or self._why_unseen(stage)
             status = Status.SKIPPED if stage in self._skipped else Status.BLOCKED
             return StageRun(stage=stage, status=status, why=why, seconds=seconds)

@@ -145,6 +145,20 @@ def _target(node: ast.Assign | ast.AnnAssign) -> ast.AST:
     return ast.Tuple(elts=list(node.targets)) if isinstance(node, ast.Assign) else node.target
 
 
+def attribute_place(file: str, owner: str, attribute: str) -> Place | None:
+    """The last line of a class that assigns to `self.attribute`; one in its constructor if there is no other."""
+    tree = _tree(file)
+    classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == owner] if tree else []
+    found: list[tuple[bool, int]] = []
+    for method in (m for c in classes for m in c.body if isinstance(m, ast.FunctionDef)):
+        for node in ast.walk(method):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            members = [m for t in targets if isinstance(t, ast.AST) for m in ast.walk(t)]
+            if any(isinstance(m, ast.Attribute) and m.attr == attribute for m in members):
+                found.append((method.name != "__init__", node.lineno))
+    return Place(show(file), max(found)[1]) if found else None
+
+
 def names_of(value: Any, frame: FrameType | None) -> list[str]:
     """The names by which a frame knows an object."""
     if frame is None:
@@ -198,3 +212,41 @@ def training_lines(file: str, reached: int) -> list[int]:
         and n.func.value.id in trainers
         and n.lineno > reached
     )
+
+
+def rebinding_place(failed: Place) -> Place | None:
+    """The line, outside constructors, that assigns to the name or attribute which the call at a line uses."""
+    file = str(Path(failed.file).resolve())
+    call, tree = call_node(file, failed.line), _tree(file)
+    if call is None or tree is None:
+        return None
+    wanted = ast.unparse(call.func)
+    built = {
+        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == "__init__" for n in ast.walk(f)
+    }  # fmt: skip
+    found = [
+        n.lineno
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Assign) and id(n) not in built
+        and any(ast.unparse(t) == wanted for target in n.targets for t in ast.walk(target) if isinstance(t, ast.expr))
+    ]  # fmt: skip
+    return Place(failed.file, min(found, key=lambda n: abs(n - failed.line))) if found else None
+
+
+def key_places(file: str, key: str, before: int) -> list[Place]:
+    """Lines that write a value under a key: `x["key"] = …`, `{"key": …}`, `f(key=…)`, in their order."""
+    tree = _tree(file)
+    found: set[int] = set()
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            keys: list[ast.expr | None] = [t.slice for t in targets if isinstance(t, ast.Subscript)]
+        elif isinstance(node, ast.Dict):
+            keys = list(node.keys)
+        elif isinstance(node, ast.Call):
+            found |= {k.value.lineno for k in node.keywords if k.arg == key}
+            continue
+        else:
+            continue
+        found |= {k.lineno for k in keys if isinstance(k, ast.Constant) and k.value == key}
+    return [Place(show(file), line) for line in sorted(found) if line <= before]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,7 +44,25 @@ class Tensors(Protocol):
         """Scale every group's rate, or set them all."""
 
     def unfreeze(self, model: Any, optimizer: Any, names: Sequence[str] | None = None) -> None:
-        """Let the named parameters (all: None) be trained, at the optimizer's largest rate."""
+        """Let the named parameters (all: None) be trained, at the optimizer's largest rate (None: there is none yet)."""
+
+    def freeze(self, model: Any, names: Sequence[str]) -> None:
+        """Keep the named parameters from being trained."""
+
+    def clear_gradients(self, model: Any) -> None:
+        """Drop the gradient of every parameter."""
+
+    def clip_gradients(self, optimizer: Any, norm: float) -> None:
+        """Scale the gradient down to a norm before each of the optimizer's steps."""
+
+    def detach_kept(self, model: Any) -> None:
+        """Take the tensors that the model keeps in its attributes off the graph of the step that made them."""
+
+    def register_lists(self, model: Any, names: Sequence[str]) -> None:
+        """Make the plain lists (or dictionaries) of layers at these paths part of the model."""
+
+    def standardise(self, tensor: Any) -> Any:
+        """The tensor with mean 0 and deviation 1 over its last axis, with its gradient."""
 
     def widen_head(self, model: Any, classes: int) -> str:
         """Give the model's output layer `classes` outputs, its old ones kept; return the layer's name."""
@@ -57,6 +75,39 @@ class Tensors(Protocol):
 
     def set_training(self, model: Any, training: bool) -> None:
         """Put the model and all its modules in training or evaluation mode."""
+
+    def change_rows(self, data: Any, change: Callable[[dict[str, Any], int], Mapping[str, Any]]) -> Any:
+        """The data set with each item changed as it is read; the change is given the item and its row."""
+
+    def choose_rows(self, data: Any, rows: Sequence[int]) -> Any:
+        """The data set of these rows only."""
+
+    def choose_of_several(self, sets: Sequence[Any], rows: Sequence[tuple[int, int]]) -> Any:
+        """A data set of rows of several, each row given as (which set, its row there)."""
+
+    def standardise(self, tensor: Any) -> Any:
+        """The tensor brought to mean 0 and deviation 1 over all its values, with its gradient."""
+
+    def take_rows(self, batch: Mapping[str, Any], rows: int) -> dict[str, Any]:
+        """The first rows of every tensor of a batch that has as many as the first."""
+
+    def zero_non_finite(self, model: Any) -> None:
+        """Set NaN and infinity among the model's weights and buffers to zero."""
+
+    def reinitialise(self, model: Any, names: Sequence[str]) -> None:
+        """Draw these parameters anew, as the framework's own layers do."""
+
+    def scale_parameters(self, model: Any, factors: Mapping[str, float]) -> None:
+        """Multiply the named parameters."""
+
+    def activate(self, model: Any, names: Sequence[str]) -> None:
+        """Put these modules in training mode, where gradients are computed."""
+
+    def resize_input(self, model: Any, layer: str, size: int) -> None:
+        """Rebuild a layer for inputs of this size (an embedding: for indices below it)."""
+
+    def flatten_before(self, model: Any, layer: str) -> None:
+        """Flatten all axes but the first of what a layer is given."""
 
 
 Batch = Mapping[str, Any]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from trainwright.stages.tensor import TensorFacts
+from trainwright.tensors.torch_rows import change_rows as change_rows
+from trainwright.tensors.torch_rows import choose_of_several as choose_of_several
+from trainwright.tensors.torch_rows import choose_rows as choose_rows
 
 # Statistics of larger tensors are taken over an even sample of this many values; finiteness over all.
 LARGEST_EXACT = 4_000_000
@@ -93,16 +98,70 @@ def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: floa
 
 
 def unfreeze(model: nn.Module, optimizer: Any, names: Sequence[str] | None = None) -> None:
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]} if optimizer is not None else set()
     new = []
     for name, parameter in model.named_parameters():
         if (names is None or name in names) and parameter.is_floating_point():
             parameter.requires_grad_(True)
             if id(parameter) not in held:
                 new.append(parameter)
-    if new:
+    if new and optimizer is not None:
         rate = max((g["lr"] for g in optimizer.param_groups), default=1e-3)
         optimizer.add_param_group({"params": new, "lr": rate})
+
+
+def freeze(model: nn.Module, names: Sequence[str]) -> None:
+    for name, parameter in model.named_parameters():
+        if name in names:
+            parameter.requires_grad_(False)
+            parameter.grad = None
+
+
+def clear_gradients(model: nn.Module) -> None:
+    for parameter in model.parameters():
+        parameter.grad = None
+
+
+def clip_gradients(optimizer: Any, norm: float) -> None:
+    def clip(given: Any, args: Any, kwargs: Any) -> None:
+        nn.utils.clip_grad_norm_([p for g in given.param_groups for p in g["params"]], norm)
+
+    getattr(optimizer, "optimizer", optimizer).register_step_pre_hook(clip)
+
+
+def detach_kept(model: nn.Module) -> None:
+    for module in model.modules():
+        for attributes in (vars(module), module._buffers):
+            for name, value in list(attributes.items()):
+                if name not in ("_parameters", "_buffers", "_modules") and _on_graph(value):
+                    attributes[name] = _detached(value)
+
+
+def _on_graph(value: Any) -> bool:
+    if isinstance(value, (list, tuple)) or type(value) is dict:
+        return any(_on_graph(v) for v in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, torch.Tensor) and value.grad_fn is not None
+
+
+def _detached(value: Any) -> Any:
+    if type(value) is dict:
+        return {k: _detached(v) for k, v in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_detached(v) for v in value)
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def register_lists(model: nn.Module, names: Sequence[str]) -> None:
+    for name in names:
+        owner, _, attribute = name.rpartition(".")
+        module = model.get_submodule(owner)
+        value = getattr(module, attribute)
+        delattr(module, attribute)
+        setattr(module, attribute, nn.ModuleDict(value) if isinstance(value, dict) else nn.ModuleList(value))
+
+
+def standardise(tensor: torch.Tensor) -> torch.Tensor:
+    return F.layer_norm(tensor, tensor.shape[-1:])
 
 
 def output_layer(model: nn.Module) -> tuple[str, nn.Linear] | None:
@@ -147,3 +206,62 @@ def set_dropout(model: nn.Module, probability: float) -> None:
 
 def set_training(model: nn.Module, training: bool) -> None:
     model.train(training)
+
+
+def standardise(tensor: torch.Tensor) -> torch.Tensor:
+    return (tensor - tensor.mean()) / (tensor.std(correction=0) + 1e-6)
+
+
+def take_rows(batch: Mapping[str, Any], rows: int) -> dict[str, Any]:
+    count = next((len(v) for v in batch.values() if is_tensor(v) and v.dim()), 0)
+    return {k: v[:rows] if is_tensor(v) and v.dim() and len(v) == count else v for k, v in batch.items()}
+
+
+@torch.no_grad()
+def zero_non_finite(model: nn.Module) -> None:
+    for tensor in (*model.parameters(), *model.buffers()):
+        if tensor.is_floating_point():
+            tensor.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
+
+
+@torch.no_grad()
+def reinitialise(model: nn.Module, names: Sequence[str]) -> None:
+    for name, parameter in model.named_parameters():
+        if name in names and parameter.dim() > 1:
+            nn.init.kaiming_uniform_(parameter, a=5**0.5)  # that of Linear and convolution layers
+
+
+@torch.no_grad()
+def scale_parameters(model: nn.Module, factors: Mapping[str, float]) -> None:
+    for name, parameter in model.named_parameters():
+        if name in factors:
+            parameter.mul_(factors[name])
+
+
+def activate(model: nn.Module, names: Sequence[str]) -> None:
+    if torch.is_grad_enabled():
+        for name in names:
+            model.get_submodule(name).training = True
+
+
+_INPUT_SIZE = ("in_features", "in_channels", "num_embeddings", "num_features", "input_size", "normalized_shape")
+
+
+def resize_input(model: nn.Module, layer: str, size: int) -> None:
+    old = model.get_submodule(layer)
+    names = [n for n in inspect.signature(type(old).__init__).parameters if n not in ("self", "device", "dtype")]
+    given = {n: getattr(old, n) for n in names if hasattr(old, n)}
+    if "bias" in names:
+        given["bias"] = old.bias is not None and old.bias is not False
+    given[next(n for n in _INPUT_SIZE if hasattr(old, n))] = size
+    reference = next(model.parameters())
+    _put(model, layer, type(old)(**given).to(reference.device))
+
+
+def flatten_before(model: nn.Module, layer: str) -> None:
+    _put(model, layer, nn.Sequential(nn.Flatten(), model.get_submodule(layer)))
+
+
+def _put(model: nn.Module, name: str, module: nn.Module) -> None:
+    parent, _, attribute = name.rpartition(".")
+    setattr(model.get_submodule(parent), attribute, module)

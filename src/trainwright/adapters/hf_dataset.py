@@ -1,0 +1,151 @@
+"""What only some data sets need looked into: where equal labels came from, what is left of texts, unusable rows."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.data import Named, length, objects_in_scope
+from trainwright.stages.census import plain_values
+from trainwright.stages.dataset import FEW_VALUES, LabelSource, Split, SplitFacts, TextFacts
+
+# Words for labels in the names of columns and variables.
+_LABEL_WORDS = frozenset(
+    "label labels target targets class classes category y sentiment rating ratings stars score answer gold tag intent "
+    "emotion species diagnosis outcome".split()
+)  # fmt: skip
+_COUNTED_TEXTS = 32
+
+
+def named_like_labels(name: str) -> bool:
+    """Whether one of the words of a name is a word for labels."""
+    return any(word in _LABEL_WORDS for word in re.split(r"[^a-z]+", name.lower()))
+
+
+def label_sources(train: SplitFacts, evaluation: SplitFacts | None, held: Split | None,
+                  scope: Mapping[str, Any], passed: Sequence[Any]) -> Iterator[LabelSource]:  # fmt: skip
+    """Values that the training labels may have been made of, where all of these are the same.
+
+    Args:
+        held: what was read of the evaluation set.
+        scope: the script's objects.
+        passed: the training and evaluation sets.
+    """
+    labels = train.labels
+    if labels is None or labels.kind not in ("class", "text") or len(labels.census) != 1 or not labels.ignored < 1:
+        return
+    several_held = evaluation is not None and evaluation.labels is not None and evaluation.labels.classes > 1
+    for column in train.columns:
+        if column.name == labels.column or len(column.values) < 2 or column.kind not in ("text", "integer", "boolean"):
+            continue
+        absent = evaluation is None or evaluation.column(column.name) is None
+        if named_like_labels(column.name) or (absent and several_held) or _splits(held, column.name, labels.column, column):
+            yield LabelSource(expression=column.name, values=column.values, rows=column.counted, own_column=True)
+    yield from _sources_in_scope(labels.column, train.rows, scope, passed)
+
+
+def _splits(held: Split | None, name: str, label: str, column: Any) -> bool:
+    """Whether rows of the evaluation set with the training set's values of a column have different labels."""
+    if held is None or name not in held.columns or label not in held.columns:
+        return False
+    seen = {str(y) for x, y in zip(held.columns[name], held.columns[label]) if x in column.values}
+    return len(seen) > 1
+
+
+def _sources_in_scope(label: str, rows: int | None, scope: Mapping[str, Any],
+                      passed: Sequence[Any]) -> Iterator[LabelSource]:  # fmt: skip
+    found: list[LabelSource] = []
+    sizes = {rows}
+    for named in objects_in_scope(scope):
+        if any(named.value is p for p in passed):
+            continue
+        for expression, name, values in _label_columns(named, label):
+            census = _census(values)
+            if len(census) == 1 and name == label:
+                sizes.add(len(values))  # the labels were the same there already, before rows were chosen
+            elif len(census) > 1:
+                found.append(LabelSource(expression=expression, values=census, rows=len(values)))
+    yield from (source for source in found if source.rows in sizes)
+
+
+def _label_columns(named: Named, label: str) -> Iterator[tuple[str, str, Sequence[Any]]]:
+    """Columns of an object that are named like labels, or the object itself: expression, name, values."""
+    value, count = named.value, length(named.value)
+    if not count:
+        return
+    with contextlib.suppress(Exception):  # an object of the user's that only looks like a table
+        names = getattr(value, "column_names", None) or getattr(value, "columns", None)
+        names = list(value) if names is None and isinstance(value, dict) else names
+        if names is not None:
+            for name in names:
+                if isinstance(name, str) and (name == label or named_like_labels(name)):
+                    column = value[name]
+                    column = column if isinstance(column, list) or hasattr(column, "tolist") else list(column)
+                    yield f'{named.expression}["{name}"]', name, column
+        elif named_like_labels(named.expression) and (isinstance(value, (list, tuple)) or np.ndim(value) == 1):
+            yield named.expression, named.expression, value
+
+
+def _census(values: Sequence[Any]) -> dict[int | float | str, int]:
+    """How often each of a few values occurs; empty for many, for vectors and for missing ones only."""
+    array = np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
+    if array.ndim != 1:
+        return {}
+    counts: dict[Any, int] = {}
+    for value in array.tolist():
+        if isinstance(value, (str, int, bool)) or (isinstance(value, float) and value.is_integer()):
+            counts[value] = counts.get(value, 0) + 1
+        elif value is not None and not (isinstance(value, float) and math.isnan(value)):
+            return {}
+        if len(counts) > FEW_VALUES:
+            return {}
+    return counts
+
+
+def text_facts(split: Split, tokenizer: Any) -> TextFacts | None:
+    """What the tokenizer reads back of the sampled rows; None where there are no tokens or no tokenizer."""
+    if tokenizer is None:
+        return None
+    rows = [(item["input_ids"], _raw_text(item)) for item in split.items if item.get("input_ids") is not None]
+    if len(rows) < 2:
+        return None
+    with contextlib.suppress(Exception):  # ids of another vocabulary cannot be decoded: another fact shows that
+        tokens = [[int(t) for t in plain_values([ids])[0]] for ids, _ in rows]
+        decoded = [tokenizer.decode(t, skip_special_tokens=True).strip() for t in tokens]
+        special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+        real = [t for row in tokens for t in row if t not in special]
+        unknown = tokenizer.unk_token_id
+        countable = unknown is not None and unknown not in (tokenizer.eos_token_id, tokenizer.pad_token_id) and real
+        raw = [text for _, text in rows if text]
+        uncut = [len(tokenizer(t, add_special_tokens=False, verbose=False)["input_ids"]) for t in raw[:_COUNTED_TEXTS]]
+        # Most telling first: rows whose text is not empty, and of which least is left.
+        order = sorted(range(len(rows)), key=lambda i: (len(decoded[i]) / (1 + len(rows[i][1])), i))
+        return TextFacts(
+            rows=len(rows),
+            empty=sum(not text for text in decoded),
+            distinct=len(set(decoded)),
+            unknown_share=sum(t == unknown for t in real) / len(real) if countable else None,
+            longest=max(len(t) for t in tokens),
+            source_distinct=len(set(raw)) if len(raw) == len(rows) else None,
+            source_tokens=float(np.median(uncut)) if uncut else None,
+            examples=tuple((rows[i][1], decoded[i]) for i in order[:3]),
+        )
+    return None
+
+
+def _raw_text(item: Mapping[str, Any]) -> str:
+    """The longest text of an item, without outer white space."""
+    texts = [v.strip() for k, v in item.items() if isinstance(v, str)]
+    return max(texts, key=len, default="")
+
+
+def suspicious_rows(facts: SplitFacts, accepts: Sequence[str]) -> set[int]:
+    """Rows whose inputs or labels are missing, NaN or infinite."""
+    label = facts.labels.column if facts.labels else None
+    taken = [c for c in facts.columns if c.name == label or c.name in accepts or c.name.isdigit()]
+    return {row for c in taken for row in (*c.missing_rows, *c.non_finite_rows)}

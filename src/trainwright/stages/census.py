@@ -1,0 +1,341 @@
+"""Measuring the dataset stage: columns, the census of the labels, and hashes of the rows."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from trainwright.stages.dataset import (
+    CENSUS_LABELS,
+    FEW_VALUES,
+    IGNORED_LABEL,
+    MOST_CLASSES,
+    SAMPLED_ITEMS,
+    ColumnFacts,
+    LabelFacts,
+    Split,
+    SplitFacts,
+)
+
+# So many rows are named of those with missing or non-finite values: all that a repair may leave out.
+MOST_NAMED_ROWS = 100_000
+# Names of columns that number the rows: they make equal rows look different.
+_NUMBERING = ("idx", "id", "index", "guid", "__index_level_0__")
+# Inputs that follow from the tokens.
+_FOLLOWING = ("attention_mask", "token_type_ids", "special_tokens_mask", "position_ids")
+
+
+def measure_split(split: Split, label_names: Sequence[str], inputs: Sequence[str] = (), *,
+                  seconds: float = 4.0) -> SplitFacts:  # fmt: skip
+    """Return the facts of a set that was read.
+
+    Args:
+        label_names: the columns that may hold the labels, the likeliest first.
+        inputs: names of the arguments that the model takes.
+        seconds: how long the hashing of rows may take.
+    """
+    names = list(dict.fromkeys([*split.columns, *(k for item in split.items for k in item)]))
+    label = next((n for n in label_names if n in names), None)
+    if label is None and names == ["0", "1"]:  # (inputs, label), as torch's data sets give them
+        label = "1"
+    columns = tuple(_measure_column(n, split.columns.get(n), split) for n in names)
+    labels = None
+    read = 0
+    if label is not None:
+        values = split.columns.get(label)
+        values = values if values is not None else [item.get(label) for item in split.items]
+        read = len(values)
+        labels = measure_labels(label, values, split.class_names.get(label, ()))
+    hashed, rows = _hash_rows(split, label, inputs, seconds)
+    return SplitFacts(
+        name=split.name,
+        rows=split.rows,
+        kind=split.kind,
+        sampled=len(split.items),
+        columns=columns,
+        labels=labels,
+        labels_complete=split.rows is not None and read >= split.rows,
+        failure=split.failure,
+        failed_row=split.failed_row,
+        row_hashes=tuple(hashed),
+        hash_rows=rows,
+    )
+
+
+def measure_labels(column: str, values: Sequence[Any], class_names: Sequence[str] = ()) -> LabelFacts:
+    """Return the census of a label column; of vectors and tokens, of at most CENSUS_LABELS rows."""
+    base: dict[str, Any] = {"column": column, "class_names": tuple(class_names)}
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufb":
+        return _measure_numeric_labels(values, [values], base | {"rows_read": len(values)})
+    present = [v for v in plain_values(_first(values)) if v is not None]
+    base["rows_read"] = len(present)
+    if not present:
+        return LabelFacts(kind="missing", **base)
+    if isinstance(present[0], str):
+        return LabelFacts(kind="text", census=Counter(v for v in present if isinstance(v, str)), counted=len(present),
+                          dtype="text", first_rows=_first_rows(present), **base)  # fmt: skip
+    try:
+        arrays = [np.asarray(v) for v in present]
+    except ValueError:  # ragged lists within a row
+        return LabelFacts(kind="other", counted=len(present), dtype=type(present[0]).__name__, **base)
+    if arrays[0].dtype.kind not in "iufb":
+        kind = "text" if arrays[0].dtype.kind in "US" else "other"
+        return LabelFacts(kind=kind, counted=len(present), dtype=kind, **base)
+    flat = np.concatenate([a.reshape(-1) for a in arrays]) if arrays[0].ndim else np.asarray(present)
+    return _measure_numeric_labels(flat, arrays, base)
+
+
+def _first(values: Sequence[Any]) -> Sequence[Any]:
+    """All of a column of single values, the first CENSUS_LABELS rows of one whose rows are sequences."""
+    single = len(values) > 0 and (isinstance(values[0], (str, int, float, type(None))) or np.ndim(values[0]) == 0)
+    return values if single else values[:CENSUS_LABELS]
+
+
+def _measure_numeric_labels(flat: np.ndarray, arrays: Sequence[np.ndarray], base: dict[str, Any]) -> LabelFacts:
+    """The census of labels that are numbers; `arrays` is one a row, or the column itself for one number a row."""
+    column = len(arrays) == 1 and arrays[0] is flat
+    base |= {"dtype": str(flat.dtype), "per_row": 1 if column else int(median(a.size for a in arrays))}
+    live = flat[flat != IGNORED_LABEL] if flat.dtype.kind in "iu" else flat
+    finite = live[np.isfinite(live)] if live.dtype.kind == "f" else live
+    if finite.size:
+        base |= {"minimum": float(finite.min()), "maximum": float(finite.max()),
+                 "mean": float(finite.mean()), "deviation": float(finite.std())}  # fmt: skip
+    one_a_row = column or arrays[0].ndim == 0 or (arrays[0].size == 1 and max(a.size for a in arrays) == 1)
+    whole = finite.size > 0 and bool(np.all(finite == np.round(finite)))
+    distinct, counts = np.unique(finite, return_counts=True)
+    if one_a_row and whole and distinct.size <= min(MOST_CLASSES, max(2, finite.size // 2 + 1)):
+        kind = "class"
+    elif not one_a_row and distinct.size <= 2 and set(distinct.tolist()) <= {0, 1} and _same_size(arrays):
+        kind = "multi-hot"
+    elif not one_a_row and flat.dtype.kind in "iu":
+        kind = "tokens"
+    else:
+        return LabelFacts(kind="real", counted=int(flat.size), **base)
+    runs = _runs(flat) if kind == "class" else (0.0, 0.0)
+    first: Mapping[int | float | str, int] = {}
+    if kind == "class":
+        values, rows = np.unique(flat, return_index=True)
+        first = {_number(v): int(r) for v, r in zip(values, rows) if np.isfinite(v)}
+    return LabelFacts(
+        kind=kind,
+        census={_number(v): int(n) for v, n in zip(distinct, counts)},
+        first_rows=first,
+        counted=int(live.size),
+        ignored=int(flat.size - live.size),
+        mean_run=runs[0],
+        expected_run=runs[1],
+        **base,
+    )
+
+
+def overlap(train: SplitFacts, evaluation: SplitFacts | None) -> list[tuple[int, int]]:
+    """Evaluation rows whose inputs also occur in training, each with the first such training row."""
+    if evaluation is None:
+        return []
+    first: dict[int, int] = {}
+    for row, digest in zip(train.hash_rows, train.row_hashes):
+        first.setdefault(digest, row)
+    return [(r, first[d]) for r, d in zip(evaluation.hash_rows, evaluation.row_hashes) if d in first]
+
+
+def _measure_column(name: str, values: Sequence[Any] | None, split: Split) -> ColumnFacts:
+    rows: Sequence[int] = range(len(values)) if values is not None else split.indices
+    values = values if values is not None else [item.get(name) for item in split.items]
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iufb" and len(values):
+        return _measure_table(values, {"name": name, "counted": len(values), "example": _shorten(values[0])})
+    missing = [row for row, v in zip(rows, values) if v is None]
+    base: dict[str, Any] = {"name": name, "counted": len(values), "missing": len(missing),
+                            "missing_rows": tuple(missing[:MOST_NAMED_ROWS])}  # fmt: skip
+    present = [(row, v) for row, v in zip(rows, plain_values(values)) if v is not None]
+    if not present:
+        return ColumnFacts(kind="missing", **base)
+    first = present[0][1]
+    base["example"] = _shorten(first)
+    if isinstance(first, str):
+        texts = [v for _, v in present[:CENSUS_LABELS] if isinstance(v, str)]
+        return ColumnFacts(kind="text", dtype="text", values=_few(Counter(texts)), **base,
+                           **_lengths([len(v) for v in texts]))  # fmt: skip
+    if isinstance(first, (list, tuple)) and first and isinstance(first[0], str):
+        sizes = [len(v) for _, v in present[:CENSUS_LABELS]]
+        return ColumnFacts(kind="texts", dtype="text", **base, **_lengths(sizes))
+    try:
+        arrays = [(row, np.asarray(v)) for row, v in present]
+    except ValueError:
+        return ColumnFacts(kind="other", dtype=type(first).__name__, **base)
+    if arrays[0][1].dtype.kind not in "iufb":
+        return ColumnFacts(kind="other", dtype=type(first).__name__, **base)
+    return _measure_numbers(arrays, base | _in_passing(split.non_finite.get(name)))
+
+
+def _in_passing(bad: Mapping[int, int] | None) -> dict[str, Any]:
+    """Non-finite values that were counted while the items went by."""
+    if bad is None:
+        return {}
+    return {"non_finite": sum(bad.values()), "non_finite_rows": tuple(bad)[:MOST_NAMED_ROWS]}
+
+
+def _measure_table(values: np.ndarray, base: dict[str, Any]) -> ColumnFacts:
+    """A column of rows of one shape, as one array (rows, ...)."""
+    shape = values.shape[1:]
+    kind = "numbers" if shape else {"b": "boolean", "f": "float"}.get(values.dtype.kind, "integer")
+    bad: dict[str, Any] = {}
+    if values.dtype.kind == "f":
+        counts = np.zeros(len(values), dtype=np.int64)
+        step = max(1, 4_000_000 // max(1, int(np.prod(shape))))  # at most some MB at a time
+        for start in range(0, len(values), step):
+            part = values[start : start + step].reshape(len(values[start : start + step]), -1)
+            counts[start : start + step] = (~np.isfinite(part)).sum(axis=1)
+        rows = np.flatnonzero(counts)
+        bad = {"non_finite": int(counts.sum()), "non_finite_rows": tuple(int(r) for r in rows[:MOST_NAMED_ROWS])}
+    few = values[:: len(values) // SAMPLED_ITEMS + 1] if shape else values
+    return ColumnFacts(
+        kind=kind,
+        dtype=str(values.dtype),
+        shape=shape,
+        **(_lengths([shape[0]]) if shape else {"values": _few_numbers(values)}),
+        **_statistics(few),
+        **(_of_each_feature(few) if len(shape) == 1 else {}),
+        **bad,
+        **base,
+    )
+
+
+def _measure_numbers(numbered: Sequence[tuple[int, np.ndarray]], base: dict[str, Any]) -> ColumnFacts:
+    """A column of numbers, or of arrays of any shapes, as (row, values)."""
+    arrays = [a for _, a in numbered[:CENSUS_LABELS]]
+    shape = arrays[0].shape
+    kind = "numbers" if shape else {"b": "boolean", "f": "float"}.get(arrays[0].dtype.kind, "integer")
+    same = all(a.shape == shape for a in arrays)
+    sample = [arrays[i] for i in sorted({int(i) for i in np.linspace(0, len(arrays) - 1, SAMPLED_ITEMS)})]
+    flat = np.concatenate([a.reshape(-1) for a in sample]) if shape else np.asarray(arrays)
+    facts: dict[str, Any] = _statistics(flat)
+    if same and len(shape) == 1 and len(arrays) > 1:
+        facts |= _of_each_feature(np.stack(sample))
+    if not shape and same:
+        facts["values"] = _few_numbers(flat)
+    if "non_finite" not in base:
+        bad = [(row, int((~np.isfinite(a)).sum())) for row, a in numbered if a.dtype.kind == "f"]
+        base = base | _in_passing({row: n for row, n in bad if n})
+    lengths = _lengths([len(a) if a.shape else 0 for a in arrays]) if shape else {}
+    return ColumnFacts(kind=kind, dtype=str(arrays[0].dtype), shape=shape, same_shape=same, **lengths, **facts, **base)
+
+
+def _statistics(values: np.ndarray) -> dict[str, float]:
+    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+    if not finite.size:
+        return {}
+    wide = finite.astype(np.float64)
+    return {"minimum": float(wide.min()), "maximum": float(wide.max()), "mean": float(wide.mean()),
+            "deviation": float(wide.std())}  # fmt: skip
+
+
+def _of_each_feature(table: np.ndarray) -> dict[str, Any]:
+    if not 1 < table.shape[1] <= 4096 or len(table) < 2:
+        return {}
+    wide = table.astype(np.float64)
+    return {"feature_deviations": tuple(float(x) for x in np.std(np.where(np.isfinite(wide), wide, 0), axis=0))}
+
+
+def _few(counts: Mapping[Any, int]) -> dict[Any, int]:
+    return dict(counts) if len(counts) <= FEW_VALUES else {}
+
+
+def _few_numbers(values: np.ndarray) -> dict[Any, int]:
+    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+    # A column that shows many values in its first thousand rows is not sorted for the sake of counting them.
+    if np.unique(finite[:1000]).size > FEW_VALUES:
+        return {}
+    return _few({_number(v): int(n) for v, n in zip(*np.unique(finite, return_counts=True))})
+
+
+def plain_values(values: Sequence[Any]) -> Sequence[Any]:
+    """Torch tensors and the like as numpy arrays; scalars as they are."""
+    if isinstance(values, np.ndarray):
+        return values
+    return [v.detach().cpu().numpy() if hasattr(v, "numpy") and hasattr(v, "detach") else v for v in values]
+
+
+def _hash_rows(split: Split, label: str | None, inputs: Sequence[str],
+               seconds: float) -> tuple[list[int], Sequence[int]]:  # fmt: skip
+    """Hashes of the inputs of rows, and which rows: of whole columns where they are at hand, else of the sample."""
+    names = list(dict.fromkeys([*split.columns, *split.digests, *(k for item in split.items[:1] for k in item)]))
+    names = [n for n in names if n != label and n not in ("label", "labels", *_NUMBERING)]
+    taken = [n for n in names if n in inputs and n not in _FOLLOWING] or [n for n in names if _is_text(n, split)] or names
+    read = min((len(split.columns.get(n, split.digests.get(n, ()))) for n in taken), default=0)
+    rows: Sequence[int] = range(read) if read else split.indices
+    hashes: list[int] = []
+    started = time.monotonic()
+    for digests in _digests(split, taken, whole=read > 0):
+        hashes.append(_combined(digests))
+        if len(hashes) % 1000 == 0 and (len(hashes) >= CENSUS_LABELS or time.monotonic() - started > seconds):
+            break
+    return hashes, rows[: len(hashes)]
+
+
+def _is_text(name: str, split: Split) -> bool:
+    return bool(split.items) and isinstance(split.items[0].get(name), str)
+
+
+def _digests(split: Split, names: Sequence[str], *, whole: bool) -> Iterator[Sequence[int]]:
+    if not names:
+        return iter(())
+    if not whole:
+        return ([digest(item.get(n)) for n in names] for item in split.items)
+    columns = [split.digests[n] if n in split.digests else map(digest, split.columns[n]) for n in names]
+    return zip(*columns)
+
+
+def _combined(digests: Sequence[int]) -> int:
+    joined = b"".join(d.to_bytes(8, "big") for d in digests)
+    return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest(), "big")
+
+
+def digest(value: Any) -> int:
+    """A hash of one value of a row: text without outer white space, numbers by their bytes."""
+    if isinstance(value, str):
+        seen = value.strip().encode("utf-8", "replace")
+    else:
+        array = np.ascontiguousarray(plain_values([value])[0])
+        seen = array.tobytes() if array.dtype != object else repr(value).encode("utf-8", "replace")
+    return int.from_bytes(hashlib.blake2b(seen, digest_size=8).digest(), "big")
+
+
+def _runs(labels: np.ndarray) -> tuple[float, float]:
+    """Mean run length as it is, and as it would be if the labels were shuffled: 1 / (1 - sum p^2)."""
+    if labels.size < 2:
+        return 1.0, 1.0
+    runs = 1 + int((labels[1:] != labels[:-1]).sum())
+    shares = np.unique(labels, return_counts=True)[1] / labels.size
+    same = float((shares**2).sum())
+    return labels.size / runs, labels.size / (1 + (labels.size - 1) * (1 - same))
+
+
+def _first_rows(values: Sequence[Any]) -> dict[Any, int]:
+    seen: dict[Any, int] = {}
+    for row, value in enumerate(values):
+        seen.setdefault(value, row)
+    return seen
+
+
+def _lengths(sizes: list[int]) -> dict[str, Any]:
+    return {"shortest": min(sizes), "longest": max(sizes), "median_length": float(median(sizes))}
+
+
+def _same_size(arrays: Sequence[np.ndarray]) -> bool:
+    return all(a.size == arrays[0].size for a in arrays)
+
+
+def _number(value: Any) -> int | float:
+    number = float(value)
+    return int(number) if number.is_integer() else number
+
+
+def _shorten(value: Any, width: int = 80) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -14,7 +14,9 @@ from trainwright.core.finding import Place
 from trainwright.seams.intercept import Construction, Seen
 from trainwright.seams.place import (
     assignment_place,
+    call_node,
     is_users,
+    key_places,
     keyword_places,
     names_of,
     place_of,
@@ -72,8 +74,33 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     metrics = trainer.compute_metrics
     if hasattr(metrics, "__code__") and is_users(metrics.__code__.co_filename):
         places["metrics"] = Place(show(metrics.__code__.co_filename), metrics.__code__.co_firstlineno)
+    if trainer.optimizer is not None and trainer.optimizer in seen.optimizers:
+        places |= _of_optimizer(seen.optimizers[trainer.optimizer])
     places["train_call"] = place_of(frame)
     return places
+
+
+def _of_optimizer(built: Construction) -> dict[str, Place]:
+    """The line that built the script's own optimizer; the rate's line is there, whatever the arguments say."""
+    places = {"optimizer": built.place, "learning_rate": built.place}
+    if (rate := keyword_places(built.frame_file, built.line, built.name).get("lr")) is not None:
+        places["learning_rate"] = rate[0]
+    return places
+
+
+def is_rate_written(trainer: Any, seen: Seen) -> bool:
+    """Whether the script wrote the rate in force; False where it is a default of the optimizer or the framework."""
+    optimizer = trainer.optimizer
+    if optimizer is None:
+        built = seen.constructions.get(id(trainer.args))
+        return built is None or "learning_rate" in built.keywords
+    default = inspect.signature(type(optimizer).__init__).parameters.get("lr")
+    rates = {group.get("initial_lr", group["lr"]) for group in optimizer.param_groups}
+    if optimizer not in seen.optimizers or default is None or rates != {default.default}:
+        return True
+    found = seen.optimizers[optimizer]
+    call = call_node(found.frame_file, found.line, found.name)
+    return call is None or len(call.args) > 1 or any(k.arg in ("lr", None) for k in call.keywords)
 
 
 def _of_construction(built: Construction, trainer: Any, frame: FrameType) -> dict[str, Place]:
@@ -120,3 +147,9 @@ def overridden_methods(trainer: Any) -> list[OverriddenMethod]:
         where = Place(show(code.co_filename), code.co_firstlineno)
         found.append(OverriddenMethod(name=name, missing=missing, where=where))
     return found
+
+
+def label_place(frame: FrameType, column: str) -> Place | None:
+    """The last line of the script, up to its training call, that writes a column of this name."""
+    places = key_places(frame.f_code.co_filename, column, frame.f_lineno) if column else []
+    return places[-1] if places else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ POINTS = 200
 
 
 def optimizer_facts(trainer: Any, before: Mapping[str, torch.Tensor], failure: Failure | None, *,
-                    user_built: bool, planned: int | None) -> OptimizerFacts:  # fmt: skip
+                    user_built: bool, planned: int | None, rate_given: bool = True) -> OptimizerFacts:  # fmt: skip
     """The facts of a Trainer's optimizer after one update.
 
     Args:
@@ -40,6 +40,7 @@ def optimizer_facts(trainer: Any, before: Mapping[str, torch.Tensor], failure: F
         groups=tuple(_group(g, names) for g in optimizer.param_groups),
         learning_rate=max((float(g["lr"]) for g in optimizer.param_groups), default=0.0),
         user_built=user_built,
+        rate_given=rate_given,
         trainable=tuple(n for n, p in model.named_parameters() if p.requires_grad),
         held=tuple(names[id(p)] for p in held if id(p) in names),
         foreign=sum(id(p) not in names for p in held),
@@ -61,6 +62,12 @@ def _group(group: Mapping[str, Any], names: Mapping[int, str]) -> GroupFacts:
         options=simple,
         names=tuple(names.get(id(p), "") for p in group["params"]),
     )
+
+
+def set_rates(optimizer: Any, rates: Sequence[float]) -> None:
+    """Give each parameter group its rate."""
+    for group, rate in zip(optimizer.param_groups, rates):
+        group["lr"] = rate
 
 
 def dry_run(trainer: Any, planned: int | None) -> tuple[tuple[tuple[int, float], ...], str]:

@@ -6,6 +6,7 @@ through unless somebody listens.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import sys
@@ -67,8 +68,29 @@ class Seen:
     constructions: dict[int, Construction] = field(default_factory=dict)
     loadings: weakref.WeakKeyDictionary[Any, Loading] = field(default_factory=weakref.WeakKeyDictionary)
     modules: weakref.WeakKeyDictionary[Any, Place] = field(default_factory=weakref.WeakKeyDictionary)
+    optimizers: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
     trained: set[int] = field(default_factory=set)
+    frozen: dict[int, tuple[weakref.ref[Any], Place]] = field(default_factory=dict)
+    """Parameters whose requires_grad was set to False, by identity, and the line that did it."""
+    misspelt: list[tuple[weakref.ref[Any], str, Place]] = field(default_factory=list)
+    """Objects that were given an attribute which looks as if it froze them and does not, its name, the line."""
 
+    def frozen_at(self, parameter: Any) -> Place | None:
+        """The line that froze a parameter."""
+        reference, place = self.frozen.get(id(parameter), (None, None))
+        return place if reference is not None and reference() is parameter else None
+
+    def is_fresh(self, model: Any, name: str) -> bool | None:
+        """Whether no checkpoint that was loaded held a parameter; None where none was loaded."""
+        known = [(n, self.loadings[m]) for n, m in model.named_modules() if m in self.loadings]
+        inside = [(n, one) for n, one in known if not n or name.startswith(f"{n}.")]
+        if not known:
+            return None
+        return all(name[len(n) + 1 if n else 0 :] in one.fresh for n, one in inside) if inside else True
+
+
+# difflib's ratio of require_grad, requires_grads, require_gradient, requires_gradient to requires_grad is 0.83 to 0.96.
+LOOKS_LIKE = 0.8
 
 _listener: Listener | None = None
 _seen = Seen()
@@ -111,6 +133,7 @@ def _active() -> bool:
 def _install() -> None:
     for module, patch in (
         ("torch.nn.modules.module", _patch_modules),
+        ("torch.optim.optimizer", _patch_optimizers),
         ("transformers.modeling_utils", _patch_loading),
         ("transformers.training_args", _patch_arguments),
         ("transformers.training_args_seq2seq", _patch_seq2seq_arguments),
@@ -131,6 +154,78 @@ def _patch_modules(module: Any) -> None:
                 _seen.modules[self] = place_of(frame)
 
     module.Module.__init__ = init
+    _patch_state(module.Module)
+    _patch_freezing(sys.modules["torch.nn.parameter"].Parameter, module.Module)
+
+
+def _patch_state(owner: Any) -> None:
+    original = owner.load_state_dict
+
+    @functools.wraps(original)
+    def load_state_dict(self: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, state, *args, **kwargs)
+        if _active() and (frame := user_frame(sys._getframe(1))) is not None and self not in _seen.loadings:
+            fresh = frozenset(getattr(result, "missing_keys", ()))
+            _seen.loadings[self] = Loading(source="load_state_dict", fresh=fresh, place=place_of(frame))
+        return result
+
+    owner.load_state_dict = load_state_dict
+
+
+def _patch_freezing(parameter: Any, module: Any) -> None:
+    """Keep which line froze a parameter; a layer's `requires_grad` attribute and slips of that name freeze nothing."""
+    write, switch, set_member = parameter.__setattr__, parameter.requires_grad_, module.__setattr__
+
+    def parameter_setattr(self: Any, name: str, value: Any) -> None:
+        write(self, name, value)
+        if value is False and name.startswith("req") and _active():
+            _note_frozen(self, name)
+
+    def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
+        result = switch(self, requires_grad)
+        if not requires_grad and _active():
+            _note_frozen(self, "requires_grad")
+        return result
+
+    @functools.wraps(set_member)
+    def module_setattr(self: Any, name: str, value: Any) -> None:
+        set_member(self, name, value)
+        if value is False and name.startswith("req") and _active():
+            _note(self, name)
+
+    parameter.__setattr__, parameter.requires_grad_, module.__setattr__ = (
+        parameter_setattr, functools.wraps(switch)(requires_grad_), module_setattr,
+    )  # fmt: skip
+
+
+def _note_frozen(parameter: Any, name: str) -> None:
+    frame = user_frame(sys._getframe(2))
+    if name != "requires_grad":
+        _note(parameter, name)
+    elif frame is not None:
+        _seen.frozen[id(parameter)] = (weakref.ref(parameter), place_of(frame))
+
+
+def _note(owner: Any, name: str) -> None:
+    frame = user_frame(sys._getframe(2))
+    if frame is not None and difflib.SequenceMatcher(None, name, "requires_grad").ratio() > LOOKS_LIKE:
+        _seen.misspelt.append((weakref.ref(owner), name, place_of(frame)))
+
+
+def _patch_optimizers(module: Any) -> None:
+    original = module.Optimizer.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        frame = _builder_frame(self) if _active() else None
+        if frame is not None:
+            _seen.optimizers[self] = Construction(
+                name=type(self).__name__, frame_file=frame.f_code.co_filename, line=frame.f_lineno,
+                place=place_of(frame), keywords=frozenset(),
+            )  # fmt: skip
+
+    module.Optimizer.__init__ = init
 
 
 def _builder_frame(built: Any) -> FrameType | None:

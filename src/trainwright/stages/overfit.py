@@ -29,6 +29,12 @@ class OverfitFacts(Facts):
     slow: bool = False
     """It hardly moved: less than a hundredth of where it began."""
 
+    @property
+    def final(self) -> float:
+        """The mean loss over the last fifth of the steps; infinite where any of them is not a number."""
+        tail = self.losses[-max(1, len(self.losses) // 5) :]
+        return sum(tail) / len(tail) if all(x == x for x in tail) else float("inf")
+
 
 # A batch counts as learnt when a quarter of the first loss is left: no constant prediction gets there on a
 # batch of mixed classes (its best is the entropy of the labels, over half of ln C for a batch that holds

@@ -1,0 +1,38 @@
+"""TW605 excessive-learning-rate: the learning rate is so high that one batch cannot be learnt.
+
+Why it matters: the first updates throw a pre-trained model's knowledge away or drive the loss up, and the run ends
+at a constant prediction.
+Evidence: from the same weights on the same batch, a tenth to a ten-thousandth of the rate learns clearly better, on
+three seeds.
+Fix (unsafe): write the rate that worked.
+"""
+
+from __future__ import annotations
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.rules.rates import is_stuck, keep_rate, lower_rate, mean, rate_place, set_rate
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW605", Severity.ERROR)
+def excessive_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts) -> Diagnosis:
+    """A rate that was written, and a lower one that learns the batch it does not."""
+    if not optimizer.rate_given or not is_stuck(overfit):
+        return
+    better = yield from lower_rate(optimizer)
+    if better is None:
+        return
+    rate, lower = optimizer.learning_rate, optimizer.learning_rate * better.factor
+    before, after = mean(better.outcome.before), mean(better.outcome.after)
+    yield Finding(
+        message=f"at a learning rate of {rate:.3g} the loss of one batch is {before:.3g} after {better.outcome.steps} "
+        f"updates, at {lower:.3g} it is {after:.3g}",
+        measured={"learning_rate": rate, "loss": before, "lower_rate": lower, "loss_at_lower_rate": after},
+        where=rate_place(setup),
+        proof=better.outcome,
+        repair=keep_rate(better.factor),
+        fix=set_rate(setup, optimizer, lower),
+    )

@@ -1,0 +1,38 @@
+"""TW607 hidden-default-rate: the optimizer was built without a rate, and its default is far too high for this model.
+
+Why it matters: nobody wrote the rate, so nobody looks for it; 1e-3, the default of Adam, is 10 to 100 times what a
+pre-trained transformer takes.
+Evidence: the call that built the optimizer names no rate; from the same weights on the same batch a lower one learns
+clearly better, on three seeds.
+Fix (unsafe): write the rate that worked.
+"""
+
+from __future__ import annotations
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.rules.rates import is_stuck, keep_rate, lower_rate, mean, rate_place, set_rate
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW607", Severity.ERROR)
+def hidden_default_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts) -> Diagnosis:
+    """A rate that nobody wrote, and a lower one that learns the batch it does not."""
+    if optimizer.rate_given or not is_stuck(overfit):
+        return
+    better = yield from lower_rate(optimizer)
+    if better is None:
+        return
+    rate, lower = optimizer.learning_rate, optimizer.learning_rate * better.factor
+    before, after = mean(better.outcome.before), mean(better.outcome.after)
+    yield Finding(
+        message=f"{optimizer.kind} was built without a rate and takes its default of {rate:.3g}: the loss of one batch "
+        f"is {before:.3g} after {better.outcome.steps} updates, at {lower:.3g} it is {after:.3g}",
+        measured={"learning_rate": rate, "loss": before, "lower_rate": lower, "loss_at_lower_rate": after},
+        where=rate_place(setup),
+        proof=better.outcome,
+        repair=keep_rate(better.factor),
+        fix=set_rate(setup, optimizer, lower),
+    )

@@ -6,6 +6,7 @@ import pytest
 from walking import expected, loud, said, walk
 
 from trainwright.core.rule import load_rules
+from trainwright.explain import as_markdown
 
 FOLDER = Path(__file__).parent / "rules"
 BAD = sorted(FOLDER.glob("*/*/bad*.py"))
@@ -47,3 +48,8 @@ def test_every_rule_page_has_its_four_parts(rule) -> None:
     assert page.startswith(f"{rule.code} {rule.name}: ")
     for part in ("Why it matters:", "Evidence:", "Fix ("):
         assert part in page, part
+
+
+def test_the_documentation_holds_the_pages_of_all_rules() -> None:
+    """Written by scripts/rule-pages."""
+    assert (FOLDER.parents[1] / "docs" / "rules.md").read_text(encoding="utf-8") == as_markdown()

@@ -222,7 +222,7 @@ def test_an_interrupted_walk_gives_what_it_has() -> None:
     report = _walk(Pipeline(interrupt_at=Stage.OPTIMIZER))
     assert "Interrupted" in report.message
     assert _status(report)["gradients"] == "passed"
-    assert _status(report)["baseline"] == "blocked"
+    assert _status(report)["baseline"] == "skipped"
 
 
 def test_a_spent_budget_skips_the_rest_and_says_so() -> None:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trainwright.core.rule import Rule, load_rules
+from trainwright.core.stage import Stage
 
 
 def find(name: str) -> Rule | None:
@@ -46,7 +47,14 @@ def explain(text: str) -> tuple[bool, RenderableType]:
 
 
 def _page(rule: Rule) -> RenderableType:
-    return Group(Text(f"{rule.severity} at the {rule.stage.label} stage", style="dim"), Markdown(rule.page), Text())
+    return Group(
+        Text(f"{rule.severity} at the {rule.stage.label} stage", style="dim"), Markdown(paragraphs(rule.page)), Text()
+    )
+
+
+def paragraphs(page: str) -> str:
+    """A page in Markdown: each of its parts a paragraph of its own."""
+    return re.sub(r"\n(?=(Why it matters|Evidence|Error|Fix)\b)", "\n\n", page).replace("\n\n\n", "\n\n")
 
 
 def table() -> RenderableType:
@@ -57,3 +65,14 @@ def table() -> RenderableType:
     for rule in load_rules():
         shown.add_row(rule.code, rule.name, str(rule.severity), rule.stage.label, rule.title)
     return shown
+
+
+def as_markdown() -> str:
+    """The pages of all rules, for the documentation."""
+    parts = ["# The rules", "", "Made from the rules by `scripts/rule-pages`; `trainwright explain NAME` prints one.", ""]
+    for stage in Stage:
+        parts += [f"## {int(stage)} {stage.label}", ""]
+        for rule in (r for r in load_rules() if r.stage == stage):
+            body = paragraphs(rule.page).split("\n", 1)[-1].strip()
+            parts += [f"### {rule.code} {rule.name}", "", f"*{rule.severity}*: {rule.title}.", "", body, ""]
+    return "\n".join(parts)

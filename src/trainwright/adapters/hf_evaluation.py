@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,24 +12,29 @@ import numpy as np
 import torch
 
 from trainwright.adapters.data import length
-from trainwright.core.finding import Failure
+from trainwright.adapters.evaluation_mode import EvaluationMode
+from trainwright.adapters.metric_probes import IGNORED, as_many, numbers, others, undone
+from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.place import failure_of
-from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.seams.place import failure_of, show
+from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors import torch as tensors
 
 
 class _Metrics:
-    """The user's metric function, with what it was given and what it raised kept."""
+    """The user's metric function, with what it was given, returned and raised kept."""
 
-    def __init__(self, function: Any, repairs: Sequence[Repair]) -> None:
+    def __init__(self, function: Any, repairs: Sequence[Repair], rows: int | None) -> None:
         self.function = function
         self.repairs = [r for r in repairs if r.seam == Seam.METRICS]
+        self.rows = rows
         self.failure: Failure | None = None
         self.predictions: Any = None
         self.labels: Any = None
-        self.on_classes: Mapping[str, float] | str = {}
+        self.returned: Mapping[str, float] = {}
+        self.needs_all_rows = False
+        self.when: dict[Given, Mapping[str, float] | str] = {}
 
     def __call__(self, given: Any, *args: Any, **kwargs: Any) -> Any:
         call = Call(seam=Seam.METRICS, given={"predictions": given.predictions, "labels": given.label_ids},
@@ -36,31 +42,50 @@ class _Metrics:
         for repair in self.repairs:
             call = repair.change(call)
         self.predictions, self.labels = call["predictions"], call["labels"]
-        changed = _like(given, call["predictions"], call["labels"])
-        self.on_classes = self._on_classes(given)
-        try:
-            return self.function(changed, *args, **kwargs)
-        except Exception as error:  # the user's function raised: that is what we came to see
-            self.failure = failure_of(error)
-            return {}
+        with undone(self.function):
+            answer: Any = {}
+            try:
+                answer = self.function(_like(given, self.predictions, _copied(self.labels)), *args, **kwargs)
+                if not isinstance(answer, Mapping):
+                    self.failure, answer = _no_mapping(self.function, answer), {}
+            except Exception as error:  # the user's function raised: that is what we came to see
+                self.needs_all_rows = self._works_on_all(given)
+                self.failure = None if self.needs_all_rows else failure_of(error)
+            self.returned = numbers(answer)
+            if not self.needs_all_rows:
+                self.when = {k: self._try(given, k, v) for k, v in others(self.predictions, self.labels).items()}
+        return answer
 
-    def _on_classes(self, given: Any) -> Mapping[str, float] | str:
-        """What the function returns for the index of the largest score."""
-        scores = self.predictions[0] if isinstance(self.predictions, tuple) else self.predictions
-        if not isinstance(scores, np.ndarray) or scores.ndim < 2 or scores.shape[-1] < 2:
-            return {}
+    def _works_on_all(self, given: Any) -> bool:
+        """Whether the function works on as many rows as the whole set has: one that reads the set beside them."""
+        if self.rows is None or not hasattr(self.labels, "__len__") or self.rows <= len(self.labels):
+            return False
+        with contextlib.suppress(Exception):  # then it is not the number of rows that it wants
+            self.function(_like(given, as_many(self.predictions, self.rows), as_many(self.labels, self.rows)))
+            return True
+        return False
+
+    def _try(self, given: Any, other: Given, predictions: Any) -> Mapping[str, float] | str:
         try:
-            return _numbers(self.function(_like(given, scores.argmax(-1), self.labels)))
-        except Exception as error:  # then largest scores are not what it wants
+            return numbers(self.function(_like(given, predictions, _copied(self.labels))))
+        except Exception as error:  # then this is not what it wants
             return f"{type(error).__name__}: {error}"
+
+
+def _no_mapping(function: Any, answer: Any) -> Failure:
+    code = getattr(function, "__code__", None)
+    where = Place(show(code.co_filename), code.co_firstlineno) if code else None
+    message = f"the Trainer needs a dict of names and numbers; got {type(answer).__name__}"
+    return Failure(type="TypeError", message=message, where=where)
+
+
+def _copied(labels: Any) -> Any:
+    """Labels that may be written to: many functions replace -100 in place."""
+    return labels.copy() if isinstance(labels, np.ndarray) else labels
 
 
 def _like(given: Any, predictions: Any, labels: Any) -> Any:
     return type(given)(predictions=predictions, label_ids=labels, inputs=getattr(given, "inputs", None))
-
-
-def _numbers(metrics: Any) -> dict[str, float]:
-    return {str(k): float(v) for k, v in dict(metrics or {}).items() if isinstance(v, (int, float, np.number))}
 
 
 def measure(trainer: Any, data: Any, batches: int, repairs: Sequence[Repair]) -> EvaluationFacts:
@@ -70,27 +95,18 @@ def measure(trainer: Any, data: Any, batches: int, repairs: Sequence[Repair]) ->
         trainer: a copy that may be written to.
         data: one evaluation set, or None.
     """
-    args = trainer.args
-    planned = str(getattr(args.eval_strategy, "value", args.eval_strategy)) != "no"
-    best = args.metric_for_best_model if args.load_best_model_at_end else None
-    base: dict[str, Any] = {
-        "planned": planned,
-        "has_metrics": trainer.compute_metrics is not None,
-        "label_keys": tuple(trainer.label_names),
-        "best_metric": best,
-        "best_greater": args.greater_is_better if best else None,
-    }
+    base = _arguments(trainer)
     if data is None:
         return EvaluationFacts(present=False, **base)
     user_metrics = trainer.compute_metrics
-    metrics = _Metrics(user_metrics, repairs)
+    metrics = _Metrics(user_metrics, repairs, length(data))
     if user_metrics is not None:
         trainer.compute_metrics = metrics
-    few = _few(data, batches * args.eval_batch_size)
-    modes: list[bool] = []
+    few = _few(data, batches * trainer.args.eval_batch_size)
+    mode = EvaluationMode(trainer.model)
     failure, result = None, {}
     try:
-        with _watching_mode(trainer.model, modes):
+        with mode.watching():
             result = trainer.evaluate(eval_dataset=few)
     except Exception as error:  # the user's pipeline raised: that is what we came to see
         failure = failure_of(error)
@@ -99,20 +115,47 @@ def measure(trainer: Any, data: Any, batches: int, repairs: Sequence[Repair]) ->
     seen = metrics.predictions if isinstance(metrics.predictions, tuple) else (metrics.predictions,)
     labels = metrics.labels if isinstance(metrics.labels, np.ndarray) else None
     distinct = np.unique(labels) if labels is not None else np.empty(0)
+    batch = _first_batch(trainer, few)
+    lossless = failure is None and not any(k.endswith("loss") for k in result)
     return EvaluationFacts(
         failure=failure,
         metrics_failure=metrics.failure,
         predictions=tuple(_array_facts(p) for p in seen if isinstance(p, np.ndarray)),
         labels=_array_facts(labels) if labels is not None else None,
         label_values=tuple(float(x) for x in distinct) if distinct.size <= 32 else (),
-        metrics=_numbers(result),
-        metrics_on_classes=metrics.on_classes,
-        training_mode=any(modes),
-        repeatable=_repeatable(trainer, few) if failure is None else None,
-        batch_keys=_batch_keys(trainer, few),
+        continuous_labels=bool(distinct.dtype.kind == "f" and (distinct % 1 != 0).any()),
+        ignored_share=float((labels == IGNORED).mean()) if labels is not None and labels.size else 0.0,
+        metrics=numbers(result),
+        returned=metrics.returned,
+        metrics_when=metrics.when,
+        needs_all_rows=metrics.needs_all_rows,
+        rows=length(data),
+        training_mode=any(mode.modes),
+        active_noise=tuple(mode.active.values()),
+        train_call=mode.train_call,
+        repeatable=_repeatable(trainer, batch) if failure is None else None,
+        batch_keys=tuple(batch),
+        loss_keys=_loss_keys(trainer, batch) if lossless else (),
         predicted=_predicted(seen[0], labels),
         **base,
     )
+
+
+def _arguments(trainer: Any) -> dict[str, Any]:
+    args = trainer.args
+    best = args.metric_for_best_model if args.load_best_model_at_end else None
+    sets = trainer.eval_dataset
+    return {
+        "planned": str(getattr(args.eval_strategy, "value", args.eval_strategy)) != "no",
+        "has_metrics": trainer.compute_metrics is not None,
+        "label_keys": tuple(trainer.label_names),
+        "best_metric": best,
+        "best_greater": args.greater_is_better if best else None,
+        "set_names": tuple(str(n) for n in sets) if isinstance(sets, dict) else (),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
+        "keeps_predictions": trainer.compute_metrics is not None and not args.prediction_loss_only
+        and not getattr(args, "batch_eval_metrics", False),
+    }  # fmt: skip
 
 
 def _few(data: Any, rows: int) -> Any:
@@ -134,34 +177,47 @@ class _First(torch.utils.data.IterableDataset):  # type: ignore[misc, type-arg]
         return itertools.islice(iter(self.data), self.rows)
 
 
-@contextlib.contextmanager
-def _watching_mode(model: Any, modes: list[bool]) -> Iterator[None]:
-    hook = model.register_forward_pre_hook(lambda module, args: modes.append(module.training))
-    try:
-        yield
-    finally:
-        hook.remove()
-
-
 def _array_facts(array: np.ndarray) -> TensorFacts:
     if array.dtype == object:
         return TensorFacts(shape=array.shape, dtype="object")
     return tensors.facts(torch.as_tensor(array))
 
 
-def _repeatable(trainer: Any, few: Any) -> bool | None:
+def _first_batch(trainer: Any, few: Any) -> Mapping[str, Any]:
+    with contextlib.suppress(Exception):  # a loader that raises has been seen in the batch stage
+        return dict(next(iter(trainer.get_eval_dataloader(few))))
+    return {}
+
+
+def _repeatable(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
     with contextlib.suppress(Exception):  # an evaluation that has gone through once has been seen
-        batch = next(iter(trainer.get_eval_dataloader(few)))
+        trainer.model.eval()
         pair = [trainer.prediction_step(trainer.model, dict(batch), False)[1] for _ in range(2)]
         left, right = (p[0] if isinstance(p, tuple) else p for p in pair)
         return bool(torch.equal(left, right))
     return None
 
 
-def _batch_keys(trainer: Any, few: Any) -> tuple[str, ...]:
-    with contextlib.suppress(Exception):  # a loader that raises has been seen in the batch stage
-        return tuple(next(iter(trainer.get_eval_dataloader(few))).keys())
-    return ()
+def _loss_keys(trainer: Any, batch: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys without which the model, that gives a loss for the whole batch, gives none."""
+    if not _gives_loss(trainer, batch):
+        return ()
+    without = {k: _gives_loss(trainer, {o: v for o, v in batch.items() if o != k}) for k in batch}
+    return tuple(k for k, gives in without.items() if gives is False)
+
+
+@torch.no_grad()
+def _gives_loss(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
+    """Whether the model's answer to a batch has a loss; None if it raised."""
+    with contextlib.suppress(Exception):  # an input that the model cannot do without
+        answer = trainer.model(**trainer._prepare_inputs(dict(batch)))
+        return (answer.get("loss") if isinstance(answer, Mapping) else _scalar(answer)) is not None
+    return None
+
+
+def _scalar(answer: Any) -> Any:
+    first = answer[0] if isinstance(answer, (tuple, list)) and answer else None
+    return first if isinstance(first, torch.Tensor) and first.numel() == 1 else None
 
 
 def _predicted(scores: Any, labels: np.ndarray | None) -> dict[int, int]:

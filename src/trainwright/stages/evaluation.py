@@ -4,10 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from trainwright.core.finding import Failure
+from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Facts, Stage
 from trainwright.stages.tensor import TensorFacts
+
+
+class Given(StrEnum):
+    """What a metric function is given in place of its predictions, to see what it makes of it.
+
+    Perfect predictions are made of the labels it is given, in the shape that its predictions have.
+    """
+
+    FIRST_OUTPUT = "the first of several outputs"
+    CLASSES = "the index of each row's largest score"
+    ALIGNED = "predictions in the shape of the labels"
+    TWO_COLUMNS = "a column of zeros before the only column"
+    PERFECT = "perfect predictions"
+    PERFECT_CLASSES = "the labels themselves"
+    PERFECT_ALIGNED = "perfect predictions in the shape of the labels"
+    NEAR_ALIGNED = "predictions off by a thousandth of the labels' deviation"
+    PERFECT_TWO_COLUMNS = "perfect predictions after a column of zeros"
+    INVERTED = "perfect predictions with their sign turned"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActiveNoise:
+    """An operation that an evaluation ran as training does."""
+
+    operation: str
+    """dropout, or batch_norm with the statistics of the batch."""
+    where: Place | None
+    """The user's line nearest to it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,18 +59,44 @@ class EvaluationFacts(Facts):
     ragged: bool = False
     metrics: Mapping[str, float] = field(default_factory=dict)
     """By the framework's names (eval_loss, eval_accuracy)."""
-    metrics_on_classes: Mapping[str, float] | str = field(default_factory=dict)
-    """What the metric function returns when given the index of the largest score; text: it raised that."""
+    returned: Mapping[str, float] = field(default_factory=dict)
+    """What the metric function returned, by its own names."""
+    metrics_when: Mapping[Given, Mapping[str, float] | str] = field(default_factory=dict)
+    """What the metric function returns when given something else; text: it raised that."""
+    needs_all_rows: bool = False
+    """The metric function raised on a sample and not on as many rows as the whole set has."""
     has_metrics: bool = False
+    continuous_labels: bool = False
+    """The labels are numbers of which some are no integers."""
+    ignored_share: float = 0.0
+    """Share of the labels that are -100."""
+    rows: int | None = None
+    """Rows of the whole evaluation set."""
+    memory_bytes: int | None = None
+    """The machine's memory."""
+    keeps_predictions: bool = False
+    """All predictions are kept until the evaluation ends."""
+    set_names: tuple[str, ...] = ()
+    """The names of several evaluation sets; of these the first is measured."""
     training_mode: bool = False
     """The model was in training mode while it was evaluated."""
+    active_noise: tuple[ActiveNoise, ...] = ()
+    train_call: Place | None = None
+    """The user's line that put the model in training mode during the evaluation."""
     repeatable: bool | None = None
     """The same batch gave the same predictions twice."""
     label_keys: tuple[str, ...] = ()
     """The label names that the framework looks for in an evaluation batch."""
     batch_keys: tuple[str, ...] = ()
+    loss_keys: tuple[str, ...] = ()
+    """Where no loss came out: keys of the batch that the model makes a loss of when given them."""
     best_metric: str | None = None
     """The metric that chooses the best checkpoint; None: none is chosen."""
     best_greater: bool | None = None
     predicted: Mapping[int, int] = field(default_factory=dict)
     """How often each class is predicted, for a classification."""
+
+    def when(self, given: Given) -> Mapping[str, float]:
+        """What the metric function returns for this; empty if it was not tried or raised."""
+        answer = self.metrics_when.get(given, {})
+        return {} if isinstance(answer, str) else answer

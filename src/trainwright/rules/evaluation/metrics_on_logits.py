@@ -1,7 +1,8 @@
 """TW701 metrics-on-logits: the metric function compares scores with labels.
 
-Why it matters: it raises, or returns nonsense, after a whole epoch; the message speaks of shapes only.
-Evidence: it was given (N, C) scores for (N) labels and failed; given the index of each row's largest score, it works.
+Why it matters: it raises after a whole epoch, with a message of shapes only; or it raises nothing and returns 0.
+Evidence: given (N, C) scores it fails, or rates perfect ones below the best; given classes it works, and rates the
+labels themselves 1.
 Error: `operands could not be broadcast together with shapes`
 Error: `only size-1 arrays can be converted to Python scalars`
 Error: `Classification metrics can't handle a mix of`
@@ -16,25 +17,36 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
-from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.rules.metrics import equal, first_of, shapes
+from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.setup import SetupFacts
 
 
 @rule("TW701", Severity.ERROR)
 def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A metric function that fails on scores, and works on classes."""
-    works = evaluation.metrics_on_classes
-    if evaluation.metrics_failure is None or isinstance(works, str) or not works or not evaluation.predictions:
+    """A metric function that is wrong on scores, and right on classes."""
+    classes = evaluation.when(Given.CLASSES)
+    ideal = {name: v for name, v in evaluation.when(Given.PERFECT_CLASSES).items() if equal(v, 1.0)}
+    if not classes or not ideal or evaluation.when(Given.FIRST_OUTPUT) and evaluation.metrics_failure:
         return
-    scores, labels = evaluation.predictions[0], evaluation.labels
-    shapes = f"{scores.shape}" + (f" for labels {labels.shape}" if labels else "")
-    name, value = next(iter(works.items()))
+    perfect = evaluation.when(Given.PERFECT)
+    blind = [name for name in ideal if name in perfect and perfect[name] < 1.0 and not equal(perfect[name], 1.0)]
+    failure = evaluation.metrics_failure
+    if failure is not None:
+        seen = f"raised {failure.type}; it works on their argmax"
+        proof = f"on the argmax over the last axis it returns {first_of(classes)}"
+    elif blind:
+        name = blind[0]
+        seen = f"returned {name} = {evaluation.returned.get(name, perfect[name]):.4g}; on their argmax it is {classes.get(name, 0.0):.4g}"
+        proof = f"for scores that are right in every row it returns {name} = {perfect[name]:.4g}, for the right classes 1"
+    else:
+        return
+    labels = evaluation.labels
     yield Finding(
-        message=f"compute_metrics was given scores of shape {shapes} and raised {evaluation.metrics_failure.type}; "
-        f"it works on their argmax",
-        measured={"scores": str(scores.shape), "labels": str(labels.shape) if labels else "none"},
-        where=evaluation.metrics_failure.where or setup.place("metrics"),
-        proof=Proof(f"on the argmax over the last axis it returns {name} = {value:.4g}"),
+        message=f"compute_metrics was given {shapes(evaluation)} and {seen}",
+        measured={"scores": str(evaluation.predictions[0].shape), "labels": str(labels.shape) if labels else "none"},
+        where=(failure.where if failure else None) or setup.place("metrics", "trainer"),
+        proof=Proof(proof),
         repair=Repair("take the argmax over the classes before the metrics", Seam.METRICS, _argmax),
         fix=Fix(does="write predictions = np.argmax(predictions, axis=-1) first in compute_metrics", safety=Safety.SAFE),
     )

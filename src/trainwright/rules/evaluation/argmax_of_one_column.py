@@ -1,0 +1,48 @@
+"""TW704 argmax-of-one-column: the metric function takes the argmax over a single output, which is always 0.
+
+Why it matters: the accuracy is the share of class 0, whatever the model learns.
+Evidence: the metrics are the same for perfect scores, for their opposite and for the model's own.
+Fix (unsafe): compare the output with a threshold: 0 for a logit, 0.5 for a probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.rules.metrics import equal, first_of, insensitive
+from trainwright.stages.evaluation import EvaluationFacts, Given
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW704", Severity.ERROR)
+def argmax_of_one_column(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Metrics that no score changes, and that work once there are two columns."""
+    perfect = evaluation.when(Given.PERFECT_TWO_COLUMNS)
+    if not insensitive(evaluation) or len(evaluation.label_values) < 2:
+        return
+    if not any(equal(v, 1.0) for v in perfect.values()):
+        return
+    same = first_of(evaluation.returned)
+    yield Finding(
+        message=f"compute_metrics takes the argmax of {evaluation.predictions[0].shape} scores, one a row: "
+        f"it is 0 for every row, and {same} whatever the scores",
+        measured={"columns": 1, "rows": evaluation.predictions[0].shape[0]},
+        where=setup.place("metrics", "trainer"),
+        proof=Proof(f"perfect scores and their opposite both give {same}; as two columns perfect scores give "
+                    f"{first_of(perfect)}"),
+        repair=Repair("give the metrics two columns, the threshold and the score", Seam.METRICS, _two_columns),
+        fix=Fix(does="write predictions = (logits[:, 0] > 0).astype(int) instead of the argmax", safety=Safety.UNSAFE),
+    )  # fmt: skip
+
+
+def _two_columns(call: Call) -> Call:
+    scores = call["predictions"]
+    scores = scores[0] if isinstance(scores, tuple) else scores
+    middle = 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
+    return call.replace(predictions=np.concatenate([np.full_like(scores, middle), scores], axis=1))

@@ -1,0 +1,50 @@
+"""TW705 broadcast-metric: predictions (N, 1) and labels (N) meet in the metric and become (N, N).
+
+Why it matters: no error is raised, and the number says nothing of the model; an accuracy can exceed 1.
+Evidence: perfect predictions in the model's shape are not rated the best; in the shape of the labels they are.
+Fix (safe): give both the same shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.rules.metrics import align, equal
+from trainwright.stages.evaluation import EvaluationFacts, Given
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW705", Severity.ERROR)
+def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A metric that is right for aligned predictions, and wrong for the same ones in the model's shape."""
+    if not evaluation.predictions or evaluation.labels is None or evaluation.metrics_failure:
+        return
+    scores, labels = evaluation.predictions[0].shape, evaluation.labels.shape
+    perfect, aligned = evaluation.when(Given.PERFECT), evaluation.when(Given.PERFECT_ALIGNED)
+    wrong = [name for name, best in aligned.items()
+             if name in perfect and not equal(perfect[name], best) and _best(name, best, evaluation)]  # fmt: skip
+    if scores == labels or not wrong:
+        return
+    name = wrong[0]
+    right = evaluation.when(Given.ALIGNED).get(name)
+    yield Finding(
+        message=f"compute_metrics was given scores of shape {scores} and labels of shape {labels} and returned "
+        f"{name} = {evaluation.returned.get(name, perfect[name]):.4g}"
+        + (f"; in equal shapes it is {right:.4g}" if right is not None else ""),
+        measured={"scores": str(scores), "labels": str(labels), "returned": evaluation.returned.get(name, perfect[name])},
+        where=setup.place("metrics", "trainer"),
+        proof=Proof(f"for perfect predictions of shape {scores} it returns {name} = {perfect[name]:.4g}, for the same "
+                    f"ones of shape {labels} {aligned[name]:.4g}"),
+        repair=align(),
+        fix=Fix(does="write predictions = predictions.reshape(labels.shape) first in compute_metrics", safety=Safety.SAFE),
+    )  # fmt: skip
+
+
+def _best(name: str, value: float, evaluation: EvaluationFacts) -> bool:
+    """Whether a value is the best a metric can have (a score of 1, an error of 0), and not by equality of reals."""
+    near = evaluation.when(Given.NEAR_ALIGNED).get(name)
+    exact = evaluation.continuous_labels and near is not None and abs(near - value) > 0.5
+    return (equal(value, 1.0) or equal(value, 0.0)) and not exact

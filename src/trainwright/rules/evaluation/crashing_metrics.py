@@ -1,0 +1,74 @@
+"""TW702 crashing-metrics: the metric function raises.
+
+Why it matters: it is first called after an epoch, and takes the run down with it.
+Evidence: it raised on the model's own predictions, before any training; the shapes that it was given.
+Error: `setting an array element with a sequence. The requested array has an inhomogeneous shape`
+Error: `'tuple' object has no attribute '…'`
+Error: `out of range integral type conversion attempted`
+Fix (manual): write it for what it is given: a tuple where the model returns several outputs, labels that are -100
+where they do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trainwright.core.finding import Finding, Number, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Repair
+from trainwright.core.rule import rule
+from trainwright.rules.evaluation.metrics_on_logits import metrics_on_logits
+from trainwright.rules.evaluation.mismatched_metric import refuses_continuous
+from trainwright.rules.metrics import align, first_of, shapes, take_first_output
+from trainwright.stages.evaluation import EvaluationFacts, Given
+from trainwright.stages.setup import SetupFacts
+
+
+@dataclass(frozen=True)
+class Cure:
+    """Something else to give the function, on which it works."""
+
+    given: Given
+    says: str
+    does: str
+    repair: Repair
+
+
+CURES = (
+    Cure(Given.FIRST_OUTPUT, "it works on the first of them",
+         "write predictions = predictions[0] first in compute_metrics", take_first_output()),
+    Cure(Given.ALIGNED, "it works on predictions in the shape of the labels",
+         "write predictions = predictions.reshape(labels.shape) first in compute_metrics", align()),
+)  # fmt: skip
+
+
+@rule("TW702", Severity.ERROR)
+def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A metric function that raises for a reason that no other rule names."""
+    failure = evaluation.metrics_failure
+    named = metrics_on_logits.function(evaluation, setup)
+    if failure is None or refuses_continuous(evaluation) or next(iter(named), None) is not None:
+        return
+    cure = next((c for c in CURES if evaluation.when(c.given)), None)
+    ignored = f"; {evaluation.ignored_share:.0%} of the labels are -100" if evaluation.ignored_share else ""
+    labels = evaluation.labels
+    measured: dict[str, Number] = {
+        "predictions": ", ".join(str(p.shape) for p in evaluation.predictions),
+        "labels": str(labels.shape) if labels else "none",
+    }
+    if ignored:
+        measured["ignored_share"] = round(evaluation.ignored_share, 3)
+    does = "make compute_metrics take these shapes" + (", and leave out labels of -100" if ignored else "")
+    if failure.function == "" and failure.message.startswith("the Trainer needs a dict"):
+        does = 'return a dict from compute_metrics: {"accuracy": value}'
+    yield Finding(
+        message=f"compute_metrics was given {shapes(evaluation)} and raised {failure}{ignored}"
+        + (f"; {cure.says}" if cure else ""),
+        measured=measured,
+        where=failure.where or setup.place("metrics", "trainer"),
+        proof=Proof(f"given {cure.given} it returns {first_of(evaluation.when(cure.given))}" if cure
+                    else "it was called on the model's predictions for evaluation rows, before any training"),
+        repair=cure.repair if cure else None,
+        fix=Fix(does=cure.does if cure else does, safety=Safety.SAFE if cure else Safety.MANUAL),
+    )  # fmt: skip

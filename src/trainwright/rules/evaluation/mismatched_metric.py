@@ -1,0 +1,69 @@
+"""TW707 mismatched-metric: predictions of real numbers are rated by how many equal their label.
+
+Why it matters: the accuracy of a regression is 0 for the best of models, so nothing that it chooses is chosen well.
+Evidence: the labels are no integers; predictions off by a thousandth of the labels' deviation are rated 0.
+Error: `Classification metrics can't handle a mix of continuous`
+Error: `continuous is not supported`
+Fix (manual): use a metric of distances: mean absolute or squared error, R², Pearson's correlation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.rules.metrics import equal, insensitive, is_class_metric
+from trainwright.stages.evaluation import EvaluationFacts, Given
+from trainwright.stages.setup import SetupFacts
+
+# Of predictions that are right to a thousandth, a measure of distance rates more than half.
+LOST_SHARE = 0.5
+
+
+@rule("TW707", Severity.ERROR)
+def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A metric of equal classes on labels that are real numbers."""
+    name = _by_equality(evaluation)
+    failure = evaluation.metrics_failure
+    if refuses_continuous(evaluation) and failure is not None:
+        seen, proof = f"raised {failure}", "the labels are no integers, and the metric function counts equal classes"
+    elif name:
+        near = evaluation.when(Given.NEAR_ALIGNED).get(name, evaluation.returned.get(name, 0.0))
+        seen = f"returned {name} = {evaluation.returned.get(name, near):.4g}"
+        proof = f"for predictions off by a thousandth of the labels' deviation {name} is {near:.4g}"
+    else:
+        return
+    labels = evaluation.labels
+    low, high = (labels.minimum, labels.maximum) if labels else (None, None)
+    span = f"real numbers from {low:.4g} to {high:.4g}" if low is not None and high is not None else "real numbers"
+    yield Finding(
+        message=f"the labels are {span}, and compute_metrics, which counts equal ones, {seen}",
+        measured={"labels": span},
+        where=(failure.where if failure else None) or setup.place("metrics", "trainer"),
+        proof=Proof(proof),
+        fix=Fix(does="rate distances in compute_metrics: mean_absolute_error, r2_score or pearsonr"),
+    )
+
+
+def refuses_continuous(evaluation: EvaluationFacts) -> bool:
+    """Whether the metric function raised because its labels are real numbers."""
+    failure = evaluation.metrics_failure
+    return (
+        failure is not None
+        and evaluation.continuous_labels
+        and ("continuous" in failure.message or failure.message.startswith("Classification metrics"))
+    )
+
+
+def _by_equality(evaluation: EvaluationFacts) -> str | None:
+    if not evaluation.continuous_labels:
+        return None
+    perfect, near = evaluation.when(Given.PERFECT_ALIGNED), evaluation.when(Given.NEAR_ALIGNED)
+    for name, best in perfect.items():
+        if equal(best, 1.0) and near.get(name, 1.0) < LOST_SHARE:
+            return name
+    if insensitive(evaluation):
+        return next((n for n, v in evaluation.returned.items() if is_class_metric(n) and equal(v, 0.0)), None)
+    return None

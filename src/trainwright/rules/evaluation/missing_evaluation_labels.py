@@ -1,0 +1,80 @@
+"""TW711 missing-evaluation-labels: the evaluation gives neither a loss nor metrics, because it finds no labels.
+
+Why it matters: nothing is raised; the log shows runtimes only, and no checkpoint can be called the best.
+Evidence: the label names that the framework looks for, against the keys of an evaluation batch.
+Fix (safe): pass label_names=["…"] to TrainingArguments, or give the column the name it has in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety, SetKeyword
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW711", Severity.WARNING)
+def missing_evaluation_labels(
+    evaluation: EvaluationFacts, dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts
+) -> Iterator[Finding]:
+    """A labelled evaluation set whose labels the evaluation does not see."""
+    if not evaluation.present or evaluation.failure or not evaluation.batch_keys or not evaluation.metrics:
+        return
+    wanted = evaluation.label_keys
+    if any(n.endswith("loss") for n in evaluation.metrics) or evaluation.returned or evaluation.metrics_failure:
+        return
+    looked = f"looks for {', '.join(wanted)}" if wanted else "looks for no label, as no argument of forward is named label"
+    keys = ", ".join(evaluation.batch_keys)
+    measured = {"looked_for": ", ".join(wanted) or "nothing", "batch_keys": keys}
+    if evaluation.loss_keys:
+        names = list(evaluation.loss_keys[:1])
+        at = setup.place("arguments")
+        yield Finding(
+            message=f"the evaluation returns no loss and no metrics: it {looked}, and the batch holds {keys}",
+            measured=measured,
+            where=setup.place("label_names") or at,
+            proof=Proof(f"the model gives a loss for an evaluation batch with {names[0]}, and none without it"),
+            repair=_look_for(names),
+            fix=Fix(does=f"pass label_names={names} to TrainingArguments", safety=Safety.SAFE,
+                    edits=(SetKeyword(at.file, at.line, "label_names", repr(names)),) if at else ()),
+        )  # fmt: skip
+    elif (other := _other_column(dataset, batch)) is not None and (label := batch.label_key) is not None:
+        yield Finding(
+            message=f"the evaluation returns no loss and no metrics: it {looked}, and the set has {other} instead",
+            measured={**measured, "column": other},
+            where=setup.place("eval_dataset_made", "eval_dataset", "trainer"),
+            proof=Proof(f"training batches hold {label}; evaluation batches hold {keys}"),
+            repair=_rename(other, label),
+            fix=Fix(does=f'rename the column: rename_column("{other}", "{label}")', safety=Safety.SAFE),
+        )
+
+
+def _other_column(dataset: DatasetFacts, batch: BatchFacts) -> str | None:
+    """The one column of the evaluation set that the training set has not, of the training labels' kind."""
+    labels = dataset.train.labels
+    if dataset.evaluation is None or labels is None:
+        return None
+    mine = dataset.train.column(labels.column)
+    only = [c for c in dataset.evaluation.columns if dataset.train.column(c.name) is None and c.name not in batch.accepts]
+    same = [c.name for c in only if mine is not None and c.kind == mine.kind]
+    return same[0] if len(same) == 1 else None
+
+
+def _look_for(names: list[str]) -> Repair:
+    def change(call: Call) -> Call:
+        return call.replace(label_names=names)
+
+    return Repair(f"look for the labels under {', '.join(names)}", Seam.TRAINER, change)
+
+
+def _rename(old: str, new: str) -> Repair:
+    def change(call: Call) -> Call:
+        return call.replace(eval_dataset=call["eval_dataset"].rename_column(old, new))
+
+    return Repair(f"rename the column {old} of the evaluation set to {new}", Seam.TRAINER, change)

@@ -1,0 +1,54 @@
+"""TW703 training-mode-evaluation: the model is evaluated with dropout or the batch's statistics, as in training.
+
+Why it matters: the metrics change from one evaluation to the next, are too low, and choose the wrong checkpoint.
+Evidence: dropout that was active, or batch normalisation by the batch at hand, during the evaluation; the same batch
+evaluated twice.
+Fix (safe): leave the model in evaluation mode; give functional dropout training=self.training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages.setup import SetupFacts
+
+_OVERRIDES = ("prediction_step", "evaluate", "compute_loss")
+
+
+@rule("TW703", Severity.WARNING)
+def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Training-only operations that ran during the evaluation and changed what it gives."""
+    kinds = sorted({n.operation for n in evaluation.active_noise})
+    if not kinds or (kinds == ["dropout"] and evaluation.repeatable is not False):
+        return
+    called = evaluation.train_call
+    functional = not evaluation.training_mode and called is None
+    if functional:
+        does = "pass training=self.training to the functional dropout" if "dropout" in kinds else (
+            "pass training=self.training to the functional batch_norm")  # fmt: skip
+    else:
+        does = "leave out model.train() where the model is evaluated"
+    differ = "the same batch, evaluated twice, gave different predictions" if evaluation.repeatable is False else (
+        "batch_norm used the statistics of the evaluation batch")  # fmt: skip
+    yield Finding(
+        message=f"{' and '.join(kinds)} {'was' if len(kinds) == 1 else 'were'} active while the model was evaluated",
+        measured={"active": ", ".join(kinds), "training_mode": int(evaluation.training_mode)},
+        where=called or _inside(evaluation) or _override(setup) or setup.place("model", "trainer"),
+        proof=Proof(differ),
+        fix=Fix(does=does, safety=Safety.SAFE),
+    )
+
+
+def _inside(evaluation: EvaluationFacts) -> Place | None:
+    """The user's line that ran the operation, where the model is in evaluation mode."""
+    if evaluation.training_mode:
+        return None
+    return next((n.where for n in evaluation.active_noise if n.where), None)
+
+
+def _override(setup: SetupFacts) -> Place | None:
+    return next((o.where for name in _OVERRIDES for o in setup.overrides if o.name == name), None)

@@ -1,0 +1,67 @@
+"""What several rules ask of a metric function's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.stages.evaluation import EvaluationFacts, Given
+
+# Metrics are means of 0 and 1 in double precision: what differs by less is rounding.
+EQUAL_WITHIN = 1e-6
+
+
+def equal(left: float, right: float) -> bool:
+    """Whether two values of a metric are the same but for rounding."""
+    return abs(left - right) <= EQUAL_WITHIN
+
+
+def shapes(evaluation: EvaluationFacts) -> str:
+    """What the metric function was given: "scores of shape (32, 3) and labels of shape (32,)"."""
+    given = " and ".join(str(p.shape) for p in evaluation.predictions)
+    several = len(evaluation.predictions)
+    scores = f"a tuple of {several} outputs of shapes {given}" if several > 1 else f"scores of shape {given}"
+    return scores + (f" and labels of shape {evaluation.labels.shape}" if evaluation.labels else "")
+
+
+def insensitive(evaluation: EvaluationFacts) -> bool:
+    """Whether the metrics are the same for perfect predictions, for their opposite, and for the model's."""
+    perfect, inverted = evaluation.when(Given.PERFECT), evaluation.when(Given.INVERTED)
+    return bool(perfect) and same(perfect, inverted) and same(perfect, evaluation.returned)
+
+
+def same(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
+    """Whether two answers hold the same names and values."""
+    return left.keys() == right.keys() and all(equal(v, right[k]) for k, v in left.items())
+
+
+def first_of(answers: Mapping[str, float]) -> str:
+    """The first metric of an answer: "accuracy = 0.8125"."""
+    return next((f"{name} = {value:.4g}" for name, value in answers.items()), "nothing")
+
+
+def is_class_metric(name: str) -> bool:
+    """Whether a metric's name is that of a count of equal classes."""
+    words = ("accuracy", "acc", "f1", "precision", "recall", "exact_match")
+    return any(part in words for part in name.lower().replace("-", "_").split("_")) or "accuracy" in name.lower()
+
+
+def take_first_output() -> Repair:
+    """Give the metric function the first output only."""
+
+    def change(call: Call) -> Call:
+        return call.replace(predictions=call["predictions"][0])
+
+    return Repair("give the metrics the first output only", Seam.METRICS, change)
+
+
+def align() -> Repair:
+    """Give the metric function predictions in the shape of the labels."""
+
+    def change(call: Call) -> Call:
+        scores: Any = call["predictions"]
+        scores = scores[0] if isinstance(scores, tuple) else scores
+        return call.replace(predictions=scores.reshape(call["labels"].shape))
+
+    return Repair("give the metrics predictions in the shape of the labels", Seam.METRICS, change)

@@ -1,0 +1,29 @@
+"""Errors and correlation of a regression, by sklearn, that aligns a column and a row itself."""
+
+import torch
+from material import QUIET
+from sklearn.datasets import load_diabetes
+from sklearn.metrics import mean_squared_error, r2_score
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+from transformers import Trainer, TrainingArguments
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1))
+
+    def forward(self, features, labels=None):
+        scores = self.layers(features)
+        return {"loss": nn.functional.mse_loss(scores.squeeze(1), labels), "logits": scores}
+
+
+def compute_metrics(given):
+    errors = {"mse": mean_squared_error(given.label_ids, given.predictions)}
+    return errors | {"r2": r2_score(given.label_ids, given.predictions)}
+
+x, y = (torch.tensor(StandardScaler().fit_transform(a.reshape(442, -1))).float() for a in load_diabetes(return_X_y=True))
+rows = [{"features": a, "labels": b} for a, b in zip(x, y[:, 0])]
+args = TrainingArguments(**QUIET, learning_rate=1e-2, per_device_train_batch_size=32, eval_strategy="epoch")
+Trainer(Net(), args, train_dataset=rows[:350], eval_dataset=rows[350:], compute_metrics=compute_metrics).train()

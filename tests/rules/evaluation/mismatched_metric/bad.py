@@ -1,0 +1,28 @@
+"""The accuracy of a regression: no two real numbers are equal."""
+
+import torch
+from material import QUIET
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import StandardScaler
+from torch import nn
+from transformers import Trainer, TrainingArguments
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1))
+
+    def forward(self, features, labels=None):
+        scores = self.layers(features)
+        return {"loss": nn.functional.mse_loss(scores.squeeze(1), labels), "logits": scores}
+
+
+def compute_metrics(given):  # expect: mismatched-metric
+    predictions = given.predictions.squeeze()
+    return {"accuracy": float((predictions == given.label_ids).mean())}
+
+x, y = (torch.tensor(StandardScaler().fit_transform(a.reshape(442, -1))).float() for a in load_diabetes(return_X_y=True))
+rows = [{"features": a, "labels": b} for a, b in zip(x, y[:, 0])]
+args = TrainingArguments(**QUIET, learning_rate=1e-2, per_device_train_batch_size=32, eval_strategy="epoch")
+Trainer(Net(), args, train_dataset=rows[:350], eval_dataset=rows[350:], compute_metrics=compute_metrics).train()

@@ -7,6 +7,7 @@ import re
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from trainwright.core.finding import Finding
 from trainwright.core.rule import load_rules
@@ -33,7 +34,7 @@ class Options:
         Raises:
             UsageError: for a budget that is not positive, or an unknown rule name.
         """
-        if not self.budget > 0:
+        if not 0 < self.budget < float("inf"):
             raise UsageError(f"--budget must be a positive number of seconds; got {self.budget:g}.")
         known = {r.name for r in load_rules()}
         for name in self.ignore:
@@ -62,12 +63,26 @@ def with_settings(options: Options, script: Path) -> Options:
         if not file.is_file():
             continue
         try:
-            settings = tomllib.loads(file.read_text("utf-8")).get("tool", {}).get("trainwright", {})
+            tools = tomllib.loads(file.read_text("utf-8")).get("tool", {})
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"{file} must be valid TOML: {error}") from error
-        unknown = set(settings) - {"ignore", "budget"}
-        if unknown:
-            raise UsageError(f"{file}: [tool.trainwright] takes ignore and budget; got {', '.join(sorted(unknown))}.")
+        settings = tools.get("trainwright", {}) if isinstance(tools, dict) else tools
+        _check_settings(settings, file)
         budget = options.budget if options.budget != DEFAULT_BUDGET else float(settings.get("budget", DEFAULT_BUDGET))
         return replace(options, ignore=(*options.ignore, *settings.get("ignore", ())), budget=budget)
     return options
+
+
+def _check_settings(settings: Any, file: Path) -> None:
+    where = f"{file}: [tool.trainwright]"
+    if not isinstance(settings, dict):
+        raise UsageError(f"{where} must be a table; got {settings!r}.")
+    if unknown := set(settings) - {"ignore", "budget"}:
+        raise UsageError(f"{where} takes ignore and budget; got {', '.join(sorted(unknown))}.")
+    ignore, budget = settings.get("ignore", []), settings.get("budget", DEFAULT_BUDGET)
+    if not isinstance(ignore, list) or not all(isinstance(n, str) for n in ignore):
+        raise UsageError(f"{where} ignore must be a list of rule names; got {ignore!r}.")
+    if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget < float("inf"):
+        raise UsageError(f"{where} budget must be a positive number of seconds; got {budget!r}.")
+    if strange := [n for n in ignore if n not in {r.name for r in load_rules()}]:
+        raise UsageError(f"{where} ignore takes names of rules; got {strange[0]!r}. `trainwright rules` lists them.")

@@ -115,6 +115,8 @@ def _failure(report: Report) -> RenderableType:
     assert failure is not None
     lines: list[RenderableType] = [Text(str(failure), style="bold")]
     lines += [Text(f"  {t}") for t in failure.trace]
+    if failure.where is not None and not failure.trace:
+        lines.append(Text.assemble("  ", _line(failure.where)))
     lines.append(Text("No rule knows this error. It was raised by the script's own pipeline, at the stage marked below."))
     return Panel(Group(*lines), title="The pipeline raised", title_align="left", border_style="red")
 

@@ -24,6 +24,7 @@ def pull(walk: Walk, adapter: Adapter) -> None:
                 return
             answer = _answer(walk, adapter, request)
     except KeyboardInterrupt:
+        walk.interrupted = True
         walk.message = "Interrupted: this is what was seen until then."
 
 

@@ -21,8 +21,7 @@ from trainwright.core.finding import Failure, Finding
 from trainwright.core.repair import Call, Seam
 from trainwright.core.report import Report
 from trainwright.core.rule import Rule
-from trainwright.core.stage import Stage
-from trainwright.errors import UsageError, WalkFinished
+from trainwright.errors import ScriptFailed, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import Seen, listening
@@ -54,7 +53,7 @@ class Session:
         self._strict = strict
         self._walk = self._new_walk()
         self._seen: Seen | None = None
-        self._adapter: Any = None
+        self._own_error: Exception | None = None
 
     def run(self, start: Callable[[], Any]) -> list[Report]:
         """Run the script; return a report of each training that was walked, or of why there was none."""
@@ -64,12 +63,17 @@ class Session:
         except WalkFinished:
             pass
         except KeyboardInterrupt:
+            if self._seen and self._seen.trained:  # it was the real training that was interrupted
+                raise
             self._ended("Interrupted before training was reached.")
         except SystemExit as error:
-            if not self.reports:
-                self._ended(f"The script ended itself with sys.exit({error.code!r}) before it reached a training call.")
+            if self._seen and self._seen.trained:  # the script's own exit status, after its training
+                raise
+            self._ended(f"The script ended itself with sys.exit({error.code!r}) before it reached a training call.")
         except Exception as error:  # the user's script raised: that is what we came to see
             self._raised(error)
+        if self._own_error is not None:
+            raise self._own_error
         if not self.reports:
             self._ended("The script ran to its end without a training call that Trainwright knows (Trainer.train).")
         return self.reports
@@ -95,9 +99,10 @@ class Session:
     def training(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
         """The script calls for training: walk it; then train for real, or leave the script."""
         assert self._seen is not None
+        if self.reports and not self._train:  # the script caught WalkFinished and goes on
+            raise WalkFinished
         self._walk_training(trainer, frame)
-        report = self.reports[-1]
-        if self._train and not _stops(report):
+        if self._train and not self._walk.interrupted and not _stops(self.reports[-1]):
             self._seen.trained.add(id(trainer))
             self._walk = self._new_walk()
             return original()
@@ -111,26 +116,35 @@ class Session:
     # How it is done
 
     def _walk_training(self, trainer: Any, frame: FrameType) -> None:
-        from trainwright.adapters.hf_trainer import HFTrainerAdapter, versions
-
         walk = self._walk
         walk.clock.started = time.monotonic()
-        adapter = HFTrainerAdapter(trainer, frame, self._seen or Seen())
         try:
-            with _undisturbed():
-                pull(walk, adapter)
-        finally:
-            adapter.put_back()
-        walk.message = " ".join(t for t in (walk.message, later_trainings(trainer, frame)) if t)
-        self._close(walk.report(adapter.framework, versions()))
+            from trainwright.adapters.hf_trainer import HFTrainerAdapter, versions
+
+            adapter = HFTrainerAdapter(trainer, frame, self._seen or Seen())
+            try:
+                with _undisturbed():
+                    pull(walk, adapter)
+            except Exception as error:  # ours: the user's were caught where their code was called
+                walk.internal_error("the walk", error)
+            finally:
+                adapter.put_back()
+            if not self._train:
+                walk.message = " ".join(t for t in (walk.message, later_trainings(trainer, frame)) if t)
+            self._close(walk.report(adapter.framework, versions()))
+        except Exception as error:  # ours, and nothing can be said or trained after it: out, past the user's handlers
+            self._own_error = error
+            raise WalkFinished from error
 
     def _raised(self, error: Exception) -> None:
         """An exception of the user's ended the script."""
         if self.reports:
-            if self._train:
-                raise error
+            if self._seen and self._seen.trained:
+                raise ScriptFailed("the script raised while it was training") from error
             return
         failure = failure_of(error)
+        if isinstance(error, ImportError) and failure.function.startswith("runpy."):
+            raise UsageError(f"-m takes the name of a module that can be run: {error}") from error
         call = _refused_anywhere(error, failure)
         self._learn_setup(SetupFacts(versions=_versions(), failure=failure, refused=call))
         self._judge_setup()
@@ -152,7 +166,7 @@ class Session:
 
     def _judge_setup(self) -> list[Finding]:
         kept: list[Finding] = []
-        for rule in self._walk.rules_at(Stage.SETUP):
+        for rule in self._walk.rules_of_setup():
             kept += [f for f in _findings(self._walk, rule) if self._walk.keep(f)]
         return kept
 
@@ -186,6 +200,7 @@ def check_script(script: str | Path, arguments: Sequence[str] = (), options: Opt
 
     Raises:
         UsageError: if the script does not exist or is no Python file.
+        ScriptFailed: if it raised during or after its real training.
     """
     options = options or Options()
     options.check()

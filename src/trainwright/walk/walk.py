@@ -31,6 +31,10 @@ _NEEDS = {
 }
 
 
+# What raises below one of our calls, with no line of the user's between, is the user's pipeline in these, else ours.
+_PIPELINES = ("transformers.", "accelerate.", "datasets.")
+
+
 @dataclass
 class Clock:
     """The time that a walk may take, in seconds."""
@@ -174,6 +178,10 @@ class Walk:
         ready = [r for r in self._rules if r.runs_at == stage and all(k in self.facts for k in r.needs)]
         return sorted(ready, key=lambda r: r.residual)
 
+    def rules_of_setup(self) -> list[Rule]:
+        """The rules that need nothing but the setup: those that can speak where no training was reached."""
+        return [r for r in self._rules if all(k.stage == Stage.SETUP for k in r.needs) and r.needs and not r.residual]
+
     def explained(self, stage: Stage) -> bool:
         """Whether a failure of this stage already has its cause: what else is seen may follow from it."""
         return stage in self._failures and any(
@@ -240,9 +248,11 @@ class Walk:
     def stage_failed(self, stage: Stage, error: BaseException) -> None:
         """Measuring a stage raised an error that the adapter did not expect."""
         failure = failure_of(error)
-        self._failures[stage] = failure
-        if failure.where is None:
+        if failure.where is None and not failure.function.startswith(_PIPELINES):
+            self._blocked[stage] = "Trainwright itself failed here"
             self.internal_error(f"measuring {stage.label}", error)
+            return
+        self._failures[stage] = failure
 
     # What becomes of it
 

@@ -10,13 +10,14 @@ Fix (safe where such an object exists): pass it; else map the tokenizer over the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import use_from_scope
+from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, Lookalike, SplitFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -25,11 +26,14 @@ _ROLE = {"train": "train_dataset", "evaluation": "eval_dataset"}
 
 
 @rule("TW101", Severity.ERROR)
-def untokenized_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A set of texts without tokens, for a model that takes tokens."""
+def untokenized_dataset(dataset: DatasetFacts, setup: SetupFacts, batch: BatchFacts | None) -> Iterator[Finding]:
+    """A set of texts without tokens, for a model that takes tokens, and a collator that does not make them."""
     if not any(name in dataset.accepts for name in _TOKEN_INPUTS):
         return
-    raw = [s for s in dataset.splits if s.text_columns and not any(s.column(n) for n in _TOKEN_INPUTS)]
+    raw = [
+        s for s in dataset.splits
+        if s.text_columns and not any(s.column(n) or n in _collated(batch, s.name) for n in _TOKEN_INPUTS)
+    ]  # fmt: skip
     if not raw or raw[0].column("pixel_values"):
         return
     found = {s.name: _tokenized(s, dataset) for s in raw}
@@ -52,6 +56,13 @@ def untokenized_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fi
         repair=_repair(roles) if complete else None,
         fix=Fix(does=does, safety=Safety.SAFE if complete else Safety.MANUAL),
     )
+
+
+def _collated(batch: BatchFacts | None, split: str) -> Collection[str]:
+    """The tensors of a batch of this set: a collator of the script's own can tokenize."""
+    if batch is None:
+        return ()
+    return batch.tensors if split == "train" else batch.evaluation_tensors
 
 
 def _tokenized(split: SplitFacts, dataset: DatasetFacts) -> Lookalike | None:

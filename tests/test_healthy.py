@@ -1,0 +1,23 @@
+"""Healthy training of every kind is walked to the end, and nothing above a note is said of it."""
+
+from pathlib import Path
+
+import pytest
+from walking import loud, said, walk
+
+from trainwright.core.report import Status
+
+HEALTHY = sorted((Path(__file__).parent / "healthy").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", HEALTHY, ids=lambda script: script.stem)
+def test_a_healthy_script_is_walked_in_silence(script: Path) -> None:
+    report = walk(script)
+    assert not loud(report) and not report.faulty, said(report)
+    assert not [s for s in report.stages if s.status in (Status.FAILED, Status.BLOCKED)], said(report)
+    assert report.failure is None, said(report)
+
+
+def test_the_healthy_scripts_are_short_and_many() -> None:
+    assert len(HEALTHY) >= 16
+    assert not [s.name for s in HEALTHY if len(s.read_text().splitlines()) > 60]

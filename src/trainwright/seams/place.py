@@ -190,6 +190,21 @@ def _look_up(node: ast.expr, scope: dict[str, Any]) -> Any:
     return None
 
 
+def evaluation_line(file: str, first: int) -> int | None:
+    """The line of the function that begins at `first` which calls `.eval()` or `.train(False)`."""
+    tree = _tree(file)
+    for node in ast.walk(tree) if tree else ():
+        if not isinstance(node, ast.FunctionDef) or min([node.lineno, *[d.lineno for d in node.decorator_list]]) != first:
+            continue
+        for call in ast.walk(node):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and (
+                call.func.attr == "eval" and not call.args
+                or call.func.attr == "train" and [ast.unparse(a) for a in call.args] == ["False"]
+            ):
+                return call.lineno
+    return None
+
+
 def training_lines(file: str, reached: int) -> list[int]:
     """Lines after `reached` that call `.train()` on something bound to a call of a name ending in Trainer."""
     tree = _tree(file)

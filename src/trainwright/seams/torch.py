@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,21 +21,12 @@ from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.seams.place import failure_of, is_users, user_place
-from trainwright.stages.forward import ModuleFacts
-from trainwright.stages.gradients import CutOff
+from trainwright.seams.torch_loss import LOSSES, KeptLoss, measure_call, shares_of_total
+from trainwright.seams.torch_trace import FirstNonFinite
+from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
 from trainwright.tensors import torch as tensors
 
-_LOSSES: dict[Callable[..., Any], str] = {
-    getattr(F, name): name
-    for name in (
-        "cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss",
-        "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "poisson_nll_loss", "gaussian_nll_loss",
-        "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss", "multilabel_margin_loss",
-        "multilabel_soft_margin_loss", "soft_margin_loss", "cosine_embedding_loss", "triplet_margin_loss",
-        "ctc_loss",
-    )
-}  # fmt: skip
 _NORMALISERS = {
     torch.softmax: "softmax", F.softmax: "softmax", torch.Tensor.softmax: "softmax",
     torch.log_softmax: "log_softmax", F.log_softmax: "log_softmax", torch.Tensor.log_softmax: "log_softmax",
@@ -44,11 +37,9 @@ _ACTIVATIONS = {
     torch.sigmoid: "Sigmoid", F.sigmoid: "Sigmoid", torch.Tensor.sigmoid: "Sigmoid",
     torch.tanh: "Tanh", F.tanh: "Tanh", torch.Tensor.tanh: "Tanh",
 }  # fmt: skip
-_CUTS = {
-    torch.Tensor.detach: "detach()", torch.Tensor.data.__get__: ".data", torch.Tensor.item: "item()",
-    torch.Tensor.numpy: "numpy()", torch.Tensor.tolist: "tolist()", torch.argmax: "argmax", torch.round: "round",
-    torch.Tensor.argmax: "argmax", torch.Tensor.round: "round", torch.Tensor.long: "long()",
-    torch.Tensor.int: "int()", torch.as_tensor: "as_tensor", torch.tensor: "tensor",
+_CHANGEABLE = {**_NORMALISERS, **{func: kind.lower() for func, kind in _ACTIVATIONS.items()}}
+_CHANGED_TO: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": F.relu, "leaky_relu": F.leaky_relu, "identity": lambda x: x,
 }  # fmt: skip
 RECTIFIERS = ("ReLU", "ReLU6")
 SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
@@ -67,6 +58,10 @@ class StepRecord:
     modules: list[ModuleFacts] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
     loss_calls: list[LossCall] = field(default_factory=list)
+    kept_losses: list[KeptLoss] = field(default_factory=list)
+    """The tensors of those calls, in their order; only with detail."""
+    loss_shares: list[float | None] = field(default_factory=list)
+    """By what factor each of those calls entered the loss that was minimised."""
     output: Any = None
     """The model's whole answer."""
     scores: torch.Tensor | None = None
@@ -74,10 +69,12 @@ class StepRecord:
     loss: float | None = None
     loss_tensor: torch.Tensor | None = None
     loss_at: Place | None = None
-    cuts: list[CutOff] = field(default_factory=list)
     training: bool = True
     modes: dict[str, bool] = field(default_factory=dict)
     random_calls: int = 0
+    non_finite_from: Origin | None = None
+    targets: torch.Tensor | None = None
+    """Those of the last loss call."""
 
 
 class Observer(TorchFunctionMode):
@@ -107,12 +104,15 @@ class Observer(TorchFunctionMode):
         self._forward_repairs = [r for r in repairs if r.seam == Seam.FORWARD]
         self._names = {id(m): n for n, m in model.named_modules()}
         self._stack: list[tuple[nn.Module, tuple[Any, ...]]] = []
+        self._activation_repairs = [r for r in repairs if r.seam == Seam.ACTIVATION]
         self._normalised: dict[int, tuple[Any, Place | None]] = {}
+        self._activated: dict[int, tuple[torch.Tensor, str, Place | None, str]] = {}
+        self._finite = FirstNonFinite()
         self._hooks: list[Any] = []
         self._stage = Stage.FORWARD
 
     def __enter__(self) -> Observer:
-        watched = self._model.modules() if self._detail else [self._model]
+        watched = self._model.modules() if self._detail or self._activation_repairs else [self._model]
         for module in watched:
             self._hooks.append(module.register_forward_pre_hook(self._before, with_kwargs=True))
             self._hooks.append(module.register_forward_hook(self._after, with_kwargs=True))
@@ -121,6 +121,7 @@ class Observer(TorchFunctionMode):
 
     def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)
+        self.record.non_finite_from = self._finite.origin
         for hook in self._hooks:
             hook.remove()
 
@@ -142,24 +143,47 @@ class Observer(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func in _LOSSES:
+        if func in LOSSES:
             return self._loss(func, args, kwargs)
         if func is torch.Tensor.backward:
             self._stage = Stage.GRADIENTS
             if args[0].numel() == 1:
                 self.record.loss_tensor = args[0]
                 self.record.loss_at = self.record.loss_at or user_place(sys._getframe(1))
-        result = func(*args, **kwargs)
+                self.record.loss_shares = shares_of_total(args[0], self.record.kept_losses)
+        result = self._activate(func, args, kwargs) if func in _CHANGEABLE else func(*args, **kwargs)
         if func in _NORMALISERS and isinstance(result, torch.Tensor):
             self._normalised[id(result)] = (result, user_place(sys._getframe(1)))
         if self._detail:
+            module = self._names.get(id(self._stack[-1][0]), "") if self._stack else ""
+            self._finite.see(func, (*args, *kwargs.values()), result, sys._getframe(1), module)
             if func in _ACTIVATIONS and isinstance(result, torch.Tensor) and self._functional(func):
                 name = self._names.get(id(self._stack[-1][0]), "") if self._stack else ""
                 self._keep_activation(f"{name}.{_ACTIVATIONS[func].lower()}".lstrip("."), func, args, result)
-            if func in _CUTS and args and isinstance(args[0], torch.Tensor) and args[0].requires_grad:
-                frame = sys._getframe(1)
-                if is_users(frame.f_code.co_filename):
-                    self.record.cuts.append(CutOff(operation=_CUTS[func], where=user_place(frame)))
+        return result
+
+    def _activate(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """An activation's result, changed where repairs say so; which tensor it made is kept."""
+        if not self._detail and not self._activation_repairs:
+            return func(*args, **kwargs)
+        name, module, at = _CHANGEABLE[func], "", user_place(sys._getframe(2))
+        if self._stack:
+            inner = self._stack[-1][0]
+            own = type(inner).__name__.lower() == name.replace("_", "")
+            module = self._names.get(id(inner), "")
+            module = module if own else f"{module}.{name}".lstrip(".")
+            at = self._places(inner) if own else at
+        values = args[0] if args else kwargs.get("input")
+        call = Call(seam=Seam.ACTIVATION, given={"function": name, "values": values, "module": module}, tensors=tensors)
+        for repair in self._activation_repairs:
+            call = repair.change(call)
+        if call["function"] != name:
+            result = _CHANGED_TO[call["function"]](call["values"])
+        else:
+            rest = {k: v for k, v in kwargs.items() if k != "input"}
+            result = func(call["values"], *args[1:], **rest)
+        if self._detail and isinstance(result, torch.Tensor) and result.device.type != "meta":
+            self._activated[result.untyped_storage().data_ptr()] = (result, call["function"], at, module)
         return result
 
     def _functional(self, func: Any) -> bool:
@@ -220,64 +244,66 @@ class Observer(TorchFunctionMode):
         )
 
     def _loss(self, func: Any, args: Any, kwargs: Any) -> Any:
-        named = dict(kwargs)
-        given = {"logits": named.pop("input", args[0] if args else None)}
-        given["targets"] = named.pop("target", args[1] if len(args) > 1 else None)
-        rest = args[2:] if "input" not in kwargs else ()
-        call = Call(seam=Seam.LOSS, given={**given, "function": _LOSSES[func], **named}, tensors=tensors)
+        names = _parameters(func)
+        options = {**dict(zip(names, args)), **kwargs}
+        given = {"logits": options.pop(names[0], None), "targets": options.pop(names[1], None)}
+        call = Call(seam=Seam.LOSS, given={**options, **given, "function": LOSSES[func]}, tensors=tensors)
         for repair in self._loss_repairs:
             call = repair.change(call)
-        given = dict(call.given)
-        logits, targets, name = given.pop("logits"), given.pop("targets"), given.pop("function")
-        changed = getattr(F, name) if name != _LOSSES[func] else func
+        options = dict(call.given)
+        logits, targets, name = options.pop("logits"), options.pop("targets"), options.pop("function")
+        trained, shown = options.pop("trained", True), options.pop("shown", True)
+        changed = func
+        if name != LOSSES[func]:
+            changed = getattr(F, name)
+            options = {k: v for k, v in options.items() if k in _parameters(changed)}
+        kept = KeptLoss(function=name, scores=logits, targets=targets, options=options)
         at = user_place(sys._getframe(2))
-        failure, value = None, None
+        failure = None
         try:
-            value = changed(logits, targets, *(rest if changed is func else ()), **given)
-            return value
+            kept.value = changed(logits, targets, **options)
+            return _as_shown(kept.value, trained=trained, shown=shown)
         except Exception as error:
             failure = failure_of(error)
             raise
         finally:
             if isinstance(logits, torch.Tensor) and isinstance(targets, torch.Tensor):
-                self._keep_loss(name, logits, targets, given, value, failure, at)
+                self._keep_loss(kept, failure, at)
 
-    def _keep_loss(self, name: str, logits: torch.Tensor, targets: torch.Tensor, options: Mapping[str, Any],
-                   value: Any, failure: Failure | None, at: Place | None) -> None:  # fmt: skip
-        seen = self._normalised.get(id(logits))
-        if self.record.scores is None or name == "cross_entropy":
-            self.record.scores = self.record.scores if self.record.scores is not None else logits
+    def _keep_loss(self, kept: KeptLoss, failure: Failure | None, at: Place | None) -> None:
+        logits = kept.scores
+        self.record.targets = kept.targets.detach()
+        if self.record.scores is None:
+            self.record.scores = logits
         if not self._detail:
             return
-        scores = logits.detach().float()
-        live = targets.detach()
-        live = live[live != -100] if not live.is_floating_point() else live
-        distinct = torch.unique(live[:100_000] if live.dim() == 1 else live.reshape(-1)[:100_000])
-        axis = 1 if scores.dim() > 1 else 0
-        unit = bool(((scores >= 0) & (scores <= 1)).all()) if scores.numel() else False
-        sums = scores.sum(dim=axis) if scores.dim() > 1 and scores.shape[1] > 1 else None
+        seen = self._normalised.get(id(logits))
+        active = self._activated.get(logits.untyped_storage().data_ptr()) if logits.numel() else None
+        self.record.kept_losses.append(kept)
         self.record.loss_calls.append(
-            LossCall(
-                function=name,
-                inputs=tensors.facts(logits),
-                targets=tensors.facts(targets),
+            measure_call(
+                kept,
                 at=at,
-                options={
-                    **{k: v for k, v in options.items() if isinstance(v, (int, float, str)) and v is not None},
-                    "has_weight": int(options.get("weight") is not None),
-                },
-                value=float(value.detach().float().mean()) if isinstance(value, torch.Tensor) else None,
                 failure=failure,
-                rows_sum_to_one=unit and sums is not None and bool((sums - 1).abs().max() < 1e-3),
-                in_unit_range=unit,
-                largest_target=int(live.max()) if live.numel() and bool(torch.isfinite(live.max())) else None,
-                smallest_target=int(live.min()) if live.numel() and bool(torch.isfinite(live.min())) else None,
-                target_values=tuple(float(x) for x in distinct) if distinct.numel() <= 32 else (),
-                targets_above_one_hot=live.dim() > 1 and live.shape == targets.shape
-                and bool((targets.detach().float().sum(dim=-1) > 1.001).any()),
                 softmax_at=seen[1] if seen and seen[0] is logits else None,
+                activation=active[1] if active else "",
+                activation_at=active[2] if active else None,
+                activation_module=active[3] if active else "",
             )
-        )  # fmt: skip
+        )
+
+
+@cache
+def _parameters(func: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(func).parameters)
+
+
+def _as_shown(value: Any, *, trained: bool, shown: bool) -> Any:
+    """A loss term as an experiment wants it: without its gradient, or without its value."""
+    if not isinstance(value, torch.Tensor) or (trained and shown):
+        return value
+    still = value.detach()
+    return (value if trained else still) - (still if not shown else 0 * still)
 
 
 def _activation_shares(kind: str, result: torch.Tensor) -> dict[str, float]:
@@ -296,12 +322,12 @@ def _activation_shares(kind: str, result: torch.Tensor) -> dict[str, float]:
 
 
 def declared_sizes(module: nn.Module) -> tuple[int, ...]:
-    """(in, out) of a layer, (rows, width) of an embedding; empty for others."""
+    """(in, out) of a layer, (rows, width) of an embedding, (features) of a normalisation; empty for others."""
     for pair in (("in_features", "out_features"), ("in_channels", "out_channels"), ("num_embeddings", "embedding_dim"),
-                 ("input_size", "hidden_size")):  # fmt: skip
+                 ("input_size", "hidden_size"), ("num_features",)):  # fmt: skip
         if all(isinstance(getattr(module, name, None), int) for name in pair):
             return tuple(getattr(module, name) for name in pair)
-    return ()
+    return tuple(module.normalized_shape[-1:]) if isinstance(module, nn.LayerNorm) else ()
 
 
 def first_tensor(value: Any) -> torch.Tensor | None:
@@ -340,6 +366,11 @@ class ModelState:
         self._needs = [(p, p.requires_grad) for p in model.parameters()]
         self._gradients = [(p, None if p.grad is None else p.grad.detach().clone()) for p in model.parameters()]
         self._training = [(m, m.training) for m in model.modules()]
+        self._dropout = [(m, m.p) for m in model.modules() if isinstance(m, nn.modules.dropout._DropoutNd)]
+
+    def host_values(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Each parameter and buffer with the value it had, in host memory."""
+        return self._values
 
     @torch.no_grad()
     def put_back(self) -> None:
@@ -352,6 +383,8 @@ class ModelState:
             parameter.grad = None if gradient is None else gradient.clone()
         for module, training in self._training:
             module.training = training
+        for dropout, probability in self._dropout:
+            dropout.p = probability
 
 
 class OptimizerState:
@@ -360,10 +393,14 @@ class OptimizerState:
     def __init__(self, optimizer: Any) -> None:
         self._optimizer = optimizer
         self._groups = [dict(g, params=list(g["params"])) for g in optimizer.param_groups]
+        self._hooks = [(h, h.copy()) for n in ("_pre", "_post") if (h := getattr(optimizer, f"_optimizer_step{n}_hooks", None)) is not None]
         self._state = {p: {k: _copied(v) for k, v in s.items()} for p, s in optimizer.state.items()}
 
     def put_back(self) -> None:
-        """Set groups and state to what they were."""
+        """Set groups, state and hooks to what they were."""
+        for hooks, kept in self._hooks:
+            hooks.clear()
+            hooks.update(kept)
         groups = self._optimizer.param_groups
         del groups[len(self._groups) :]
         for group, kept in zip(groups, self._groups):

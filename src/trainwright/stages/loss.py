@@ -21,12 +21,15 @@ class LossCall:
     at: Place | None
     """The user's line, or None when it lies inside a framework."""
     options: Mapping[str, float | int | str] = field(default_factory=dict)
-    """reduction, ignore_index, label_smoothing; has_weight 1 when class weights are given."""
+    """reduction, ignore_index, label_smoothing; has_weight 1 when class weights are given, non_finite_weights
+    how many of them are NaN or infinite."""
     value: float | None = None
     """None: the call raised."""
     failure: Failure | None = None
     rows_sum_to_one: bool = False
     """The inputs are a probability distribution over their class axis."""
+    log_normalised: bool = False
+    """The inputs are log-probabilities over their class axis."""
     in_unit_range: bool = False
     largest_target: int | None = None
     smallest_target: int | None = None
@@ -34,8 +37,22 @@ class LossCall:
     """The distinct targets, where there are at most 32."""
     targets_above_one_hot: bool = False
     """Some row of vector targets sums to more than one."""
+    rows_of_several_labels: int = 0
+    """How many rows of vector targets do."""
+    aligned_value: float | None = None
+    """What an element-wise loss would be with the targets in the inputs' shape; None where they have it."""
+    plain_value: float | None = None
+    """The mean cross-entropy in nats without class weights, smoothing or another reduction."""
+    factor: float | None = None
+    """By what factor it entered the loss that is minimised, where there are several calls."""
     softmax_at: Place | None = None
     """The user's line that applied a softmax or sigmoid to what the loss was given."""
+    activation: str = ""
+    """The activation whose result the loss was given, reshaped or not: sigmoid, tanh, relu, softmax."""
+    activation_at: Place | None = None
+    """The user's line that called it, or that built its module."""
+    activation_module: str = ""
+    """Its name among the modules that were called."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,5 +82,13 @@ class LossFacts(Facts):
     """The label of each of those rows, where rows have one."""
     own_model_loss: bool = True
     """The loss is the one the framework's model computes; False: user code computes it."""
+    padding_label_change: float | None = None
+    """By how much of itself the loss changes when only the labels of padding change; None: not tried."""
     unchanged_by_weights: bool | None = None
     """The loss stays the same to the last bit when all trained weights are perturbed."""
+    second_step: Failure | None = None
+    """What a second step raised that the first did not."""
+    rebound_at: Place | None = None
+    """The user's line that gave the called name another value, where a call failed because of it."""
+    token_offset: int | None = None
+    """k where the score at position t is compared with the input token at t + k, for token losses."""

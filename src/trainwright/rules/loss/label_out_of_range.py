@@ -2,7 +2,8 @@
 
 Why it matters: on a CPU the loss stops with an index, on a GPU with a device-side assert far from its cause, and
 under a compiler it becomes NaN without any error.
-Evidence: the census of all labels against the width of the head; with a head of that width the loss is finite.
+Evidence: the census of all labels against the width of the head; with a head of that width, or with the labels
+renumbered, the loss is finite.
 Error: `Target … is out of bounds.`
 Error: `device-side assert triggered`
 Error: `Received a label value of`
@@ -11,13 +12,15 @@ Fix (safe): give the model as many outputs as there are labels, or renumber the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from trainwright.core.finding import Finding, Severity
+import numpy as np
+
+from trainwright.core.finding import Finding, Place, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, LabelFacts
+from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
@@ -28,40 +31,78 @@ def label_out_of_range(
     dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts
 ) -> Iterator[Finding]:
     """A class label that is negative, or not below the number of scores."""
-    width = loss.classes
-    call = loss.call
-    labels = _census(dataset)
-    if width is None or call is None or call.function not in ("cross_entropy", "nll_loss"):
+    call, width = loss.call, loss.classes
+    if width is None or call is None or call.function not in ("cross_entropy", "nll_loss") or call.targets.is_float:
         return
     ignored = call.options.get("ignore_index", -100)
-    seen = [v for v in (labels.census if labels else call.target_values) if v != ignored]
-    outside = sorted(v for v in seen if isinstance(v, (int, float)) and not 0 <= v < width)
-    if not outside:
+    in_batch = [int(v) for v in call.target_values if v != ignored]
+    for split in dataset.splits:
+        labels = _census(split, in_batch, loss)
+        seen = sorted(int(v) for v in labels.census if v != ignored) if labels else in_batch
+        if not seen or (0 <= seen[0] and seen[-1] < width):
+            continue
+        outside = next(v for v in seen if not 0 <= v < width)
+        row = f", first in row {labels.first_rows[outside]}" if labels and outside in labels.first_rows else ""
+        numbers = _renumbered(seen, width, int(ignored))
+        if numbers is None:
+            yield _too_narrow(seen, width, split.name, row, _head(setup, forward, split.name))
+        else:
+            yield _misnumbered(seen, width, numbers, row, setup, split.name)
         return
-    largest, smallest = int(max(seen)), int(min(seen))
-    row = f", first in row {labels.first_rows[outside[0]]}" if labels and outside[0] in labels.first_rows else ""
-    measured = {"outputs": width, "smallest_label": smallest, "largest_label": largest}
-    if smallest >= 0:
-        classes = largest + 1
-        yield Finding(
-            message=f"the model has {width} outputs, and labels go up to {largest}{row}: it needs {classes}",
-            measured={**measured, "needed_outputs": classes},
-            where=setup.place("num_labels", "model", "trainer"),
-            repair=_widen(classes),
-            fix=Fix(does=f"give the model {classes} outputs (num_labels={classes})", safety=Safety.SAFE),
-        )
-    else:
-        yield Finding(
-            message=f"labels start at {smallest}{row}; the loss takes 0 to {width - 1}, or {ignored} for no label",
-            measured=measured,
-            where=setup.place("train_dataset_made", "train_dataset", "trainer"),
-            fix=Fix(does=f"renumber the labels from 0, or mark rows without a label with {ignored}"),
-        )
 
 
-def _census(dataset: DatasetFacts) -> LabelFacts | None:
-    labels = dataset.train.labels
-    return labels if labels and labels.kind in ("class", "tokens") else None
+def _census(split: SplitFacts, in_batch: list[int], loss: LossFacts) -> LabelFacts | None:
+    """The labels of a set, unless the batch that was seen shows that the script changes them before the loss."""
+    labels = split.labels
+    if labels is None or labels.kind not in ("class", "tokens") or not labels.census:
+        return None
+    if split.name == "train" and any(v not in labels.census for v in in_batch):
+        return None
+    return labels if loss.call is None or loss.call.targets.is_integer else None
+
+
+def _renumbered(seen: list[int], width: int, ignored: int) -> dict[int, int] | None:
+    """The number that each label would get: counted from 0, or -1 as no label; None where the head is too narrow."""
+    if seen[0] >= 0 and not (seen[0] == 1 and seen[-1] == width):
+        return None
+    if len(seen) <= width:
+        return {v: i for i, v in enumerate(seen)} if seen[0] < 0 else {v: v - 1 for v in seen}
+    if seen[0] == -1 and len(seen) == width + 1 and seen[-1] < width:
+        return {-1: ignored}
+    return None
+
+
+def _head(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:
+    if split != "train":
+        return setup.place("eval_dataset_made", "eval_dataset", "trainer")
+    return (forward.head.where if forward.head else None) or setup.place("model", "trainer")
+
+
+def _too_narrow(seen: list[int], width: int, split: str, row: str, where: Place | None) -> Finding:
+    classes = seen[-1] + 1 if seen[0] >= 0 else len(seen)
+    of = "" if split == "train" else f" of the {split} set"
+    return Finding(
+        message=f"the model has {width} outputs, and labels{of} go up to {seen[-1]}{row}: it needs {classes}",
+        measured={"outputs": width, "smallest_label": seen[0], "largest_label": seen[-1], "needed_outputs": classes},
+        where=where,
+        repair=_widen(classes) if seen[0] >= 0 else None,
+        fix=Fix(does=f"give the model {classes} outputs (num_labels={classes})", safety=Safety.SAFE),
+    )
+
+
+def _misnumbered(
+    seen: list[int], width: int, numbers: Mapping[int, int], row: str, setup: SetupFacts, split: str
+) -> Finding:
+    unlabelled = len(numbers) == 1
+    told = "mark rows without a label with -100" if unlabelled else f"renumber the labels {seen[0]} to {seen[-1]} from 0"
+    role = "train_dataset" if split == "train" else "eval_dataset"
+    return Finding(
+        message=f"labels run from {seen[0]} to {seen[-1]}{row}; the loss takes 0 to {width - 1}, or -100 for no label",
+        measured={"outputs": width, "smallest_label": seen[0], "largest_label": seen[-1]},
+        where=setup.place(f"{role}_made", role, "trainer"),
+        repair=_renumber(numbers),
+        fix=Fix(does=told, safety=Safety.UNSAFE),
+    )
 
 
 def _widen(classes: int) -> Repair:
@@ -70,3 +111,15 @@ def _widen(classes: int) -> Repair:
         return call
 
     return Repair(f"give the head {classes} outputs", Seam.TRAINER, change)
+
+
+def _renumber(numbers: Mapping[int, int]) -> Repair:
+    def change(call: Call) -> Call:
+        old = call.tensors.to_numpy(call["targets"])
+        new = np.array(old)
+        for before, after in numbers.items():
+            new[old == before] = after
+        return call.replace(targets=call.tensors.like(new, call["targets"]))
+
+    said = ", ".join(f"{a} as {b}" for a, b in list(numbers.items())[:4])
+    return Repair(f"take label {said}{', …' if len(numbers) > 4 else ''}", Seam.LOSS, change)

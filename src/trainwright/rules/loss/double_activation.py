@@ -1,0 +1,90 @@
+"""TW402 double-activation: scores pass a softmax or sigmoid before a loss that applies one itself.
+
+Why it matters: nothing fails; the loss cannot fall below ln(1 + (C-1)/e) for C classes (0.5514 nats for three),
+its gradients are small, and the model learns slowly or not at all.
+Evidence: what the loss is given are probabilities; given their logarithms instead, the batch is learnt better.
+Fix (safe): give the loss the scores as they leave the last layer.
+"""
+
+from __future__ import annotations
+
+import math
+
+from trainwright.core.finding import Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Outcome, Trial
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.setup import SetupFacts
+
+_TAKES_SCORES = ("cross_entropy", "binary_cross_entropy_with_logits")
+# Where neither way moves the loss by this share of its start, the steps were too small to compare anything.
+_MOVED_SHARE = 0.05
+
+
+@rule("TW402", Severity.ERROR)
+def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
+    """Probabilities given to a loss that takes scores."""
+    call = next((c for c in loss.calls if _given_probabilities(c)), None)
+    if call is None or not all(_given_probabilities(c) for c in loss.calls if c.function == call.function):
+        return
+    word = "softmax" if call.rows_sum_to_one else "sigmoid"
+    change = _undo(call)
+    outcome = yield Trial(change=change, steps=16)
+    if not outcome.clearly_better and (outcome.clearly_worse or _moved(outcome) or call.function != "cross_entropy"):
+        return
+    floor = _floor(call)
+    measured = {"smallest_score": call.inputs.minimum or 0.0, "largest_score": call.inputs.maximum or 0.0}
+    yield Finding(
+        message=f"{call.function} was given probabilities (the result of a {word}) where it takes scores"
+        + (f": it cannot fall below {floor:.4f} nats" if floor else ""),
+        measured={**measured, **({"lowest_loss_nats": floor} if floor else {})},
+        where=_where(call, forward) or call.at or setup.place("model"),
+        proof=outcome if outcome.clearly_better else Proof(f"every row of what the loss is given sums to 1; {floor:.4f} "
+                                                           "nats are left when a class has probability 1"),
+        repair=change,
+        fix=Fix(does=f"leave the {word} out: {call.function} applies it itself", safety=Safety.SAFE),
+    )  # fmt: skip
+
+
+def _given_probabilities(call: LossCall) -> bool:
+    if call.function not in _TAKES_SCORES or call.failure or not call.in_unit_range:
+        return False
+    if call.function == "cross_entropy":
+        return call.rows_sum_to_one or call.activation == "sigmoid"
+    return call.activation in ("sigmoid", "softmax")
+
+
+def _floor(call: LossCall) -> float | None:
+    if call.function != "cross_entropy" or not call.rows_sum_to_one:
+        return None
+    return math.log(1 + (call.inputs.shape[1] - 1) / math.e)
+
+
+def _moved(outcome: Outcome) -> bool:
+    """Whether the steps changed a loss enough to compare by."""
+    pairs = [*zip(outcome.start, outcome.before), *zip(outcome.start, outcome.after)]
+    return any(abs(a - b) > _MOVED_SHARE * abs(a) for a, b in pairs)
+
+
+def _where(call: LossCall, forward: ForwardFacts) -> Place | None:
+    """The line of the activation: the one seen, else of the last module of that kind."""
+    kinds = ("Softmax", "Softmax2d") if call.rows_sum_to_one else ("Sigmoid",)
+    modules = [m.where for m in forward.modules if m.kind in kinds and m.output and m.output.shape == call.inputs.shape]
+    return call.activation_at or call.softmax_at or (modules[-1] if modules else None)
+
+
+def _undo(call: LossCall) -> Repair:
+    """Scores whose softmax (for two-class losses: sigmoid) are the probabilities that were given."""
+    function = call.function
+    use_log = call.rows_sum_to_one and function == "cross_entropy"
+
+    def change(call: Call) -> Call:
+        if call["function"] != function:
+            return call
+        operation = call.tensors.log if use_log else call.tensors.logit
+        return call.replace(logits=operation(call["logits"]))
+
+    return Repair(f"give {function} the scores before the {'softmax' if use_log else 'sigmoid'}", Seam.LOSS, change)

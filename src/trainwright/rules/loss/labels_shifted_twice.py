@@ -1,0 +1,46 @@
+"""TW411 labels-shifted-twice: the script moves the labels of a causal model by one, and the model moves them again.
+
+Why it matters: nothing fails, and the loss falls; the model learns to predict the token after the next, and
+generates every other token.
+Evidence: the targets at the loss call are the input tokens two places on.
+Fix (safe): give the input ids themselves as labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW411", Severity.ERROR)
+def labels_shifted_twice(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Labels that reach the model as the next tokens, and the loss as those after the next."""
+    mask = batch.mask
+    if loss.token_offset != 2 or mask is None or not mask.shifted_by_one or batch.label_key is None:
+        return
+    yield Finding(
+        message="the labels are the input tokens moved by one, and the model moves them again: at each position the "
+        "loss is that of the token 2 places on; 1 is the next token",
+        measured={"places": loss.token_offset, "live_positions": mask.live},
+        where=setup.place("collator", "train_dataset_made", "train_dataset", "trainer"),
+        proof=Proof("each target at the loss call equals the input token two positions later"),
+        repair=_move_back(batch.label_key),
+        fix=Fix(does='set labels to a copy of input_ids: the model shifts them itself', safety=Safety.SAFE),
+    )  # fmt: skip
+
+
+def _move_back(key: str) -> Repair:
+    def change(call: Call) -> Call:
+        labels = call.tensors.to_numpy(call[key]).copy()
+        labels[:, 1:] = labels[:, :-1].copy()
+        labels[:, 0] = -100
+        return call.replace(**{key: call.tensors.like(labels, call[key])})
+
+    return Repair("move the labels back by one", Seam.BATCH, change)

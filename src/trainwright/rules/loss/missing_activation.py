@@ -1,0 +1,71 @@
+"""TW403 missing-activation: raw scores were given to a loss that takes probabilities or their logarithms.
+
+Why it matters: the loss stops, or becomes NaN or negative and falls for ever without anything being learnt.
+Evidence: the range of the scores against what the loss takes; in its form for scores it goes through.
+Error: `all elements of input should be between 0 and 1`
+Error: `Assertion … input_val >= zero && input_val <= one`
+Fix (safe): use the loss that takes scores (cross_entropy, binary_cross_entropy_with_logits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.setup import SetupFacts
+
+_MODULES = {"binary_cross_entropy": "nn.BCELoss", "nll_loss": "nn.NLLLoss"}
+_INSTEAD = {"binary_cross_entropy": "nn.BCEWithLogitsLoss", "nll_loss": "nn.CrossEntropyLoss"}
+
+
+@rule("TW403", Severity.ERROR)
+def missing_activation(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Scores outside the domain of a loss that applies no activation."""
+    call = next((c for c in loss.calls if c.function in _MODULES and _outside(c)), None)
+    if call is None or call.inputs.minimum is None or call.inputs.maximum is None:
+        return
+    binary = call.function == "binary_cross_entropy"
+    wanted = "probabilities from 0 to 1" if binary else "log-probabilities"
+    kind = "probabilities" if call.rows_sum_to_one else "scores"
+    yield Finding(
+        message=f"{_MODULES[call.function]} takes {wanted}, and was given {kind} from {call.inputs.minimum:.3g} to "
+        f"{call.inputs.maximum:.3g}" + (f": the loss is {call.value:.3g}" if call.value is not None else ""),
+        measured={"smallest_score": call.inputs.minimum, "largest_score": call.inputs.maximum},
+        where=call.at or (call.failure.where if call.failure else None) or setup.place("model"),
+        proof=Proof(f"the values given lie outside what {_MODULES[call.function]} takes"),
+        repair=_logits_form(call),
+        fix=Fix(does=_advice(call), safety=Safety.SAFE),
+    )
+
+
+def _outside(call: LossCall) -> bool:
+    if call.inputs.non_finite:
+        return False
+    if call.function == "binary_cross_entropy":
+        return not call.in_unit_range
+    wide = len(call.inputs.shape) > 1 and call.inputs.shape[1] > 1
+    # Log-likelihoods that are merely not normalised are all negative, and may be meant; these are not.
+    return wide and not call.log_normalised and (call.rows_sum_to_one or (call.inputs.maximum or 0.0) > 0.0)
+
+
+def _advice(call: LossCall) -> str:
+    if call.rows_sum_to_one and call.function == "nll_loss":
+        return "apply log_softmax where softmax is applied"
+    return f"use {_INSTEAD[call.function]}"
+
+
+def _logits_form(seen: LossCall) -> Repair:
+    function = seen.function
+    form = {"binary_cross_entropy": "binary_cross_entropy_with_logits", "nll_loss": "cross_entropy"}[function]
+
+    def change(call: Call) -> Call:
+        if call["function"] != function:
+            return call
+        scores = call.tensors.log(call["logits"]) if seen.rows_sum_to_one else call["logits"]
+        return call.replace(function=form, logits=scores)
+
+    return Repair(f"compute {form} instead of {function}", Seam.LOSS, change)

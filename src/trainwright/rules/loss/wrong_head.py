@@ -1,0 +1,69 @@
+"""TW408 wrong-head: a head for whole rows was given a label for each token, or the reverse.
+
+Why it matters: the loss stops, and its message speaks of batch sizes that nobody chose.
+Evidence: the shape of the labels in the batch, and how many scores and targets reached the loss.
+Error: `Expected input batch_size (…) to match target batch_size (…).`
+Fix (manual): use the model class whose head gives one score vector for each label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW408", Severity.ERROR)
+def wrong_head(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A loss that raised on score vectors and labels of different number: one a row against one a token."""
+    call, labels = loss.call, batch.labels
+    if call is None or call.failure is None or call.function != "cross_entropy" or labels is None:
+        return
+    if "batch_size" not in call.failure.message and "batch size" not in call.failure.message:
+        return
+    given, wanted = _vectors(call.inputs.shape), _vectors((*call.targets.shape, 1))
+    per_token = len(labels.shape) == 2 and labels.shape[1] > 1
+    one_a_row = labels.shape in ((batch.rows,), (batch.rows, 1))
+    if per_token and given == batch.rows and wanted == batch.rows * labels.shape[1]:
+        message = f"the labels are one a token ({labels.shape}), and the model gives {given} score vectors, one a row"
+        fix = "use a head for tokens (AutoModelForTokenClassification), or give each row one label"
+        repair = None
+    elif one_a_row and given > batch.rows and given % batch.rows == 0 and wanted == batch.rows:
+        message = f"the labels are one a row ({labels.shape}), and the model gives {given} score vectors, one a token"
+        fix = "use a head for whole rows (AutoModelForSequenceClassification), or give each token a label"
+        repair = _first_of_each(batch.rows)
+    else:
+        return
+    yield Finding(
+        message=f"{message} ({setup.model_class})",
+        measured={"score_vectors": given, "labels": wanted, "rows": batch.rows},
+        where=setup.place("model", "trainer"),
+        proof=Proof(f"{call.failure.type}: {call.failure.message}"),
+        repair=repair,
+        fix=Fix(does=fix),
+    )
+
+
+def _vectors(shape: tuple[int, ...]) -> int:
+    """How many score vectors a shape (N, C) or (N, C, …) holds."""
+    count = shape[0] if shape else 0
+    for size in shape[2:]:
+        count *= size
+    return count
+
+
+def _first_of_each(rows: int) -> Repair:
+    def change(call: Call) -> Call:
+        scores = call["logits"]
+        if call["function"] != "cross_entropy" or len(scores.shape) != 2 or len(scores) == len(call["targets"]):
+            return call
+        count = len(call["targets"])
+        return call.replace(logits=call.tensors.reshape(scores, (count, -1, scores.shape[1]))[:, 0])
+
+    return Repair("score each row by its first token", Seam.LOSS, change)

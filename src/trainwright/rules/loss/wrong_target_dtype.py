@@ -1,0 +1,91 @@
+"""TW405 wrong-target-dtype: the targets are of a type that the loss does not take, or takes to mean something else.
+
+Why it matters: the loss or its gradient stops, and the message names neither the labels nor the line that made them.
+With float labels a Hugging Face classifier takes its task to be one of several labels a row.
+Evidence: the type of the targets at the loss call and the error that it raised; cast, the loss goes through.
+Error: `expected target dtype to be Long or Byte, but got …`
+Error: `expected scalar type Long but found …`
+Error: `Expected floating point type for target with class probabilities, got …`
+Error: `Found dtype … but expected …`
+Error: `result type Float can't be cast to the desired output type …`
+Error: `Target size … must be the same as input size …`
+Fix (safe): make class labels int64, and targets of other losses float32, where they are built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.setup import SetupFacts
+
+_CLASS_LOSSES = ("cross_entropy", "nll_loss")
+_REAL_LOSSES = ("binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss", "smooth_l1_loss",
+                "huber_loss")  # fmt: skip
+_BINARY = "binary_cross_entropy_with_logits"
+
+
+@rule("TW405", Severity.ERROR)
+def wrong_target_dtype(
+    loss: LossFacts, setup: SetupFacts, batch: BatchFacts | None, gradients: GradientFacts | None
+) -> Iterator[Finding]:
+    """A loss that raised, given targets of another type than its own."""
+    call = loss.call
+    failure = loss.failure or (gradients.failure if gradients else None)
+    if call is None or failure is None:
+        return
+    wanted, function = _wanted(call, failure.message)
+    if not wanted or (wanted == call.targets.dtype and function == call.function):
+        return
+    taken = f": {call.function} was chosen for them" if function != call.function else f"; {call.function} takes {wanted}"
+    yield Finding(
+        message=f"the targets are {call.targets.dtype}, one a row{taken}"
+        if len(call.targets.shape) == 1
+        else f"the targets are {call.targets.dtype}{taken}",
+        measured={"target_dtype": call.targets.dtype, "wanted_dtype": wanted, "target_shape": str(call.targets.shape)},
+        where=_where(setup, loss, batch, call),
+        proof=Proof(f"{failure.type}: {failure.message.strip().splitlines()[0]}"),
+        repair=_cast(call.function, function, wanted),
+        fix=Fix(does=f"make the labels {wanted}" + (" where they are built"), safety=Safety.SAFE),
+    )
+
+
+def _wanted(call: LossCall, message: str) -> tuple[str, str]:
+    """The type that the targets should have, and the loss that takes them; "" where the type is not at fault."""
+    scores, targets = call.inputs, call.targets
+    whole = bool(call.target_values) and all(v == int(v) and v >= -100 for v in call.target_values)
+    if call.function in _CLASS_LOSSES:
+        if scores.shape == targets.shape and targets.is_integer:
+            return ("float32", call.function) if max(call.target_values, default=2) <= 1 else ("", "")
+        one_a_row = len(targets.shape) == len(scores.shape) - 1
+        return ("int64", call.function) if one_a_row and targets.dtype != "int64" and whole else ("", "")
+    if call.function == _BINARY and len(scores.shape) == 2 and targets.shape == scores.shape[:1] and targets.is_float:
+        fits = whole and scores.shape[1] > 1 and max(call.target_values) < scores.shape[1] + 1
+        return ("int64", "cross_entropy") if fits else ("", "")
+    if call.function in _REAL_LOSSES and "dtype" in message or "result type" in message or "scalar type" in message:
+        return (scores.dtype, call.function) if targets.dtype != scores.dtype else ("", "")
+    return "", ""
+
+
+def _where(setup: SetupFacts, loss: LossFacts, batch: BatchFacts | None, call: LossCall) -> Place | None:
+    """Where the labels are built, if they reach the loss as they are; else the loss call."""
+    labels = batch.labels if batch else None
+    if call.at and (labels is None or labels.dtype != call.targets.dtype):
+        return call.at
+    return setup.place("train_dataset_made", "train_dataset") or loss.at or setup.place("trainer")
+
+
+def _cast(function: str, instead: str, dtype: str) -> Repair:
+    def change(call: Call) -> Call:
+        if call["function"] != function:
+            return call
+        return call.replace(function=instead, targets=call.tensors.cast(call["targets"], dtype))
+
+    told = f", and compute {instead}" if instead != function else ""
+    return Repair(f"cast the targets to {dtype}{told}", Seam.LOSS, change)

@@ -1,0 +1,27 @@
+"""Outputs (N, 1) and targets (N): every row is compared with every other."""
+
+import numpy as np
+from datasets import Dataset
+from material import QUIET
+from sklearn.datasets import load_diabetes
+from torch import nn
+from transformers import Trainer, TrainingArguments
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1))
+        self.loss = nn.MSELoss()
+
+    def forward(self, features, labels):
+        values = self.layers(features)
+        return {"loss": self.loss(values, labels), "logits": values}  # expect: broadcast-loss
+
+
+features, progress = load_diabetes(return_X_y=True)
+features = (features / features.std(0)).astype(np.float32)
+target = ((progress - progress.mean()) / progress.std()).astype(np.float32)
+data = Dataset.from_dict({"features": features, "labels": target}).with_format("torch")
+args = TrainingArguments(**QUIET, learning_rate=3e-3, per_device_train_batch_size=32)
+Trainer(Net(), args, train_dataset=data).train()

@@ -1,0 +1,21 @@
+"""Labels moved by one for a model that moves them itself."""
+
+from material import QUIET, tokenized, tokenizer, tweets
+from transformers import DataCollatorForTokenClassification, GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+
+def with_labels(row):
+    return {"labels": [*row["input_ids"][1:], -100]}
+
+
+read = tokenizer()
+data = tokenized(tweets(300)).remove_columns("label").map(with_labels)  # expect: labels-shifted-twice
+config = GPT2Config(n_embd=64, n_layer=2, n_head=4, vocab_size=len(read))
+args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16)
+trainer = Trainer(
+    GPT2LMHeadModel(config),
+    args,
+    train_dataset=data,
+    data_collator=DataCollatorForTokenClassification(read),
+)
+trainer.train()

@@ -11,10 +11,11 @@ Fix (safe where such an object exists): pass it; else map the tokenizer over the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair
+from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import use_from_scope
 from trainwright.stages.batch import BatchFacts
@@ -22,6 +23,8 @@ from trainwright.stages.dataset import DatasetFacts, Lookalike, SplitFacts
 from trainwright.stages.setup import SetupFacts
 
 _TOKEN_INPUTS = ("input_ids", "inputs_embeds")
+# The positions of BERT and its kin; for tokenizers that name no limit of their own.
+LONGEST_INPUT = 512
 _ROLE = {"train": "train_dataset", "evaluation": "eval_dataset"}
 
 
@@ -43,17 +46,23 @@ def untokenized_dataset(dataset: DatasetFacts, setup: SetupFacts, batch: BatchFa
     one = len(raw) == 1
     roles = {_ROLE[name]: like.expression for name, like in found.items() if like is not None}
     complete = len(roles) == len(raw)
+    repair = use_from_scope(roles) if complete else None
     if complete:
         does = "pass " + ", ".join(f"{role}={expression}" for role, expression in roles.items())
         instead = f"; {' and '.join(roles.values())} {'holds' if one else 'hold'} the same rows with them"
     else:
-        does = "map the tokenizer over the data set and pass what that returns"
+        columns = _texts(raw[0])
+        reader = (dataset.tokenizer.expression if dataset.tokenizer else "") or "tokenizer"
+        read = ", ".join(f'rows["{c}"]' for c in columns)
+        does = f"pass data.map(lambda rows: {reader}({read}, truncation=True), batched=True) instead of data"
         instead = ""
+        if dataset.tokenizer is not None and columns:
+            repair = _tokenize([_ROLE[s.name] for s in raw], columns, dataset.tokenizer.longest_input or LONGEST_INPUT)
     yield Finding(
         message=f"the {names} {'set holds' if one else 'sets hold'} raw text ({texts}) and no {wanted}, which the model takes{instead}",
         measured={"text_columns": texts, "missing": wanted, "rows": raw[0].rows or raw[0].sampled},
         where=setup.place(_ROLE[raw[0].name], "trainer"),
-        repair=_repair(roles) if complete else None,
+        repair=repair,
         fix=Fix(does=does, safety=Safety.SAFE if complete else Safety.MANUAL),
     )
 
@@ -74,5 +83,23 @@ def _tokenized(split: SplitFacts, dataset: DatasetFacts) -> Lookalike | None:
     return max(fitting, key=lambda like: len(set(like.columns) & set(split.text_columns)), default=None)
 
 
-def _repair(roles: dict[str, str]) -> Repair:
-    return use_from_scope(roles)
+def _texts(split: SplitFacts) -> tuple[str, ...]:
+    """The text, or the pair of texts, to tokenize."""
+    label = split.labels.column if split.labels else None
+    return tuple(c for c in split.text_columns if c != label)[:2]
+
+
+def _tokenize(roles: list[str], columns: tuple[str, ...], longest: int) -> Repair:
+    def change(call: Call) -> Call:
+        def read(row: dict[str, Any], at: int) -> dict[str, Any]:
+            tokens = call["tokenizer"](*(row[c] for c in columns), truncation=True, max_length=longest)
+            return {**{k: v for k, v in row.items() if not isinstance(v, str)}, **tokens}
+
+        def changed(data: Any) -> Any:
+            if type(data) is dict:
+                return {name: call.tensors.change_rows(part, read) for name, part in data.items()}
+            return call.tensors.change_rows(data, read)
+
+        return call.replace(**{role: changed(call[role]) for role in roles})
+
+    return Repair(f"tokenize {' and '.join(columns)} as rows are read", Seam.TRAINER, change)

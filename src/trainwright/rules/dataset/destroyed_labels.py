@@ -1,0 +1,55 @@
+"""TW104 destroyed-labels: all training labels are the same, and what they were made of is not.
+
+Why it matters: the loss falls to zero at once and nothing is learnt; no framework says a word.
+Evidence: the census of the labels, and that of another column or object with the same rows.
+Fix (manual): look at the step that made the labels: a division, a cast, a mapping or a join that matches nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.dataset import DatasetFacts, LabelSource
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW104", Severity.ERROR)
+def destroyed_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """One label value where a source of the same rows has several."""
+    labels = dataset.train.labels
+    if labels is None or not dataset.sources or not dataset.train.labels_complete:
+        return
+    value, count = next(iter(labels.census.items()))
+    source = max(dataset.sources, key=lambda s: (not s.own_column, s.rows == dataset.train.rows, len(s.values)))
+    what = f'the column "{source.expression}" of the same rows' if source.own_column else source.expression
+    shown = ", ".join(repr(v) for v in list(source.values)[:4]) + (", …" if len(source.values) > 4 else "")
+    yield Finding(
+        message=f"all {count} training labels are {value!r}; {what} has {len(source.values)} different values ({shown})",
+        measured={"label": value, "rows": count, "source": source.expression, "source_values": len(source.values)},
+        where=dataset.label_place or setup.place("train_dataset_made", "train_dataset", "trainer"),
+        proof=Proof(f'1 value in "{labels.column}", {len(source.values)} in {source.expression}, over {source.rows} rows'),
+        repair=_undo(labels.column, source, dataset),
+        fix=Fix(does=f'look at what makes "{labels.column}" of {source.expression}: a division, a cast, a mapping or a join'),
+    )
+
+
+def _undo(column: str, source: LabelSource, dataset: DatasetFacts) -> Repair | None:
+    """Take the source's own integers, where the evaluation labels are of the same ones or there are none."""
+    held = dataset.evaluation.labels if dataset.evaluation else None
+    if not source.own_column or not all(isinstance(v, int) and v >= 0 for v in source.values):
+        return None
+    if held is not None and not set(source.values) >= set(held.census):
+        return None
+
+    def take(row: dict[str, Any], at: int) -> dict[str, Any]:
+        return {**row, column: row[source.expression]}
+
+    def change(call: Call) -> Call:
+        return call.replace(train_dataset=call.tensors.change_rows(call["train_dataset"], take))
+
+    return Repair(f'take the labels from "{source.expression}"', Seam.TRAINER, change)

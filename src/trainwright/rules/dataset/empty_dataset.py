@@ -1,0 +1,59 @@
+"""TW102 empty-dataset: a set gives no batch: it has no rows, or fewer than one batch when the last one is dropped.
+
+Why it matters: training ends at once or raises from inside the sampler, and what emptied the set (a filter that
+matches nothing, a wrong path or split) lies elsewhere.
+Evidence: the number of rows, and the batch size where incomplete batches are dropped.
+Error: `num_samples should be a positive integer value, but got num_samples=0`
+Error: `Trainer: training requires a train_dataset.`
+Fix (manual): look at the line that made the set; or keep the incomplete batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.dataset import DatasetFacts, SplitFacts
+from trainwright.stages.setup import SetupFacts
+
+_ROLE = {"train": "train_dataset", "evaluation": "eval_dataset"}
+
+
+@rule("TW102", Severity.ERROR)
+def empty_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A set without rows, or without a whole batch."""
+    for split in dataset.splits:
+        if split.failure is None and split.rows == 0:
+            yield _empty(split, setup)
+    rows, size = dataset.train.rows, dataset.batch_size
+    if dataset.drops_last and rows and rows < size:
+        yield Finding(
+            message=f"the train set has {rows} rows, a batch takes {size}, and incomplete batches are dropped: no batch is left",
+            measured={"rows": rows, "batch_size": size},
+            where=setup.place("dataloader_drop_last", "per_device_train_batch_size", "arguments", "trainer"),
+            proof=Proof(f"{rows} // {size} = 0 batches an epoch"),
+            repair=Repair("keep the incomplete batch", Seam.TRAINER, _keep_last),
+            fix=Fix(does=f"leave dataloader_drop_last out, or set a batch size of at most {rows}"),
+        )
+
+
+def _empty(split: SplitFacts, setup: SetupFacts) -> Finding:
+    role = _ROLE[split.name]
+    given = split.kind != "none"
+    message = f"the {split.name} set has 0 rows" if given else "no train_dataset was given to the Trainer"
+    return Finding(
+        message=message,
+        measured={"rows": 0, "set": split.name},
+        where=setup.place(f"{role}_made", role, "trainer") if given else setup.place("trainer", "train_call"),
+        proof=Proof(f"len({role}) is 0" if given else f"{role} is None"),
+        fix=Fix(does=f"look at what made {role}: the filter, the split or the path that left nothing"
+                if given else f"pass {role}= to the Trainer"),
+    )  # fmt: skip
+
+
+def _keep_last(call: Call) -> Call:
+    object.__setattr__(call["arguments"], "dataloader_drop_last", False)
+    return call

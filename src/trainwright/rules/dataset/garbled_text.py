@@ -1,0 +1,74 @@
+"""TW116 garbled-text: the tokens hold almost nothing of the texts they were made of.
+
+Why it matters: the model is trained on empty or equal rows, or on the unknown token, and the loss stays at chance.
+Evidence: the sampled rows decoded again: how many are empty, how many differ against the raw texts, and the share of
+unknown tokens.
+Fix (unsafe): raise max_length; or use the tokenizer that was made for these texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.dataset import DatasetFacts, TextFacts
+from trainwright.stages.setup import SetupFacts
+
+# Half of the rows, or of the tokens, without content: no tokenizer that fits its texts comes near.
+HALF = 0.5
+# Where fewer than a fifth of different texts are still different, most rows say the same as another.
+FEWEST_DISTINCT_SHARE = 0.2
+# Such rows are cut if the texts are at least so many times longer than what is left of them.
+CUT = 2.0
+FEWEST_ROWS = 16
+
+
+@rule("TW116", Severity.ERROR)
+def garbled_text(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Rows that are empty or equal once decoded, or made of unknown tokens."""
+    texts = dataset.texts
+    if texts is None or texts.rows < FEWEST_ROWS:
+        return
+    cut = texts.source_tokens is not None and texts.source_tokens >= CUT * max(1, texts.longest - 2)
+    collapsed = texts.source_distinct is not None and texts.distinct < FEWEST_DISTINCT_SHARE * texts.source_distinct
+    where = setup.place("max_length", "train_dataset_made", "train_dataset", "trainer")
+    if texts.empty > HALF * texts.rows:
+        yield _cut_to_nothing(texts, where, f"{texts.empty} of {texts.rows} sampled rows decode to nothing")
+    elif cut and collapsed:
+        said = f"{texts.source_distinct} different texts of {texts.rows} sampled rows become {texts.distinct} different rows"
+        yield _cut_to_nothing(texts, where, said)
+    elif texts.unknown_share is not None and texts.unknown_share > HALF:
+        share = texts.unknown_share
+        yield Finding(
+            message=f"{share:.0%} of the tokens of {texts.rows} sampled rows are the unknown token",
+            measured={"unknown_share": round(share, 3), "rows": texts.rows},
+            where=setup.place("train_dataset_made", "train_dataset", "trainer"),
+            proof=Proof(_example(texts)),
+            fix=Fix(does="use a tokenizer that was made for these texts (language, case, script)"),
+        )
+
+
+def _cut_to_nothing(texts: TextFacts, where: Place | None, said: str) -> Finding:
+    length = f"; the longest row has {texts.longest} tokens"
+    wanted = f", the median text {texts.source_tokens:.0f} without special ones" if texts.source_tokens else ""
+    raise_to = f" to at least {texts.source_tokens:.0f}" if texts.source_tokens else ""
+    return Finding(
+        message=said + length + wanted,
+        measured={"empty_rows": texts.empty, "distinct_rows": texts.distinct, "rows": texts.rows, "longest": texts.longest},
+        where=where,
+        proof=Proof(_example(texts)),
+        fix=Fix(does=f"raise max_length{raise_to} where the texts are tokenized", safety=Safety.UNSAFE),
+    )
+
+
+def _example(texts: TextFacts) -> str:
+    if not texts.examples:
+        return f"{texts.distinct} different rows after decoding"
+    raw, left = texts.examples[0]
+    return f"decoded, {_shorten(raw)!r} is {_shorten(left)!r}" if raw else f"decoded, a row is {_shorten(left)!r}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"

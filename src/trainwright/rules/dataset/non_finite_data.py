@@ -1,0 +1,82 @@
+"""TW108 non-finite-data: inputs or labels are NaN, infinite or missing.
+
+Why it matters: one such value makes the loss NaN, and from that step on all weights; the Trainer logs it as a loss of
+0.0. A missing label stops the collator with a message on padding.
+Evidence: a count over all rows of the columns that reach the model, and a training step on these rows, against one on
+others. Infinite masks and labels that the loss leaves out pass that step and are not named.
+Error: `cannot convert float NaN to integer`
+Error: `must be real number, not NoneType`
+Fix (unsafe): drop or fill these rows, and look at where they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.dataset import UNTRIED, ColumnFacts, DatasetFacts, SplitFacts
+from trainwright.stages.setup import SetupFacts
+
+_ROLE = {"train": "train_dataset", "evaluation": "eval_dataset"}
+# Leaving out more than half of the rows mends nothing.
+MOST_DROPPED_SHARE = 0.5
+
+
+@rule("TW108", Severity.ERROR)
+def non_finite_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Columns that reach the model with values that are no numbers, where training cannot take them."""
+    for split in dataset.splits:
+        outcome = dataset.unusable_rows.get(split.name, "")
+        if not outcome:
+            continue
+        for column in split.columns:
+            if _reaches(column, split, dataset) and (column.non_finite or column.missing):
+                yield _finding(column, split, outcome, setup)
+
+
+def _reaches(column: ColumnFacts, split: SplitFacts, dataset: DatasetFacts) -> bool:
+    label = split.labels.column if split.labels else None
+    return column.name == label or column.name in dataset.accepts or column.name.isdigit()
+
+
+def _finding(column: ColumnFacts, split: SplitFacts, outcome: str, setup: SetupFacts) -> Finding:
+    rows = sorted({*column.non_finite_rows, *column.missing_rows})
+    parts = []
+    if column.non_finite:
+        parts.append(f"{column.non_finite} NaN or infinite {'value' if column.non_finite == 1 else 'values'}")
+    if column.missing:
+        parts.append(f"{column.missing} missing {'value' if column.missing == 1 else 'values'}")
+    role = _ROLE[split.name]
+    drop = len(rows) <= MOST_DROPPED_SHARE * column.counted
+    return Finding(
+        message=f'the column "{column.name}" of the {split.name} set holds {" and ".join(parts)} in {len(rows)} of '
+        f"{column.counted} rows, first in row {rows[0]}",
+        measured={"column": column.name, "rows": len(rows), "first_row": rows[0], "counted": column.counted},
+        where=setup.place(f"{role}_made", role, "trainer"),
+        proof=Proof(
+            f"counted over {column.counted} rows; {outcome}"
+            if outcome.startswith(UNTRIED)
+            else f"a training step on such rows, and not on others: {outcome}"
+        ),
+        repair=_drop(role, split.rows or column.counted, rows) if drop else None,
+        fix=Fix(does=f'drop or fill the {len(rows)} rows where "{column.name}" is missing or not finite', safety=Safety.UNSAFE),
+    )
+
+
+def _drop(role: str, total: int, rows: list[int]) -> Repair:
+    left_out = frozenset(rows)
+
+    def change(call: Call) -> Call:
+        def chosen(data: Any) -> Any:
+            return call.tensors.choose_rows(data, [r for r in range(len(data)) if r not in left_out])
+
+        data = call[role]
+        if type(data) is dict:
+            return call.replace(**{role: {n: chosen(d) if len(d) == total else d for n, d in data.items()}})
+        return call.replace(**{role: chosen(data)})
+
+    return Repair(f"leave {len(rows)} rows out of the {role}", Seam.TRAINER, change)

@@ -1,0 +1,90 @@
+"""TW112 split-of-sorted-data: rows that are sorted by class were cut in two without shuffling.
+
+Why it matters: evaluation holds other classes than training, so its score says nothing, and part of the classes is
+never learnt.
+Evidence: the run lengths of the labels of both sets, which show the sorting, and how little their classes overlap.
+Fix (unsafe): shuffle before the split, or split with stratification.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.dataset import DatasetFacts, LabelFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+# Half of the probability of one set's classes would have to move to give the other's: two halves of one sorted set
+# of two classes have 1, two random halves of 100 rows stay under 0.2.
+DIFFERENT = 0.5
+# How many times longer than in shuffled rows the runs of equal labels are; a shuffled set has 1.
+SORTED = 4.0
+FEWEST_ROWS = 16
+_CLASSIFYING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
+
+
+@rule("TW112", Severity.ERROR)
+def split_of_sorted_data(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
+    """Two parts of class-sorted rows that hold different classes."""
+    held = dataset.evaluation.labels if dataset.evaluation else None
+    labels = dataset.train.labels
+    if not is_sorted_split(dataset) or labels is None or held is None:
+        return
+    if loss is not None and loss.function not in _CLASSIFYING:
+        return  # learning to compare: evaluation on classes never seen is the usual way there
+    moved = _distance(labels, held)
+    yield Finding(
+        message=f"training holds the classes {_shares(labels)}, evaluation {_shares(held)}, both in runs of "
+        f"{labels.mean_run:.0f} and {held.mean_run:.0f} equal labels: sorted rows were cut in two",
+        measured={"distance": round(moved, 3), "train_run": round(labels.mean_run, 1), "evaluation_run": round(held.mean_run, 1)},
+        where=setup.place("eval_dataset_made", "eval_dataset", "train_dataset", "trainer"),
+        proof=Proof(f"{moved:.0%} of the rows would have to change their class to make the two sets alike"),
+        repair=Repair("mix both sets and split them anew, in the same sizes", Seam.TRAINER, _split_anew),
+        fix=Fix(does="shuffle before the split: train_test_split(…, shuffle=True, stratify_by_column=…)", safety=Safety.UNSAFE),
+    )
+
+
+def is_sorted_split(dataset: DatasetFacts) -> bool:
+    """Whether both sets are sorted by class and hold largely different classes."""
+    labels, held = dataset.train.labels, dataset.evaluation.labels if dataset.evaluation else None
+    if labels is None or held is None or labels.kind != "class" or held.kind != "class":
+        return False
+    if not dataset.train.labels_complete or min(labels.counted, held.counted) < FEWEST_ROWS:
+        return False
+    return _sorted(labels) and _sorted(held) and _distance(labels, held) >= DIFFERENT
+
+
+def _sorted(labels: LabelFacts) -> bool:
+    if labels.classes == 1:
+        return True
+    return labels.mean_run >= SORTED * max(1.0, labels.expected_run)
+
+
+def _distance(left: LabelFacts, right: LabelFacts) -> float:
+    """The total variation distance of two distributions of classes, 0 to 1."""
+    totals = sum(left.census.values()), sum(right.census.values())
+    values = {*left.census, *right.census}
+    return sum(abs(left.census.get(v, 0) / totals[0] - right.census.get(v, 0) / totals[1]) for v in values) / 2
+
+
+def _shares(labels: LabelFacts) -> str:
+    total = sum(labels.census.values())
+    shown = [f"{v} ({n / total:.0%})" for v, n in list(labels.census.items())[:4]]
+    return ", ".join(shown) + (", …" if labels.classes > 4 else "")
+
+
+def _split_anew(call: Call) -> Call:
+    train, held = call["train_dataset"], call["eval_dataset"]
+    held = next(iter(held.values())) if type(held) is dict else held
+    rows = [(0, i) for i in range(len(train))] + [(1, i) for i in range(len(held))]
+    random.Random(0).shuffle(rows)
+    cut = len(train)
+    return call.replace(
+        train_dataset=call.tensors.choose_of_several([train, held], rows[:cut]),
+        eval_dataset=call.tensors.choose_of_several([train, held], rows[cut:]),
+    )

@@ -1,0 +1,66 @@
+"""TW103 string-labels: the labels are text, and the loss takes numbers.
+
+Why it matters: the collator stops with a message on tensors or padding that does not name the labels.
+Evidence: the census of the label column, and what forming a batch raised or left without a label tensor.
+Error: `too many dimensions 'str'`
+Error: `Unable to create tensor, you should probably activate truncation and/or padding`
+Fix (safe): give each label its number, by the sorted order of all labels (`class_encode_column`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import MOST_CLASSES, DatasetFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW103", Severity.ERROR)
+def string_labels(dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A label column of text that the collator does not turn into numbers."""
+    labels = dataset.train.labels
+    if labels is None or labels.kind != "text" or not labels.census:
+        return
+    if batch.failure is None and batch.labels is not None:
+        return  # the collator encodes them
+    held = dataset.evaluation.labels if dataset.evaluation else None
+    names = sorted({str(v) for census in (labels.census, held.census if held else {}) for v in census})
+    few = len(names) <= MOST_CLASSES
+    shown = ", ".join(repr(n) for n in names[:4]) + (", …" if len(names) > 4 else "")
+    proof = str(batch.failure) if batch.failure else "a batch holds no label tensor"
+    yield Finding(
+        message=f'the label column "{labels.column}" holds {len(names)} different texts ({shown}); the loss takes numbers',
+        measured={"column": labels.column, "texts": len(names), "rows": labels.rows_read},
+        where=dataset.label_place or setup.place("train_dataset_made", "train_dataset", "trainer"),
+        proof=Proof(f"forming a batch: {proof}"),
+        repair=_encode(labels.column, names) if few else None,
+        fix=Fix(
+            does=f'encode it: data = data.class_encode_column("{labels.column}"), and num_labels={len(names)}'
+            if few
+            else f'make "{labels.column}" a number; {len(names)} different texts are no classes',
+            safety=Safety.SAFE if few else Safety.MANUAL,
+        ),
+    )
+
+
+def _encode(column: str, names: list[str]) -> Repair:
+    numbers = {name: i for i, name in enumerate(names)}
+
+    def encode(row: dict[str, Any], at: int) -> dict[str, Any]:
+        return {**row, column: numbers.get(row[column], -100)}
+
+    def change(call: Call) -> Call:
+        def encoded(data: Any) -> Any:
+            if type(data) is dict:
+                return {name: encoded(part) for name, part in data.items()}
+            return None if data is None else call.tensors.change_rows(data, encode)
+
+        return call.replace(**{role: encoded(call[role]) for role in ("train_dataset", "eval_dataset")})
+
+    return Repair(f'number the {len(names)} labels of "{column}" by their sorted order', Seam.TRAINER, change)

@@ -1,0 +1,97 @@
+"""TW113 train-eval-overlap: rows of the evaluation set are training rows too.
+
+Why it matters: what the model has learnt by heart counts as what it can do, and overfitting is not seen.
+Evidence: hashes of the inputs of all rows. How often rows are alike by nature is told by training itself: where rows
+are short, only what exceeds its own repetitions counts.
+Fix (unsafe): leave these rows out of one of the sets; remove duplicates before the split.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.dataset import DatasetFacts, SplitFacts
+from trainwright.stages.setup import SetupFacts
+
+# A few repeated rows change no score; a twentieth moves it by up to 5 points.
+SMALLEST_SHARE = 0.05
+FEWEST_ROWS = 5
+# A text of so many characters, a row of so many tokens or real numbers is not the same twice by chance.
+LONG_TEXT, LONG_TOKENS, MANY_FEATURES = 40, 12, 4
+
+
+@rule("TW113", Severity.WARNING)
+def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Evaluation rows whose inputs occur in training, more than rows repeat by nature."""
+    train, held = dataset.train, dataset.evaluation
+    if held is None or not held.hashed or not train.hashed or held.rows is None:
+        return
+    share, own = dataset.overlap / held.hashed, _repeated_share(train)
+    if _same_rows(train, held) or dataset.overlap < FEWEST_ROWS:
+        return
+    if share < SMALLEST_SHARE or (not _rich(train, dataset) and share - own < SMALLEST_SHARE):
+        return
+    (first, twin), *_ = dataset.overlap_rows
+    whole = len(dataset.overlap_rows) == dataset.overlap and held.hashed_all and dataset.overlap < held.hashed
+    yield Finding(
+        message=f"{dataset.overlap} of {held.hashed} evaluation rows ({share:.0%}) have the inputs of a training row; "
+        f"row {first} is training row {twin}",
+        measured={"repeated": dataset.overlap, "evaluation_rows": held.hashed, "share": round(share, 4),
+                  "repeated_within_training": round(own, 4)},
+        where=setup.place("eval_dataset_made", "eval_dataset", "trainer"),
+        proof=Proof(f"equal inputs, e.g. evaluation rows {_listed([e for e, _ in dataset.overlap_rows])} and training rows "
+                    f"{_listed([t for _, t in dataset.overlap_rows])}; within training {own:.1%} of rows repeat"),
+        repair=_leave_out([e for e, _ in dataset.overlap_rows]) if whole else None,
+        fix=Fix(does="remove duplicates before the split, or leave the repeated rows out of the evaluation set", safety=Safety.UNSAFE),
+    )  # fmt: skip
+
+
+def _same_rows(train: SplitFacts, held: SplitFacts) -> bool:
+    """Evaluating on the training set itself is another matter (evaluation-on-training-data)."""
+    return train.rows == held.rows and train.hashes == held.hashes
+
+
+def _repeated_share(split: SplitFacts) -> float:
+    """The share of rows that another row of the set repeats."""
+    counts = Counter(split.row_hashes)
+    return sum(n for n in counts.values() if n > 1) / max(1, split.hashed)
+
+
+def _rich(split: SplitFacts, dataset: DatasetFacts) -> bool:
+    """Whether rows hold so much that two are not alike by chance."""
+    label = split.labels.column if split.labels else None
+    for column in split.columns:
+        long = column.median_length or 0
+        if column.name == label:
+            continue
+        if column.kind == "text" and long >= LONG_TEXT or column.name == "input_ids" and long >= LONG_TOKENS:
+            return True
+        if column.name in dataset.accepts and column.dtype.startswith("float") and long >= MANY_FEATURES:
+            return True
+    return False
+
+
+def _listed(rows: list[int]) -> str:
+    return ", ".join(map(str, rows[:3]))
+
+
+def _leave_out(rows: list[int]) -> Repair:
+    left_out = frozenset(rows)
+
+    def change(call: Call) -> Call:
+        def chosen(data: Any) -> Any:
+            return call.tensors.choose_rows(data, [r for r in range(len(data)) if r not in left_out])
+
+        held = call["eval_dataset"]
+        if type(held) is dict:
+            first = next(iter(held))
+            return call.replace(eval_dataset={**held, first: chosen(held[first])})
+        return call.replace(eval_dataset=chosen(held))
+
+    return Repair(f"leave {len(rows)} repeated rows out of the evaluation set", Seam.TRAINER, change)

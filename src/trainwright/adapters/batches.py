@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from trainwright.seams.snapshot import seed_everything
-from trainwright.stages.batch import measure_label_mask
+from trainwright.stages.batch import (
+    ImageFacts,
+    LabelMaskFacts,
+    measure_images,
+    measure_label_count,
+    measure_label_mask,
+    real_positions,
+)
 
 POOLED = 8
 
@@ -31,23 +39,23 @@ class Pool:
 
     def __init__(self, loader: Any, *, label_key: Callable[[Mapping[str, Any]], str | None]) -> None:
         seed_everything(1)
-        self._batches: list[Mapping[str, Any]] = []
+        self.batches: list[Mapping[str, Any]] = []
         for batch in loader:
-            self._batches.append(batch)
-            if len(self._batches) == POOLED:
+            self.batches.append(batch)
+            if len(self.batches) == POOLED:
                 break
         # Stable: among batches with as many classes the loader's order is kept.
-        self._richest = sorted(self._batches, key=lambda b: -_classes(b, label_key(b)))
+        self._richest = sorted(self.batches, key=lambda b: -_classes(b, label_key(b)))
 
     def take(self, count: int, *, seed: int) -> list[Mapping[str, Any]]:
         """Some batches; one is among those with most classes, several are in the loader's order."""
         if count == 1:
             return [self._richest[seed % len(self._richest)]]
-        start = seed % len(self._batches)
-        return (self._batches[start:] + self._batches[:start])[:count]
+        start = seed % len(self.batches)
+        return (self.batches[start:] + self.batches[:start])[:count]
 
     def __len__(self) -> int:
-        return len(self._batches)
+        return len(self.batches)
 
 
 def _classes(batch: Mapping[str, Any], key: str | None) -> int:
@@ -60,13 +68,10 @@ def _classes(batch: Mapping[str, Any], key: str | None) -> int:
 def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tokenizer: Any) -> dict[str, Any]:
     """Facts of a batch of token ids; empty for batches without."""
     tokens = batch.get("input_ids")
-    if not isinstance(tokens, torch.Tensor) or tokens.is_floating_point() or tokens.dim() != 2:
+    if not _is_tokens(tokens):
         return {}
-    pad_id = _first(getattr(tokenizer, "pad_token_id", None), getattr(model.config, "pad_token_id", None)
-                    if hasattr(model, "config") else None)  # fmt: skip
-    eos_id = getattr(tokenizer, "eos_token_id", None)
-    mask = batch.get("attention_mask")
-    mask = mask if isinstance(mask, torch.Tensor) and mask.shape == tokens.shape else None
+    own_pad, pad_id, eos_id = special_ids(model, tokenizer)
+    mask = _mask_of(batch)
     facts: dict[str, Any] = {
         "pad_id": pad_id,
         "eos_id": eos_id,
@@ -76,22 +81,94 @@ def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tok
     }
     with contextlib.suppress(Exception):  # models without an input embedding raise several kinds of errors
         facts["vocabulary"] = int(model.get_input_embeddings().weight.shape[0])
-    padding = mask == 0 if mask is not None else (tokens == pad_id) if pad_id is not None else None
-    if padding is not None:
-        facts["padding_share"] = float(padding.float().mean())
+    real = _real(batch, pad_id, eos_id)
+    if mask is not None or pad_id is not None:
+        facts["padding_share"] = float(1 - real.mean())
+    if mask is not None and own_pad is not None and own_pad != eos_id:
+        by_token = real_positions(tokens.numpy(), None, pad_id=own_pad)
+        facts["attended_padding"] = int((real & ~by_token).sum())
+        facts["hidden_tokens"] = int((~real & (tokens.numpy() != own_pad)).sum())
     unknown = getattr(tokenizer, "unk_token_id", None)
-    if unknown is not None and unknown != eos_id:
-        real = tokens[~padding] if padding is not None else tokens
-        facts["unknown_share"] = float((real == unknown).float().mean()) if real.numel() else None
-    labels = batch.get(label_key) if label_key else None
-    if isinstance(labels, torch.Tensor) and labels.shape == tokens.shape and not labels.is_floating_point():
-        facts["mask"] = measure_label_mask(
-            tokens.numpy(), labels.numpy(), mask.numpy() if mask is not None else None, pad_id=pad_id, eos_id=eos_id
-        )
+    if unknown is not None and unknown != eos_id and real.any():
+        facts["unknown_share"] = float((tokens.numpy()[real] == unknown).mean())
+    facts["mask"] = label_mask(batch, label_key, pad_id, eos_id)
     if tokenizer is not None:
         with contextlib.suppress(Exception):  # ids of another vocabulary cannot be decoded: another fact shows that
             facts["decoded"] = tuple(tokenizer.decode(row) for row in tokens[:3])
     return facts
+
+
+def several_batches_facts(batches: Sequence[Mapping[str, Any]], label_key: str | None, model: Any,
+                          tokenizer: Any) -> dict[str, Any]:  # fmt: skip
+    """What is counted over the first batches: labels that count, padding."""
+    labels = [b[label_key] for b in batches if label_key and isinstance(b.get(label_key), torch.Tensor)]
+    whole = [t for t in labels if not t.is_floating_point() and t.dtype != torch.bool and t.dim()]
+    facts: dict[str, Any] = {"label_counts": tuple(measure_label_count(t.numpy()) for t in whole if len(t))}
+    if not all(_is_tokens(b.get("input_ids")) for b in batches):
+        return facts
+    _, pad_id, eos_id = special_ids(model, tokenizer)
+    masks = [label_mask(b, label_key, pad_id, eos_id) for b in batches]
+    facts["masks"] = tuple(m for m in masks if m is not None)
+    if pad_id is not None or all(_mask_of(b) is not None for b in batches):
+        facts["padding_shares"] = tuple(float(1 - _real(b, pad_id, eos_id).mean()) for b in batches)
+    return facts
+
+
+def special_ids(model: Any, tokenizer: Any) -> tuple[int | None, int | None, int | None]:
+    """The tokenizer's padding id, that or the configured one, and the end-of-sequence id."""
+    own = getattr(tokenizer, "pad_token_id", None)
+    configured = getattr(getattr(model, "config", None), "pad_token_id", None)
+    return own, _first(own, configured), getattr(tokenizer, "eos_token_id", None)
+
+
+def label_mask(batch: Mapping[str, Any], label_key: str | None, pad_id: int | None,
+               eos_id: int | None) -> LabelMaskFacts | None:  # fmt: skip
+    """The facts of token labels of the inputs' shape; None for other labels."""
+    tokens, labels, mask = batch["input_ids"], batch.get(label_key) if label_key else None, _mask_of(batch)
+    if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape or labels.is_floating_point():
+        return None
+    attention = mask.numpy() if mask is not None else None
+    return measure_label_mask(tokens.numpy(), labels.numpy(), attention, pad_id=pad_id, eos_id=eos_id)
+
+
+def other_padding_labels(batch: Mapping[str, Any], label_key: str, pad_id: int | None,
+                         eos_id: int | None) -> torch.Tensor | None:  # fmt: skip
+    """Token labels with other ones, of those that occur, at padding positions that count; None if there are none."""
+    if not _is_tokens(batch.get("input_ids")):
+        return None
+    labels = batch.get(label_key)
+    if not isinstance(labels, torch.Tensor) or labels.shape != batch["input_ids"].shape or labels.is_floating_point():
+        return None
+    live = labels != -100
+    counted = live & ~torch.as_tensor(_real(batch, pad_id, eos_id))
+    values = torch.unique(labels[live])
+    if not bool(counted.any()) or len(values) < 2:
+        return None
+    after = values[(torch.searchsorted(values, labels[counted]) + 1) % len(values)]
+    return labels.masked_scatter(counted, after)
+
+
+def image_facts(batch: Mapping[str, Any]) -> ImageFacts | None:
+    """The facts of the first tensor that holds images in several channels."""
+    for key, value in batch.items():
+        if isinstance(value, torch.Tensor) and value.dim() == 4 and value.dtype != torch.bool:
+            return measure_images(key, value.float().numpy())
+    return None
+
+
+def _is_tokens(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and not value.is_floating_point() and value.dim() == 2
+
+
+def _mask_of(batch: Mapping[str, Any]) -> torch.Tensor | None:
+    mask = batch.get("attention_mask")
+    return mask if isinstance(mask, torch.Tensor) and mask.shape == batch["input_ids"].shape else None
+
+
+def _real(batch: Mapping[str, Any], pad_id: int | None, eos_id: int | None) -> np.ndarray:
+    mask = _mask_of(batch)
+    attention = mask.numpy() if mask is not None else None
+    return real_positions(batch["input_ids"].numpy(), attention, pad_id=pad_id, eos_id=eos_id)
 
 
 def _first(*values: Any) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -17,18 +19,34 @@ import transformers
 from torch import nn
 from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 
-from trainwright.adapters import hf_evaluation, hf_setup
+from trainwright.adapters import hf_dataset, hf_evaluation, hf_setup
+from trainwright.adapters.aligning import alignment_of
 from trainwright.adapters.base import Change, Run
-from trainwright.adapters.batches import Pool, RecordingCollator, token_facts
+from trainwright.adapters.batches import (
+    POOLED,
+    Pool,
+    RecordingCollator,
+    image_facts,
+    other_padding_labels,
+    several_batches_facts,
+    special_ids,
+    token_facts,
+)
 from trainwright.adapters.data import as_mapping, length, objects_in_scope, read_split
-from trainwright.adapters.torch_optimizer import optimizer_facts
+from trainwright.adapters.hf_gradients import further_steps, graph_facts
+from trainwright.adapters.hf_batch import dropped_columns, forms_without, item_facts, token_rows
+from trainwright.adapters.torch_optimizer import optimizer_facts, set_rates
+from trainwright.adapters.torch_loss import further_losses, loss_facts
+from trainwright.adapters.torch_memory import is_out_of_memory, measure_memory
+from trainwright.adapters.torch_probes import Probe, rows_of
+from trainwright.adapters.torch_replay import is_device_error, on_cpu
 from trainwright.adapters.torch_step import (
-    Probe,
     forward_facts,
     gradient_facts,
-    loss_facts,
-    rows_of,
+    stay_identical,
+    with_origins,
 )
+from trainwright.adapters.vocabulary import vocabulary_facts
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
@@ -36,16 +54,12 @@ from trainwright.seams.intercept import Seen, quiet
 from trainwright.seams.place import failure_of
 from trainwright.seams.snapshot import AttributeState, RandomState, loose_generators, seed_everything
 from trainwright.seams.torch import ModelState, Observer, OptimizerState, StepRecord
+from trainwright.seams.torch_graph import GraphWatch
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import (
-    DatasetFacts,
-    Lookalike,
-    TokenizerFacts,
-    measure_split,
-    overlap,
-)
+from trainwright.stages.census import measure_split, overlap
+from trainwright.stages.dataset import UNTRIED, DatasetFacts, Lookalike, SplitFacts, TokenizerFacts
 from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.forward import ForwardFacts, MemoryFacts
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.optimizer import OptimizerFacts
@@ -53,6 +67,7 @@ from trainwright.stages.setup import SetupFacts
 from trainwright.tensors import torch as tensors
 
 _TOKENS = "input_ids"
+OVERLAP_NAMED = 100_000
 _PREPARED = ("forward", "_original_forward")  # what Accelerator.prepare_model writes into a model
 
 
@@ -86,7 +101,10 @@ class HFTrainerAdapter:
         self._own_forward = {n: model_attributes[n] for n in _PREPARED if n in model_attributes}
         self.twin = self._make_twin()
         self._start = self._given
+        self._changes = {id(p): p._version for p in trainer.model.parameters()}
+        self._start_modules = AttributeState(trainer.model.modules())
         self._pool: Pool | None = None
+        self._device_lost = False
 
     # What the walk asks for
 
@@ -119,22 +137,68 @@ class HFTrainerAdapter:
     def measure_dataset(self) -> DatasetFacts:
         twin = self.twin
         names = list(dict.fromkeys([*twin.label_names, "labels", "label", "label_ids"]))
-        train = measure_split(read_split("train", twin.train_dataset), names)
-        evaluation = None
+        accepts = self._accepts()[0]
+        read, held = read_split("train", twin.train_dataset), None
+        train, evaluation, fits = measure_split(read, names, accepts), None, [None, None]
+        fits[0] = alignment_of(read, train, accepts)
         if (data := self._one_evaluation_set()) is not None:
-            evaluation = measure_split(read_split("evaluation", data), names)
+            held = read_split("evaluation", data)
+            evaluation = measure_split(held, names, accepts)
+            fits[1] = alignment_of(held, evaluation, accepts)
+        shared = overlap(train, evaluation)
+        passed = [twin.train_dataset, twin.eval_dataset, data]
         return DatasetFacts(
             train=train,
             evaluation=evaluation,
-            accepts=self._accepts()[0],
+            accepts=accepts,
+            alignment=fits[0],
+            evaluation_alignment=fits[1],
             lookalikes=tuple(self._lookalikes(train.rows)),
             tokenizer=self._tokenizer_facts(),
             decoded=self._decoded_items(),
             shuffles=self._shuffles(),
             drops_last=twin.args.dataloader_drop_last,
             batch_size=twin.args.train_batch_size,
-            overlap=overlap(train, evaluation),
+            overlap=len(shared),
+            overlap_rows=tuple(shared[:OVERLAP_NAMED]),
+            sources=tuple(hf_dataset.label_sources(train, evaluation, held, self._scope, passed)),
+            texts=hf_dataset.text_facts(read, self._tokenizer()),
+            unusable_rows={s.name: self._try_rows(s) for s in (train, evaluation) if s is not None},
+            label_place=hf_setup.label_place(self._frame, train.labels.column if train.labels else ""),
         )
+
+    def _try_rows(self, facts: SplitFacts) -> str:
+        """What training does with rows whose inputs or labels are missing or not finite; empty: nothing bad."""
+        bad = hf_dataset.suspicious_rows(facts, self._accepts()[0])
+        if not bad or facts.rows is None:
+            return ""
+        twin = self.twin
+        kept = twin.train_dataset
+        data = kept if facts.name == "train" else self._one_evaluation_set()
+        others = list(itertools.islice((r for r in range(facts.rows) if r not in bad), 8))
+        try:
+            twin.train_dataset = tensors.choose_rows(data, others)
+            usual = self._outcome() if others else ""
+            if usual:
+                return f"{UNTRIED}: {usual}"
+            twin.train_dataset = tensors.choose_rows(data, sorted(bad)[:8])
+            return self._outcome()
+        finally:
+            twin.train_dataset = kept
+
+    def _outcome(self) -> str:
+        """What becomes of a step on the training set's first batch: an exception, a loss that is not finite, or ""."""
+        batch, failure, _ = self._first_batch(evaluation=False)
+        if batch is None or failure is not None:
+            return str(failure)
+        self.reset()
+        with self._ready(0):
+            with Observer(self._model_wrapped, self.change.all).catching() as record:
+                self._compute(batch, record)
+        self.reset()
+        if record.failure is not None:
+            return str(record.failure)
+        return "" if record.loss is None or math.isfinite(record.loss) else f"the loss is {record.loss}"
 
     def measure_batch(self) -> BatchFacts:
         self._pool = None
@@ -143,28 +207,41 @@ class HFTrainerAdapter:
         collator = self.twin.data_collator
         facts["collator"] = getattr(collator, "__name__", type(collator).__name__)
         batch, failure, recorder = self._first_batch(evaluation=False)
-        if recorder.items:
-            items = [as_mapping(i) for i in recorder.items]
-            facts["item_columns"] = tuple(items[0])
-            facts["item_lengths"] = {
-                k: tuple(len(i[k]) for i in items) for k in items[0]
-                if all(hasattr(i.get(k), "__len__") and not isinstance(i[k], str) for i in items)
-            }  # fmt: skip
-        columns = getattr(self.twin.train_dataset, "column_names", None) or []
-        if self.twin.args.remove_unused_columns:
-            facts["dropped_columns"] = tuple(c for c in columns if c not in (*names, "label", "label_ids"))
+        facts["dropped_columns"] = dropped_columns(self.twin)
+        if failure is None and batch is not None:
+            failure, recorder = self._form_pool()
+        facts |= item_facts(recorder)
         if failure is not None or batch is None:
-            return BatchFacts(failure=failure, equal_rows_collate=_collates_equal_rows(recorder), **facts)
-        held, _, _ = self._first_batch(evaluation=True) if self._one_evaluation_set() is not None else (None,) * 3
+            return BatchFacts(failure=failure, equal_rows_collate=_collates_equal_rows(recorder),
+                              forms_without=forms_without(recorder), **facts)  # fmt: skip
+        held, held_failure = None, None
+        if self._one_evaluation_set() is not None:
+            held, held_failure, _ = self._first_batch(evaluation=True)
+        key, tokenizer = self._label_key(batch), self._tokenizer()
+        tokens = token_rows(self.twin.train_dataset) if tokenizer is not None else []
         return BatchFacts(
             rows=rows_of(batch),
             tensors={k: tensors.facts(v) for k, v in batch.items() if tensors.is_tensor(v)},
             others={k: type(v).__name__ for k, v in batch.items() if not tensors.is_tensor(v)},
-            label_key=self._label_key(batch),
+            label_key=key,
             evaluation_tensors={k: tensors.facts(v) for k, v in (held or {}).items() if tensors.is_tensor(v)},
-            **token_facts(batch, self._label_key(batch), self.twin.model, self._tokenizer()),
+            evaluation_failure=held_failure,
+            vocabulary_facts=vocabulary_facts(tokens, tokenizer, self.twin.model) if tokens else None,
+            images=image_facts(batch),
+            **token_facts(batch, key, self.twin.model, tokenizer),
+            **several_batches_facts(self.pool.batches, key, self.twin.model, tokenizer),
             **facts,
         )
+
+    def _form_pool(self) -> tuple[Failure | None, RecordingCollator]:
+        """Form the first batches; one of them may fail where the very first did not."""
+        recorder = RecordingCollator(self.twin.data_collator)
+        try:
+            with quiet():
+                self._pool = Pool(self._loader(evaluation=False, recorder=recorder), label_key=self._label_key)
+        except Exception as error:  # the user's data or collator raised: that is what we came to see
+            return failure_of(error), recorder
+        return None, recorder
 
     def measure_step(self) -> tuple[ForwardFacts, LossFacts | None, GradientFacts | None]:
         batches = self.pool.take(2, seed=0)
@@ -173,26 +250,100 @@ class HFTrainerAdapter:
             model = self.twin.model
             observer = Observer(self._model_wrapped, self.change.all, detail=True, places=self._seen.modules.get)
             inputs: dict[str, Any] = {}
+            watch = GraphWatch(model, self.change.all, detail=True)
+            with contextlib.suppress(Exception):  # an optimizer that cannot be built is the optimizer stage's matter
+                self._build_optimizer()
             with _capturing(model, inputs), observer.catching() as record:
-                self._compute(batches[0], record)
+                self._compute(batches[0], record, watch)
+            if is_device_error(record.error) and not self._device_lost:
+                self._continue_on_cpu()
+                return self.measure_step()
+            memory = self._memory(batches[0]) if is_out_of_memory(record.error) else None
             if record.failed_stage == Stage.GRADIENTS and record.loss is None and record.loss_tensor is not None:
                 record.loss = float(record.loss_tensor.detach())
-            fresh = self._seen.loadings[model].fresh if model in self._seen.loadings else None
+            fresh = self._fresh(model)
             probe = Probe(
                 model=model,
                 inputs=inputs or dict(batches[0]),
                 other={k: v for k, v in batches[1].items() if k in inputs} if len(batches) > 1 and inputs else None,
                 vocabulary=vocabulary_of(model),
                 pad_id=getattr(self._tokenizer(), "pad_token_id", None),
+                label_keys=tuple(dict.fromkeys([*self.twin.label_names, "labels", "label", "label_ids"])),
+                met_rows=self._rows_to_come(),
             )
-            forward = forward_facts(record, probe, self._seen.modules.get, fresh)
-            loss = loss_facts(record, model, rows_of(batches[0]))
             gradients = gradient_facts(
                 record, model, self._seen.modules.get, self.twin.args.max_grad_norm or None,
                 self.twin.args.gradient_accumulation_steps,
             )  # fmt: skip
+            if gradients is not None:
+                gradients = graph_facts(gradients, watch, model, {"trainer": self.twin}, self._seen.modules.get)
+            forward = replace(forward_facts(record, probe, self._seen.modules.get, fresh), memory=memory)
+            forward = replace(forward, parameters=with_origins(
+                forward.parameters, model, self._seen.frozen_at, self._changes
+            ))
+            loss = loss_facts(record, batches[0], self.label_of(batches[0]))
         self.reset()
+        if loss is not None:
+            with self._ready(0):
+                change = self._padding_label_change(batches[0]) if loss.failure is None else None
+                loss = further_losses(replace(loss, padding_label_change=change), gradients, self, batches)
+            self.reset()
+        if gradients is not None:
+            with self._ready(0):
+                with contextlib.suppress(Exception):  # as above
+                    self._build_optimizer()
+                gradients = further_steps(gradients, self, self.pool.take(POOLED, seed=0))
+            self.reset()
         return forward, loss, gradients
+
+    def _rows_to_come(self) -> dict[str, tuple[int, bool]]:
+        """Other numbers of rows that training and evaluation will meet, and whether in training mode."""
+        args, found = self.twin.args, {}
+        if (rows := length(self.twin.train_dataset)) and not args.dataloader_drop_last:
+            found["the last training batch"] = (rows % args.train_batch_size, True)
+        if self.twin.eval_dataset is not None and (held := length(self._one_evaluation_set())):
+            found["the first evaluation batch"] = (min(held, args.eval_batch_size), False)
+            if not args.dataloader_drop_last:
+                found["the last evaluation batch"] = (held % args.eval_batch_size, False)
+        return found
+
+    def _fresh(self, model: nn.Module) -> frozenset[str] | None:
+        """Names of the parameters that no checkpoint held; None where none was loaded."""
+        known = {n: self._seen.is_fresh(model, n) for n, _ in model.named_parameters()}
+        if self._seen.trained:  # an earlier training of the script may have trained them
+            return frozenset()
+        return None if None in known.values() else frozenset(n for n, is_fresh in known.items() if is_fresh)
+
+    def _step_on(self, batch: Mapping[str, Any]) -> None:
+        """The gradients of a batch, with the repairs in force; what it raises passes."""
+        with Observer(self._model_wrapped, self.change.all):
+            self._compute(batch, StepRecord())
+
+    def _memory(self, batch: Mapping[str, Any]) -> MemoryFacts:
+        def update() -> Any:
+            self._build_optimizer()
+            self._update()
+            return self.twin.optimizer
+
+        facts = measure_memory(self.twin.model, batch, lambda rows: self._step_on(type_like(batch, dict(rows))), update)
+        self.reset()
+        return facts
+
+    def _continue_on_cpu(self) -> None:
+        """The device is lost to an error of its own: walk on with a copy of the model on the CPU."""
+        twin = self.twin
+        for name in _PREPARED:
+            twin.model.__dict__.pop(name, None)
+        twin.model.__dict__.update(self._own_forward)
+        copied = on_cpu(twin.model, self._start)
+        for old, new in zip(twin.model.modules(), copied.modules()):
+            if old in self._seen.modules:
+                self._seen.modules[new] = self._seen.modules[old]
+        if twin.model in self._seen.loadings:
+            self._seen.loadings[copied] = self._seen.loadings[twin.model]
+        twin.model, twin.optimizer = copied, None
+        twin.args.__dict__["_setup_devices"] = torch.device("cpu")
+        self._device_lost, self._start, self._given_optimizer = True, ModelState(copied), None
 
     def measure_optimizer(self) -> OptimizerFacts:
         batch = self.pool.take(1, seed=0)[0]
@@ -205,7 +356,9 @@ class HFTrainerAdapter:
                 self._compute(batch, record)
                 self._update()
             facts = optimizer_facts(self.twin, before, record.failure, user_built=self._given_optimizer is not None,
-                                    planned=self.planned_updates())  # fmt: skip
+                                    planned=self.planned_updates(),
+                                    rate_given=hf_setup.is_rate_written(self.trainer, self._seen))  # fmt: skip
+            self._warmup_updates = max(facts.schedule, key=lambda point: point[1], default=(0, 1.0))[0]
         self.reset()
         return facts
 
@@ -231,7 +384,7 @@ class HFTrainerAdapter:
                     observer = Observer(self._model_wrapped, self.change.all)
                     with observer.catching() as record:
                         self._compute(chosen[step % len(chosen)], record)
-                        self._update()
+                        self._update(rate_share=self._warmed_up(step, steps))
                     if record.failure is not None:
                         failure = record.failure
                         break
@@ -261,7 +414,8 @@ class HFTrainerAdapter:
         # Structure first: values belong to the parameters the model had, not to those of a widened head.
         self._modules.put_back()
         self._objects.put_back()
-        self._given.put_back()
+        with contextlib.suppress(*[RuntimeError] if self._device_lost else []):  # nothing on it can be written any more
+            self._given.put_back()
         if self._given_optimizer is not None:
             self._given_optimizer.put_back()
         if self._schedule is not None:
@@ -281,6 +435,7 @@ class HFTrainerAdapter:
 
     def reset(self) -> None:
         """Back to the weights (of the repaired model) from which training would start."""
+        self._start_modules.put_back()
         self._start.put_back()
         if self._given_optimizer is not None:
             self._given_optimizer.put_back()
@@ -321,7 +476,8 @@ class HFTrainerAdapter:
         twin = self.twin
         with quiet():
             twin.model_wrapped = twin.model
-            self._model_wrapped = twin.accelerator.prepare_model(twin.model)
+            lost = self._device_lost  # the accelerator would move the model to it
+            self._model_wrapped = twin.model if lost else twin.accelerator.prepare_model(twin.model)
             twin.accelerator.gradient_state._set_sync_gradients(True)
             twin.current_gradient_accumulation_steps = 1
             twin.is_in_train = True
@@ -336,23 +492,78 @@ class HFTrainerAdapter:
                 getattr(model, f"{name}_enable")()
                 break
 
-    def _compute(self, batch: Mapping[str, Any], record: StepRecord) -> None:
+    def _compute(self, batch: Mapping[str, Any], record: StepRecord, watch: GraphWatch | None = None) -> None:
         """Forward, loss and backward on one batch, as the Trainer does them."""
+        self._model_wrapped.zero_grad()
+        with watch or GraphWatch(self.twin.model, self.change.all):
+            loss = self.step_on(batch, [batch])
+        record.loss = float(loss.detach().float().mean())
+
+    def step_on(self, batch: Mapping[str, Any], window: Sequence[Mapping[str, Any]]) -> torch.Tensor:
+        """Forward, loss and backward on one batch of a window that is accumulated; return the loss."""
         twin = self.twin
+        given = self._mended_batch(batch)
+        items = twin._get_num_items_in_batch([self._mended_batch(b) for b in window], twin.args.device)
+        loss: torch.Tensor = twin.training_step(self._model_wrapped, type_like(batch, given), items)
+        return loss
+
+    def loss_of(self, batch: Mapping[str, Any]) -> float:
+        """The loss of a batch as it stands, without gradients, always with the same random numbers."""
+        seed_everything(1)
+        twin, given = self.twin, self._mended_batch(batch)
+        with torch.no_grad(), Observer(self._model_wrapped, self.change.all):
+            loss = twin.compute_loss(self._model_wrapped, twin._prepare_inputs(type_like(batch, given)))
+        return float(loss.detach().float().mean())
+
+    def _padding_label_change(self, batch: Mapping[str, Any]) -> float | None:
+        key, (_, pad_id, eos_id) = self._label_key(batch), special_ids(self.twin.model, self._tokenizer())
+        if key is None or (other := other_padding_labels(batch, key, pad_id, eos_id)) is None:
+            return None
+        with contextlib.suppress(Exception):  # a loss that cannot be had twice shows nothing
+            before = self.loss_of(batch)
+            return abs(self.loss_of(type_like(batch, {**batch, key: other})) - before) / (abs(before) + 1e-12)
+        return None
+
+    def second_step(self, batch: Mapping[str, Any]) -> Failure | None:
+        """What a step raises after another one."""
+        with Observer(self._model_wrapped, self.change.all).catching() as record:
+            self._compute(batch, record)
+        return record.failure
+
+    def label_of(self, batch: Mapping[str, Any]) -> Any:
+        """The labels of a batch, or None."""
+        return batch.get(self._label_key(batch) or "")
+
+    def _mended_batch(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         given = dict(batch)
         for repair in self.change.all:
             if repair.seam == Seam.BATCH:
                 given = dict(repair.change(self._call(Seam.BATCH, given)).given)
-        self._model_wrapped.zero_grad()
-        items = twin._get_num_items_in_batch([given], twin.args.device)
-        loss = twin.training_step(self._model_wrapped, type_like(batch, given), items)
-        record.loss = float(loss.detach().float().mean())
+        return given
 
-    def _update(self) -> None:
+    @property
+    def wrapped(self) -> Any:
+        """The model as training calls it."""
+        return self._model_wrapped
+
+    @property
+    def repairs(self) -> list[Repair]:
+        """Those in force."""
+        return self.change.all
+
+    def _update(self, rate_share: float = 1.0) -> None:
         twin = self.twin
         if twin.args.max_grad_norm and twin.args.max_grad_norm > 0:
             twin.accelerator.clip_grad_norm_(self._model_wrapped.parameters(), twin.args.max_grad_norm)
+        rates = [g["lr"] for g in twin.optimizer.param_groups]
+        set_rates(twin.optimizer, [rate * rate_share for rate in rates])
         twin.optimizer.step()
+        set_rates(twin.optimizer, rates)
+
+    def _warmed_up(self, step: int, steps: int) -> float:
+        """The share of the peak rate at a step of a short run: it rises over its first half where training warms up."""
+        rise = min(self._warmup_updates, steps // 2)
+        return min(1.0, (step + 1) / (rise + 1))
 
     def _build_optimizer(self) -> None:
         twin = self.twin
@@ -384,6 +595,7 @@ class HFTrainerAdapter:
                 setattr(twin, name, changed[role])
         twin._signature_columns = None
         self._start = ModelState(twin.model)
+        self._start_modules = AttributeState(twin.model.modules())
 
     def _loader(self, *, evaluation: bool, recorder: RecordingCollator | None = None) -> Any:
         twin = self.twin

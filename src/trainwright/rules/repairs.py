@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.stages.gradients import CutOff
 
 
 def use_from_scope(roles: Mapping[str, str]) -> Repair:
@@ -32,3 +33,75 @@ def scale_learning_rate(factor: float) -> Repair:
         return call
 
     return Repair(f"learning rate x {factor:g}", Seam.OPTIMIZER, change)
+
+
+def change_batches(does: str, change: Callable[[dict[str, Any], Any], dict[str, Any]]) -> Repair:
+    """Change every batch as the collator has formed it; `change` takes the batch and the tensor operations."""
+
+    def wrap(call: Call) -> Call:
+        return call.replace(collator=ChangedCollator(call["collator"], lambda batch: change(batch, call.tensors)))
+
+    return Repair(does, Seam.TRAINER, wrap)
+
+
+class ChangedCollator:
+    """Forms batches as another collator does, then changes them; for the rest it looks like the other."""
+
+    def __init__(self, collator: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        self.collator, self.change = collator, change
+        self.__name__ = getattr(collator, "__name__", type(collator).__name__)
+        self.tokenizer = getattr(collator, "tokenizer", None)
+
+    def __call__(self, items: list[Any]) -> dict[str, Any]:
+        return self.change(dict(self.collator(items)))
+
+
+def keep_on_graph(cut: CutOff) -> Repair | None:
+    """Leave a tensor on the graph where user code takes it off; None where its value cannot carry a gradient."""
+    if cut.operation not in ("detach()", "detach_()", ".data", "no_grad"):
+        return None
+
+    def change(call: Call) -> Call:
+        here = call["operation"] == cut.operation and call["where"] == cut.where
+        return call.replace(result=call["value"]) if here else call
+
+    return Repair(f"leave the tensor on the graph at {cut.operation}", Seam.CUT, change)
+
+
+def swap_activation(function: str, modules: tuple[str, ...]) -> Repair:
+    """Call another activation (identity for none) where these modules, or functions in them, call theirs."""
+
+    def change(call: Call) -> Call:
+        return call.replace(function=function) if call["module"] in modules else call
+
+    does = f"a {function} instead" if function != "identity" else "no activation"
+    return Repair(f"{does} at {', '.join(modules)}", Seam.ACTIVATION, change)
+
+
+def standardise_activations(modules: tuple[str, ...]) -> Repair:
+    """Give these activations values of mean 0 and deviation 1."""
+
+    def change(call: Call) -> Call:
+        return call.replace(values=call.tensors.standardise(call["values"])) if call["module"] in modules else call
+
+    return Repair(f"bring what {', '.join(modules[:3])} is given to mean 0 and deviation 1", Seam.ACTIVATION, change)
+
+
+def unfreeze(names: Sequence[str], does: str) -> Repair:
+    """Let these parameters be trained, by the optimizer there is."""
+
+    def change(call: Call) -> Call:
+        call.tensors.unfreeze(call["model"], call["optimizer"], names)
+        return call
+
+    return Repair(does, Seam.OPTIMIZER, change)
+
+
+def unfreeze_model() -> Repair:
+    """Let all parameters be trained."""
+
+    def change(call: Call) -> Call:
+        call.tensors.unfreeze(call["model"], None)
+        return call
+
+    return Repair("let all parameters be trained", Seam.TRAINER, change)

@@ -23,7 +23,7 @@ class LabelMaskFacts:
     """Rows with no live position."""
     rows: int
     eos_inputs: int = 0
-    """Positions whose input is the end-of-sequence token, where it is attended to or ends the text."""
+    """Positions after a row's first whose input is the end-of-sequence token, without padding."""
     eos_live: int = 0
     """Of those, positions whose label is live."""
     pad_inputs: int = 0
@@ -34,6 +34,57 @@ class LabelMaskFacts:
     """The labels are the inputs (a causal model that shifts by itself)."""
     shifted_by_one: bool = False
     """The labels are already the inputs moved one to the left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelCount:
+    """How many integer labels of one batch count in the loss."""
+
+    rows: int
+    positions: int
+    live: int
+    """Labels that are not -100."""
+    dead_rows: int
+    """Rows with no such label."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyFacts:
+    """Whether token ids of the training set are those of the tokenizer in reach, and of the model's checkpoint."""
+
+    rows: int
+    kept_share: float
+    """Share of the tokens that come back when a row is decoded and encoded again."""
+    faithful_share: float
+    """The same share for what came back: how faithful the tokenizer is to its own output."""
+    framed: bool = False
+    """The tokenizer begins its texts with a special token."""
+    first_share: float = 0.0
+    """Share of the rows that begin with the most frequent first token."""
+    first_is_special: bool = True
+    """That token is one of the tokenizer's special ones."""
+    checkpoint: str = ""
+    """Where the model's weights came from, if not from where the tokenizer did."""
+    checkpoint_share: float | None = None
+    """Share of the tokens that mean the same to the checkpoint's own tokenizer; None: there is none to ask."""
+    sample: str = ""
+    """The beginning of a row, decoded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageFacts:
+    """A batch of images, and how rough they are under two readings of their memory.
+
+    Roughness is the mean step between neighbouring pixels over the standard deviation; photographs and drawings
+    are far smoother than the same numbers in a wrong order.
+    """
+
+    key: str
+    shape: tuple[int, ...]
+    roughness: float
+    """As the batch has them: rows, channels, height, width."""
+    reread_roughness: float
+    """As the same numbers read with the channels last."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +102,8 @@ class BatchFacts(Facts):
     """Lengths of each column over the rows that were to be collated, for columns that are lists."""
     equal_rows_collate: bool | None = None
     """After a failure: the collator takes each of the rows when it is repeated; None: no row reached it."""
+    forms_without: tuple[str, ...] = ()
+    """After a failure: the columns of unequal length without which the batch forms."""
     item_columns: tuple[str, ...] = ()
     """The keys of the items that reach the collator (after the framework dropped columns)."""
     dropped_columns: tuple[str, ...] = ()
@@ -76,6 +129,18 @@ class BatchFacts(Facts):
     unknown_share: float | None = None
     """Share of real tokens that are the unknown token."""
     mask: LabelMaskFacts | None = None
+    masks: tuple[LabelMaskFacts, ...] = ()
+    """The same for each of the first batches."""
+    label_counts: tuple[LabelCount, ...] = ()
+    """Of each of the first batches, for integer labels."""
+    padding_shares: tuple[float, ...] = ()
+    """The padding share of each of the first batches."""
+    vocabulary_facts: VocabularyFacts | None = None
+    images: ImageFacts | None = None
+    attended_padding: int = 0
+    """Positions at the ends of rows that hold the tokenizer's padding token, and that the attention mask lets in."""
+    hidden_tokens: int = 0
+    """Positions that hold another token than padding, and that the attention mask leaves out."""
     decoded: tuple[str, ...] = ()
     """The first rows, decoded with the tokenizer in reach."""
     evaluation_failure: Failure | None = None
@@ -89,36 +154,75 @@ class BatchFacts(Facts):
 
 def measure_label_mask(inputs: np.ndarray, labels: np.ndarray, attention: np.ndarray | None, *,
                        pad_id: int | None, eos_id: int | None, ignored: int = -100) -> LabelMaskFacts:  # fmt: skip
-    """Return how many positions of token labels (rows, length) count, against inputs of the same shape."""
+    """Return how many positions of token labels (rows, length) count, against inputs of the same shape.
+
+    A row's first real position is no end of a text: an end-of-sequence token there is a separator or a begin mark.
+    """
     live = labels != ignored
-    if attention is not None:
-        padding = attention == 0
-    else:
-        padding = _trailing(inputs, pad_id)
-    is_eos = (inputs == eos_id) if eos_id is not None else np.zeros_like(live)
-    # With pad = EOS only the first of the trailing run is a true end of the text, when no mask tells.
-    true_eos = is_eos & ~padding
-    shifted = inputs.shape[1] > 1 and bool(
-        np.array_equal(labels[:, :-1][live[:, :-1]], inputs[:, 1:][live[:, :-1]]) and live[:, :-1].any()
-    )
+    padding = ~real_positions(inputs, attention, pad_id=pad_id, eos_id=eos_id)
+    first = np.cumsum(~padding, axis=1) == 1
+    ends = (inputs == eos_id) & ~padding & ~first if eos_id is not None else np.zeros_like(live)
+    equal = bool(live.any() and np.array_equal(labels[live], inputs[live]))
     return LabelMaskFacts(
         positions=int(labels.size),
         live=int(live.sum()),
         dead_rows=int((~live.any(axis=1)).sum()),
         rows=len(labels),
-        eos_inputs=int(true_eos.sum()),
-        eos_live=int((true_eos & live).sum()),
+        eos_inputs=int(ends.sum()),
+        eos_live=int((ends & live).sum()),
         pad_inputs=int(padding.sum()),
         pad_live=int((padding & live).sum()),
-        equals_inputs=bool(live.any() and np.array_equal(labels[live], inputs[live])),
-        shifted_by_one=shifted and not bool(np.array_equal(labels[live], inputs[live])),
+        equals_inputs=equal,
+        shifted_by_one=not equal and _is_next_token(inputs, labels, live),
     )
 
 
-def _trailing(inputs: np.ndarray, pad_id: int | None) -> np.ndarray:
-    """Positions of the run of padding tokens at the end of each row, but for the first of the run."""
+def real_positions(inputs: np.ndarray, attention: np.ndarray | None, *, pad_id: int | None,
+                   eos_id: int | None = None) -> np.ndarray:  # fmt: skip
+    """Return which positions of token ids (rows, length) hold text: by the attention mask, else by padding at the ends.
+
+    Where padding is the end-of-sequence token and no mask tells, the one of such a run that is next to the text
+    is taken for the text's own.
+    """
+    if attention is not None:
+        return np.asarray(attention != 0)
     if pad_id is None:
-        return np.zeros(inputs.shape, dtype=bool)
+        return np.ones(inputs.shape, dtype=bool)
     is_pad = inputs == pad_id
-    trailing = np.flip(np.cumprod(np.flip(is_pad, 1), axis=1), 1).astype(bool)
-    return trailing
+    after = np.flip(np.cumprod(np.flip(is_pad, 1), axis=1), 1).astype(bool)
+    before = np.cumprod(is_pad, axis=1).astype(bool)
+    if pad_id == eos_id:
+        after[:, 1:] &= after[:, :-1]
+        after[:, 0] = False
+        before[:, :-1] &= before[:, 1:]
+    return ~(after | before)
+
+
+def _is_next_token(inputs: np.ndarray, labels: np.ndarray, live: np.ndarray) -> bool:
+    """Whether every label that counts is the token that follows it in the row."""
+    seen = live[:, :-1]
+    return bool(seen.any() and np.array_equal(labels[:, :-1][seen], inputs[:, 1:][seen]))
+
+
+def measure_label_count(labels: np.ndarray, ignored: int = -100) -> LabelCount:
+    """Return how many labels of a batch count, of (rows) or (rows, …) integers."""
+    live = labels.reshape(len(labels), -1) != ignored
+    return LabelCount(
+        rows=len(live), positions=int(live.size), live=int(live.sum()), dead_rows=int((~live.any(axis=1)).sum())
+    )
+
+
+def measure_images(key: str, images: np.ndarray) -> ImageFacts | None:
+    """Return how rough images (rows, channels, height, width) are, as they are and read with the channels last."""
+    rows, channels, height, width = images.shape
+    if channels not in (2, 3, 4) or min(height, width) < 8 or not images.std():
+        return None
+    reread = images.reshape(rows, height, width, channels).transpose(0, 3, 1, 2)
+    return ImageFacts(
+        key=key, shape=images.shape, roughness=_roughness(images), reread_roughness=_roughness(reread)
+    )
+
+
+def _roughness(images: np.ndarray) -> float:
+    steps = [np.abs(np.diff(images, axis=axis)).mean() for axis in (2, 3)]
+    return float(np.mean(steps) / images.std())

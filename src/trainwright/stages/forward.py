@@ -24,13 +24,28 @@ class ModuleFacts:
     training: bool = True
     leaf: bool = True
     sizes: tuple[int, ...] = ()
-    """Declared sizes: (in, out) of a linear or convolution layer, (rows, width) of an embedding."""
+    """Declared sizes: (in, out) of a linear or convolution layer, (rows, width) of an embedding,
+    (features) of a normalisation."""
     dead_share: float | None = None
     """Share of units that are zero for every row of the batch (rectifiers only)."""
     saturated_share: float | None = None
     """Share of values within 0.01 of the ends of a sigmoid, tanh or softmax."""
     dropout: float | None = None
     """The probability of a dropout layer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """The first call whose result shows something that what it was given does not."""
+
+    operation: str
+    """The function's name: view, softmax, linear."""
+    where: Place | None = None
+    """The user's nearest line on the way to it; None where only a framework's lie between."""
+    module: str = ""
+    """The module in whose forward it was called."""
+    count: int = 0
+    """How many values show it, where that can be counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +61,38 @@ class ParameterFacts:
     non_finite: int = 0
     identical_rows: bool = False
     """A matrix whose rows are all equal."""
+    identical_after_steps: bool | None = None
+    """Its rows are still equal after some steps with a gradient; None: not equal, or no gradient arrives."""
     default_deviation: float | None = None
     """The standard deviation that the framework's own initialisation of such a layer gives."""
     freshly_initialised: bool | None = None
     """The checkpoint did not hold it; None where no checkpoint was loaded or that is unknown."""
+    frozen_at: Place | None = None
+    """The user's line that set its requires_grad to False."""
+    initial_deviation: float | None = None
+    """The standard deviation that the model's own configuration says its weights are drawn with."""
     module: str = ""
     module_kind: str = ""
+
+
+    in_place_changes: int = 0
+    """How often its values were changed in place before the walk: each update is one, drawing them takes a few."""
+
+    @property
+    def untrained(self) -> bool:
+        """Whether it is a matrix whose values are those that it was drawn with."""
+        if len(self.shape) < 2 or self.in_place_changes > MOST_DRAWS:
+            return False
+        if self.freshly_initialised is not None:
+            return self.freshly_initialised
+        spreads = (self.initial_deviation, self.default_deviation)
+        return any(s and abs(self.deviation / s - 1) < DRAWN_WITHIN for s in spreads)
+
+
+# A standard deviation over n values has a relative error of 1/sqrt(2n): 5 % for a head of 64 x 3.
+DRAWN_WITHIN = 0.1
+# Initialisers write a weight two to four times; a plain training loop before this one does so at each step.
+MOST_DRAWS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,18 +120,48 @@ class ForwardFacts(Facts):
     whose parameters are trained."""
     same_for_other_inputs: bool | None = None
     """Two different batches give the same output, to 1e-6 of its scale."""
+    same_when_perturbed: bool | None = None
+    """They still do when every weight is moved a little; None: the outputs differ anyway."""
+    constant_from: Origin | None = None
+    """After this call nothing differs between the two batches."""
+    non_finite_from: Origin | None = None
+    """The first call that made NaN or infinity of finite values."""
+    ignored_inputs: tuple[str, ...] = ()
+    """Inputs that differ between rows, and whose exchange between rows changes neither scores nor loss."""
     fails_at_rows: int | None = None
     """The other number of rows at which the forward pass raises."""
     other_rows_failure: Failure | None = None
+    other_rows_from: str = ""
+    """Which batch has that number of rows: "the last training batch"."""
+    fixed_at: Place | None = None
+    """The user's line that gives a tensor the first batch's number of rows, whatever came."""
+    works_at_rows: int | None = None
+    """Where the first batch fails: another number of rows at which the forward pass works."""
     leaking_rows: float | None = None
     """By how much row 0's output changes when only other rows change, relative to its scale."""
+    leak_from: Origin | None = None
+    """The first call whose result for row 0 depends on other rows."""
     causal: bool = False
     """The model declares itself a decoder or its loss predicts the next token."""
     future_leak: float | None = None
     """By how much the output at t changes when only later tokens change, relative to its scale."""
+    future_from: Origin | None = None
+    """The first call whose result at t depends on later tokens."""
+    predicts_next_token: bool = False
+    """The targets of the loss are the inputs moved by one."""
+    unmasked_padding_changes: float | None = None
+    """Without an attention mask: by how much the output at real positions changes, relative to its scale, when a
+    mask leaves the padding out."""
     padding_changes: float | None = None
     """By how much a row's output at real positions changes when padding is added, relative to its scale."""
     memory: MemoryFacts | None = None
+
+    def place_of(self, module: str) -> Place | None:
+        """The user's line that built a module, or the nearest one around it."""
+        built = {m.name: m.where for m in self.modules if m.where}
+        while module not in built and module:
+            module = module.rpartition(".")[0]
+        return built.get(module)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,6 +49,8 @@ class LossCall:
     """The user's line that applied a softmax or sigmoid to what the loss was given."""
     activation: str = ""
     """The activation whose result the loss was given, reshaped or not: sigmoid, tanh, relu, softmax."""
+    unreachable_share: float | None = None
+    """Share of the targets' mean square distance from their mean that lies outside the activation's range."""
     activation_at: Place | None = None
     """The user's line that called it, or that built its module."""
     activation_module: str = ""

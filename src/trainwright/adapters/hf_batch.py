@@ -1,0 +1,90 @@
+"""What a Trainer does to rows before they are a batch, and what its collator takes."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.batches import RecordingCollator
+from trainwright.adapters.data import as_mapping, length
+from trainwright.adapters.vocabulary import SAMPLED_ROWS
+
+_TOKENS = "input_ids"
+
+
+def dropped_columns(trainer: Any) -> tuple[str, ...]:
+    """Columns that the Trainer takes out of the rows, because the model's forward does not name them."""
+    if not trainer.args.remove_unused_columns:
+        return ()
+    with contextlib.suppress(Exception):  # rows that cannot be read are the dataset stage's matter
+        data = trainer.train_dataset
+        columns = getattr(data, "column_names", None) or tuple(_first_row(data) or ())
+        trainer._set_signature_columns_if_needed()
+        return tuple(c for c in columns if c not in trainer._signature_columns)
+    return ()
+
+
+def _first_row(data: Any) -> Mapping[str, Any] | None:
+    """The first row of a map-style set whose rows are mappings; others lose no columns."""
+    row = data[0] if length(data) else None
+    return as_mapping(row) if hasattr(row, "keys") else None
+
+
+def item_facts(recorder: RecordingCollator) -> dict[str, Any]:
+    """The keys of the rows that reached the collator, and the lengths of those that are lists."""
+    if not recorder.items:
+        return {}
+    items = [as_mapping(i) for i in recorder.items]
+    lists = [k for k in items[0] if all(length(i.get(k)) is not None and not isinstance(i[k], str) for i in items)]
+    return {
+        "item_columns": tuple(items[0]),
+        "item_lengths": {k: tuple(length(i[k]) or 0 for i in items) for k in lists},
+    }
+
+
+def forms_without(recorder: RecordingCollator) -> tuple[str, ...]:
+    """After a failure: the columns of unequal length that the collator works without."""
+    if not recorder.items or not all(hasattr(i, "keys") for i in recorder.items):
+        return ()
+    return tuple(name for name in _ragged(recorder.items) if _collates(recorder, name))
+
+
+def _ragged(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for name in list(items[0]):
+        with contextlib.suppress(TypeError, KeyError):  # numbers have no length
+            if len({len(i[name]) for i in items}) > 1:
+                yield name
+
+
+def _collates(recorder: RecordingCollator, left_out: str) -> bool:
+    rows = [{k: copy.copy(v) for k, v in i.items() if k != left_out} for i in recorder.items]
+    try:
+        recorder.collator(rows)
+    except Exception:  # then that column was not what it failed on
+        return False
+    return True
+
+
+def token_rows(data: Any) -> list[list[int]]:
+    """Token ids of evenly spaced rows of a map-style set; empty where it has none."""
+    count = length(data)
+    if not count:
+        return []
+    with contextlib.suppress(Exception):  # rows that cannot be read are the dataset stage's matter
+        chosen = sorted({int(i) for i in np.linspace(0, count - 1, min(count, SAMPLED_ROWS))})
+        first = as_mapping(data[0])
+        if np.ndim(first.get(_TOKENS)) != 1:
+            return []
+        masks = "attention_mask" in first
+        rows = [as_mapping(data[i]) for i in chosen]
+        return [_real(r[_TOKENS], r["attention_mask"] if masks else None) for r in rows]
+    return []
+
+
+def _real(tokens: Any, mask: Any) -> list[int]:
+    ids = np.asarray(tokens)
+    return [int(i) for i in (ids[np.asarray(mask) != 0] if mask is not None else ids)]

@@ -14,6 +14,8 @@ from trainwright.core.finding import Place
 from trainwright.seams.intercept import Construction, Seen
 from trainwright.seams.place import (
     assignment_place,
+    evaluation_line,
+    call_line,
     call_node,
     is_users,
     key_places,
@@ -22,7 +24,7 @@ from trainwright.seams.place import (
     place_of,
     show,
 )
-from trainwright.stages.setup import Argument, OverriddenMethod
+from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod
 
 # What the report calls the parts of a Trainer, by the names of its arguments.
 _ROLES = {
@@ -76,8 +78,55 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
         places["metrics"] = Place(show(metrics.__code__.co_filename), metrics.__code__.co_firstlineno)
     if trainer.optimizer is not None and trainer.optimizer in seen.optimizers:
         places |= _of_optimizer(seen.optimizers[trainer.optimizer])
+    if (mode := _mode_place(trainer)) is not None:
+        places["mode_change"] = mode
+    places |= _own_methods(trainer)
     places["train_call"] = place_of(frame)
     return places
+
+
+def _own_methods(trainer: Any) -> dict[str, Place]:
+    """The lines of the user's own methods of the trainer, the model and the optimizer, and of calls in them."""
+    places: dict[str, Place] = {}
+    owners = {"trainer": type(trainer), "model": type(trainer.model), "optimizer": type(trainer.optimizer)}
+    for owner, role, method in (("trainer", "training_step", "training_step"), ("trainer", "compute_loss", "compute_loss"),
+                                ("trainer", "create_optimizer", "create_optimizer"), ("model", "zero_grad", "zero_grad"),
+                                ("trainer", "create_scheduler", "create_scheduler"), ("optimizer", "optimizer_step", "step")):  # fmt: skip
+        code = getattr(inspect.unwrap(getattr(owners[owner], method, None) or print), "__code__", None)
+        if code is None or not is_users(code.co_filename):
+            continue
+        places[role] = Place(show(code.co_filename), code.co_firstlineno)
+        for called, receiver, name in (("zero_grad", "", "clear_call"), ("step", "sched", "schedule_step")):
+            if owner == "trainer" and (line := call_line(code.co_filename, code.co_firstlineno, called, receiver)):
+                places[name] = Place(show(code.co_filename), line)
+    return places
+
+
+def makes_schedule(trainer: Any) -> bool:
+    """Whether the script makes the schedule itself."""
+    code = getattr(inspect.unwrap(type(trainer).create_scheduler), "__code__", None)
+    return trainer.lr_scheduler is not None or (code is not None and is_users(code.co_filename))
+
+
+def ineffective_freezes(model: nn.Module, seen: Seen) -> tuple[IneffectiveFreeze, ...]:
+    """Assignments that look as if they froze something, where what they name still requires a gradient."""
+    found: dict[tuple[str, Place], list[Any]] = {}
+    for reference, attribute, place in seen.misspelt:
+        if (owner := reference()) is not None:
+            found.setdefault((attribute, place), []).append(owner)
+    names = {id(p): n for n, p in model.named_parameters() if p.requires_grad}
+    modules = {id(m) for m in model.modules()}
+    result = []
+    for (attribute, place), owners in found.items():
+        layers = [o for o in owners if isinstance(o, nn.Module) and id(o) in modules]
+        below = [p for layer in layers for p in layer.parameters()] + [o for o in owners if id(o) in names]
+        trainable = tuple(dict.fromkeys(names[id(p)] for p in below if id(p) in names))
+        if trainable:
+            result.append(
+                IneffectiveFreeze(attribute=attribute, on_modules=bool(layers), kind=type(owners[0]).__name__,
+                                  objects=len(layers) or len(owners), parameters=trainable, where=place)
+            )  # fmt: skip
+    return tuple(result)
 
 
 def _of_optimizer(built: Construction) -> dict[str, Place]:
@@ -110,6 +159,8 @@ def _of_construction(built: Construction, trainer: Any, frame: FrameType) -> dic
         places[role] = place
         if isinstance(value, ast.Name) and role in ("model", "optimizer", "tokenizer", "collator"):
             places[role] = assignment_place(built.frame_file, value.id, built.line) or place
+        if role == "optimizer" and isinstance(value, ast.Tuple):
+            places |= _of_pair(value, built)
         base = _base_name(value)
         if base and (made := assignment_place(built.frame_file, base, built.line)):
             places[f"{role}_made"] = made
@@ -118,6 +169,28 @@ def _of_construction(built: Construction, trainer: Any, frame: FrameType) -> dic
             if made := assignment_place(frame.f_code.co_filename, name, frame.f_lineno):
                 places[role] = made
     return places
+
+
+def _of_pair(pair: ast.Tuple, built: Construction) -> dict[str, Place]:
+    """Where the optimizer and the schedule of `optimizers=(…, …)` were made."""
+    places = {}
+    for role, value in zip(("optimizer", "scheduler"), pair.elts):
+        made = assignment_place(built.frame_file, value.id, built.line) if isinstance(value, ast.Name) else None
+        if not isinstance(value, ast.Constant):
+            places[role] = made or Place(show(built.frame_file), value.lineno)
+    return places
+
+
+def _mode_place(trainer: Any) -> Place | None:
+    """The user's line that puts modules in evaluation mode during training, or their own train()."""
+    kinds = dict.fromkeys(type(m) for m in trainer.model.modules())
+    during = [type(trainer).compute_loss, type(trainer).training_step, *(k.forward for k in kinds)]
+    codes = [c for f in during if (c := getattr(inspect.unwrap(f), "__code__", None)) and is_users(c.co_filename)]
+    for code in codes:
+        if line := evaluation_line(code.co_filename, code.co_firstlineno):
+            return Place(show(code.co_filename), line)
+    own = [k.train.__code__ for k in kinds if is_users(k.train.__code__.co_filename)]
+    return Place(show(own[0].co_filename), own[0].co_firstlineno) if own else None
 
 
 def _base_name(node: ast.expr) -> str | None:

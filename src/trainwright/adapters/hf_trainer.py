@@ -32,6 +32,7 @@ from trainwright.adapters.batches import (
     special_ids,
     token_facts,
 )
+from trainwright.adapters.constant import Targets, TargetsSeen, constant_and_floor
 from trainwright.adapters.data import as_mapping, length, objects_in_scope, read_split
 from trainwright.adapters.hf_gradients import further_steps, graph_facts
 from trainwright.adapters.hf_batch import dropped_columns, forms_without, item_facts, token_rows
@@ -47,6 +48,7 @@ from trainwright.adapters.torch_step import (
     with_origins,
 )
 from trainwright.adapters.vocabulary import vocabulary_facts
+from trainwright.adapters.torch_schedule import stand_in_schedule
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
@@ -125,6 +127,8 @@ class HFTrainerAdapter:
             loads_checkpoint=model in self._seen.loadings,
             parameters=sum(n for n, _ in counts),
             trainable_parameters=sum(n for n, needed in counts if needed),
+            frozen_at=self._seen.freezing_lines(),
+            ineffective_freezes=hf_setup.ineffective_freezes(model, self._seen),
             device=args.device.type,
             precision=mixed,
             batch_size=args.train_batch_size,
@@ -350,13 +354,19 @@ class HFTrainerAdapter:
         self.reset()
         with self._ready(0):
             self._build_optimizer()
+            moved = False
             before = {n: p.detach().clone() for n, p in self.twin.model.named_parameters() if p.requires_grad}
             record = StepRecord()
+            schedules = [s for s in (self.twin.lr_scheduler, self.trainer.lr_scheduler) if s is not None]
+            counts = [getattr(s, "last_epoch", 0) for s in schedules]
             with Observer(self._model_wrapped, self.change.all).catching() as record:
                 self._compute(batch, record)
+                moved = any(getattr(s, "last_epoch", 0) > count for s, count in zip(schedules, counts))
                 self._update()
+            self.twin.lr_scheduler = self.trainer.lr_scheduler
             facts = optimizer_facts(self.twin, before, record.failure, user_built=self._given_optimizer is not None,
-                                    planned=self.planned_updates(),
+                                    planned=self.planned_updates(), schedule_first=moved,
+                                    schedule_given=hf_setup.makes_schedule(self.trainer),
                                     rate_given=hf_setup.is_rate_written(self.trainer, self._seen))  # fmt: skip
             self._warmup_updates = max(facts.schedule, key=lambda point: point[1], default=(0, 1.0))[0]
         self.reset()
@@ -375,8 +385,7 @@ class HFTrainerAdapter:
         self.reset()
         self.change.tried = list(changes)
         started, losses, failure = time.monotonic(), [], None
-        predictions: tuple[int, ...] = ()
-        labels: tuple[int, ...] = ()
+        at_end: dict[str, Any] = {}
         try:
             with self._ready(seed):
                 self._build_optimizer()
@@ -394,13 +403,13 @@ class HFTrainerAdapter:
                         break
                     if time.monotonic() - started > seconds or losses[-1] <= enough * losses[0]:
                         break
-                predictions, labels = self._predict(chosen)
+                at_end = self._at_end(chosen)
         finally:
             self.change.tried = []
             self.reset()
         return Run(
-            losses=tuple(losses), rows=sum(rows_of(b) for b in chosen), failure=failure, predictions=predictions,
-            labels=labels, seconds=time.monotonic() - started,
+            losses=tuple(losses), rows=sum(rows_of(b) for b in chosen), failure=failure,
+            seconds=time.monotonic() - started, **at_end,
         )  # fmt: skip
 
     def apply(self, repair: Repair) -> None:
@@ -573,6 +582,8 @@ class HFTrainerAdapter:
         optimizer = twin.optimizer
         for group in optimizer.param_groups:
             group["lr"] = group.get("initial_lr", group["lr"])
+        with contextlib.suppress(Exception):  # a schedule that cannot be made is seen when it is run dry
+            twin.lr_scheduler = stand_in_schedule(twin, self.planned_updates())
         for repair in self.change.all:
             if repair.seam == Seam.OPTIMIZER:
                 repair.change(self._call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": twin.model}))
@@ -687,24 +698,34 @@ class HFTrainerAdapter:
             return None if not kind else "Sequential" not in kind
         return None
 
-    def _predict(self, batches: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Predicted and true classes of the batches' rows, where scores are (N, C) and labels (N)."""
-        predicted: list[int] = []
-        true: list[int] = []
+    def _at_end(self, batches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Losses and predictions of the batches in evaluation mode, and what a constant prediction loses there."""
+        self.twin.model.eval()
+        losses: list[float] = []
+        targets: list[list[Targets]] = []
+        answers: list[tuple[list[int], list[int]]] = []
         for batch in batches:
-            key = self._label_key(batch)
-            if key is None or not tensors.is_tensor(batch[key]) or batch[key].dim() != 1:
-                return (), ()
-            observer = Observer(self._model_wrapped, [])
-            self.twin.model.eval()
-            with observer.catching() as record, torch.no_grad():
-                self.twin.compute_loss(self._model_wrapped, self.twin._prepare_inputs(type_like(batch, dict(batch))))
-            scores = record.scores
-            if scores is None or scores.dim() != 2 or len(scores) != len(batch[key]) or scores.shape[1] < 2:
-                return (), ()
-            predicted += scores.argmax(-1).tolist()
-            true += [int(x) for x in batch[key].tolist()]
-        return tuple(predicted), tuple(true)
+            given = dict(batch)
+            for repair in self.change.all:
+                if repair.seam == Seam.BATCH:
+                    given = dict(repair.change(self._call(Seam.BATCH, given)).given)
+            inputs = type_like(batch, given)
+            observer = Observer(self._model_wrapped, self.change.all)
+            with TargetsSeen() as seen, observer.catching() as record, torch.no_grad():
+                losses.append(float(self.twin.compute_loss(self._model_wrapped, self.twin._prepare_inputs(inputs))))
+            if record.failure is not None:
+                return {}
+            targets.append(seen.calls)
+            answers.append(predicted_classes(record.scores, given.get(self._label_key(given) or "")))
+        constant, floor = constant_and_floor(targets, losses)
+        complete = all(p for p, _ in answers)
+        return {
+            "evaluated": sum(losses) / len(losses),
+            "constant": constant,
+            "floor": floor,
+            "predictions": tuple(c for p, _ in answers for c in p) if complete else (),
+            "labels": tuple(c for _, t in answers for c in t) if complete else (),
+        }
 
 
 def _collates_equal_rows(recorder: RecordingCollator) -> bool | None:
@@ -717,6 +738,15 @@ def _collates_equal_rows(recorder: RecordingCollator) -> bool | None:
     except Exception:  # then it is not the rows' differences that it fails on
         return False
     return True
+
+
+def predicted_classes(scores: Any, labels: Any) -> tuple[list[int], list[int]]:
+    """Predicted and true classes, where scores are (N, C) and labels (N)."""
+    if not tensors.is_tensor(labels) or labels.dim() != 1 or labels.is_floating_point():
+        return [], []
+    if scores is None or scores.dim() != 2 or len(scores) != len(labels) or scores.shape[1] < 2:
+        return [], []
+    return scores.argmax(-1).tolist(), [int(x) for x in labels.tolist()]
 
 
 def type_like(batch: Any, given: dict[str, Any]) -> Any:

@@ -15,6 +15,8 @@ class Seam(StrEnum):
     TRAINER = "trainer"  # the parts of training: model, train_dataset, eval_dataset, collator, metrics
     BATCH = "batch"  # a batch leaves the loader: the keys of the batch
     FORWARD = "forward"  # the model is about to be called: model, inputs
+    ACTIVATION = "activation"  # an activation is called: function, values, module (its facts' name)
+    CUT = "cut"  # user code takes a tensor off the graph: operation, where, value, result
     LOSS = "loss"  # a loss function is called: logits, targets, options
     OPTIMIZER = "optimizer"  # the optimizer was built: optimizer, model
     METRICS = "metrics"  # the metric function is called: predictions, labels

@@ -11,6 +11,7 @@ import functools
 import inspect
 import sys
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -79,6 +80,11 @@ class Seen:
         """The line that froze a parameter."""
         reference, place = self.frozen.get(id(parameter), (None, None))
         return place if reference is not None and reference() is parameter else None
+
+    def freezing_lines(self) -> tuple[Place, ...]:
+        """The lines that froze what is frozen now, the one that froze most first."""
+        alive = [(p, place) for reference, place in self.frozen.values() if (p := reference()) is not None]
+        return tuple(place for place, _ in Counter(place for p, place in alive if not p.requires_grad).most_common())
 
     def is_fresh(self, model: Any, name: str) -> bool | None:
         """Whether no checkpoint that was loaded held a parameter; None where none was loaded."""

@@ -14,6 +14,8 @@ from typing import Any
 from trainwright.core.finding import Failure, Place
 
 _OURS = str(Path(__file__).resolve().parents[1])
+# Our frames between a user's call and the framework's function: what they pass on is the user's call.
+_WATCHING = ("seams/torch.py", "seams/torch_trace.py")
 _LIBRARIES = tuple(
     {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {sysconfig.get_path(p) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -78,7 +80,7 @@ def failure_of(error: BaseException) -> Failure:
             where = Place(show(code.co_filename), link.tb_lineno)
             source = linecache.getline(code.co_filename, link.tb_lineno).strip()
             trace.append(f"{where} in {code.co_name}: {source}")
-        elif is_ours(code.co_filename):
+        elif is_ours(code.co_filename) and not code.co_filename.endswith(_WATCHING):
             where, trace = None, []  # what led to our own call is not on the way to the fault
         function = f"{link.tb_frame.f_globals.get('__name__', '')}.{code.co_qualname}"
         link = link.tb_next
@@ -187,6 +189,18 @@ def _look_up(node: ast.expr, scope: dict[str, Any]) -> Any:
         return scope.get(node.id)
     if isinstance(node, ast.Attribute):
         return getattr(_look_up(node.value, scope), node.attr, None)
+    return None
+
+
+def call_line(file: str, first: int, name: str, receiver: str = "") -> int | None:
+    """The line of the function that begins at `first` which calls a method of this name on something so named."""
+    tree = _tree(file)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.FunctionDef) and min([node.lineno, *[d.lineno for d in node.decorator_list]]) == first:
+            for call in ast.walk(node):
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == name:
+                    if receiver in last_name(call.func.value):
+                        return call.lineno
     return None
 
 

@@ -39,7 +39,10 @@ def _torch_states() -> tuple[Any, Any]:
     if torch is None:
         return None, None
     ready = torch.cuda.is_available() and torch.cuda.is_initialized()
-    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if ready else None
+    try:
+        return torch.get_rng_state(), torch.cuda.get_rng_state_all() if ready else None
+    except RuntimeError:  # a device that was lost to an assertion answers nothing any more
+        return torch.get_rng_state(), None
 
 
 def seed_everything(seed: int) -> None:

@@ -287,6 +287,7 @@ class Observer(TorchFunctionMode):
                 failure=failure,
                 softmax_at=seen[1] if seen and seen[0] is logits else None,
                 activation=active[1] if active else "",
+                unreachable_share=_unreachable(active[1], kept.targets) if active else None,
                 activation_at=active[2] if active else None,
                 activation_module=active[3] if active else "",
             )
@@ -304,6 +305,19 @@ def _as_shown(value: Any, *, trained: bool, shown: bool) -> Any:
         return value
     still = value.detach()
     return (value if trained else still) - (still if not shown else 0 * still)
+
+
+_BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
+
+
+def _unreachable(activation: str, targets: torch.Tensor) -> float | None:
+    """The part of the targets' variance that an activation's range leaves unexplained; None for class indices."""
+    if activation not in _BOUNDS or not targets.is_floating_point() or not targets.numel():
+        return None
+    values = targets.detach().float()
+    low, high = _BOUNDS[activation]
+    missed = (values - values.clamp(low, high)).square().mean()
+    return float(missed / values.var(correction=0).clamp_min(1e-12))
 
 
 def _activation_shares(kind: str, result: torch.Tensor) -> dict[str, float]:

@@ -46,6 +46,9 @@ class Tensors(Protocol):
     def unfreeze(self, model: Any, optimizer: Any, names: Sequence[str] | None = None) -> None:
         """Let the named parameters (all: None) be trained, at the optimizer's largest rate (None: there is none yet)."""
 
+    def hold_parameters(self, optimizer: Any, model: Any) -> None:
+        """Make the optimizer hold the model's trainable parameters and no others."""
+
     def freeze(self, model: Any, names: Sequence[str]) -> None:
         """Keep the named parameters from being trained."""
 

@@ -110,6 +110,15 @@ def unfreeze(model: nn.Module, optimizer: Any, names: Sequence[str] | None = Non
         optimizer.add_param_group({"params": new, "lr": rate})
 
 
+def hold_parameters(optimizer: Any, model: nn.Module) -> None:
+    own = [p for p in model.parameters() if p.requires_grad]
+    names = {id(p) for p in own}
+    for group in optimizer.param_groups:
+        group["params"] = [p for p in group["params"] if id(p) in names]
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    optimizer.param_groups[0]["params"] += [p for p in own if id(p) not in held]
+
+
 def freeze(model: nn.Module, names: Sequence[str]) -> None:
     for name, parameter in model.named_parameters():
         if name in names:

@@ -1,0 +1,44 @@
+"""TW305 bounded-regression-output: an activation keeps the output from reaching the targets.
+
+Why it matters: the error cannot fall below the distance between the activation's range and the targets.
+Evidence: the range of the targets against that of the activation, and the share of their variance that lies outside.
+Fix (unsafe): leave the last activation out, or bring the targets into its range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.rules.repairs import swap_activation
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+_REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+_RANGES = {"sigmoid": "0 to 1", "softmax": "0 to 1", "tanh": "-1 to 1", "relu": "nothing below 0", "relu6": "0 to 6"}
+# A model that explains 95 % of the variance is a good one; what the range withholds beyond that is felt.
+UNREACHABLE_SHARE = 0.05
+
+
+@rule("TW305", Severity.ERROR)
+def bounded_regression_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Targets of a regression outside the range of the activation that made the scores."""
+    call = loss.call
+    if call is None or call.function not in _REGRESSIONS or call.activation not in _RANGES:
+        return
+    share, least, most = call.unreachable_share, call.targets.minimum, call.targets.maximum
+    if share is None or share < UNREACHABLE_SHARE or least is None or most is None:
+        return
+    bounds = _RANGES[call.activation]
+    shown = f"{share:.0%}" if share < 10 else f"{share:,.0f} times"
+    yield Finding(
+        message=f"the targets of a batch go from {least:.4g} to {most:.4g}, and the {call.activation} at the end gives {bounds}: "
+        f"{shown} {'of ' if share < 10 else ''}the targets' variance is out of reach",
+        measured={"smallest_target": least, "largest_target": most, "activation": call.activation, "unreachable_share": share},
+        where=call.activation_at or setup.place("model"),
+        proof=Proof(f"the nearest values that the {call.activation} can give are that far from the targets"),
+        repair=swap_activation("identity", (call.activation_module,)),
+        fix=Fix(does=f"leave the {call.activation} out, or scale the targets to its range", safety=Safety.UNSAFE),
+    )

@@ -1,0 +1,38 @@
+"""TW307 constant-output: the model's output does not depend on its input.
+
+Why it matters: the best it can learn is one answer for all.
+Evidence: two batches of other rows give the same output, and still do when every weight is moved a little (a last
+layer that starts at zero is no fault); the call after which nothing differs.
+Fix (manual): look at that call: it averages, normalises or overwrites what came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+WHOLLY_DEAD = 0.99  # share of a rectifier's units that no row of the batch reaches
+
+
+@rule("TW307", Severity.ERROR)
+def constant_output(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """The same output for other inputs, whatever the weights."""
+    if not forward.same_for_other_inputs or not forward.same_when_perturbed:
+        return
+    if any((m.dead_share or 0.0) > WHOLLY_DEAD for m in forward.modules):
+        return  # dead-units names that
+    origin, output = forward.constant_from, forward.output
+    after = f" after {origin.operation}" if origin else ""
+    shape = f" {output.shape}" if output else ""
+    yield Finding(
+        message=f"two batches of different inputs give the same output{shape}: nothing differs between them{after}",
+        measured={"operation": origin.operation if origin else "", "relative_difference": 0.0},
+        where=(origin.where if origin else None) or setup.place("model"),
+        proof=Proof("the outputs agree to 1e-6 of their scale, with the weights as they are and with each of them moved"),
+        fix=Fix(does=f"mend the call of {origin.operation}" if origin else "let the output depend on the input"),
+    )

@@ -1,0 +1,54 @@
+"""TW310 dead-units: nearly all units of a rectifier are zero for every row.
+
+Why it matters: a unit that is zero for all rows gets no gradient and never comes back.
+Evidence: the share of units that are zero for all rows of a batch; with what they are given centred, the batch is
+learnt clearly better.
+Fix (unsafe): a smaller negative bias or a lower rate, normalisation before the rectifier, or LeakyReLU or GELU.
+"""
+
+from __future__ import annotations
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.rules.repairs import standardise_activations
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+# With inputs that are all positive up to half of a fresh layer's units are zero for every row of a batch.
+DEAD_SHARE = 0.9
+FEWEST_UNITS = 8
+
+
+@rule("TW310", Severity.ERROR)
+def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
+    """A rectifier with hardly a live unit, where reviving it lets the batch be learnt."""
+    dead = [
+        m for m in forward.modules
+        if m.dead_share is not None and m.dead_share >= DEAD_SHARE and m.output and m.inputs
+        and m.inputs[0].non_finite == 0 and _units(m.output.shape) >= FEWEST_UNITS
+    ]  # fmt: skip
+    if not dead:
+        return
+    revived = standardise_activations(tuple(m.name for m in dead))
+    outcome = yield Trial(change=revived)
+    if not outcome.clearly_better:
+        return
+    first = dead[0]
+    units, given = _units(first.output.shape) if first.output else 0, first.inputs[0]
+    share, mean = first.dead_share or 0.0, given.mean or 0.0
+    yield Finding(
+        message=f"{share:.0%} of the {units} units of {first.name} are zero for every row of the batch; what they are given "
+        f"has a mean of {mean:.3g} and a deviation of {given.deviation or 0.0:.3g}",
+        measured={"dead_share": share, "units": units, "input_mean": mean, "input_deviation": given.deviation or 0.0},
+        where=first.where or setup.place("model"),
+        proof=outcome,
+        repair=revived,
+        fix=Fix(does="bring what the rectifier is given around zero (bias, normalisation), or use LeakyReLU or GELU",
+                safety=Safety.UNSAFE),
+    )  # fmt: skip
+
+
+def _units(shape: tuple[int, ...]) -> int:
+    return shape[1] if len(shape) == 4 else shape[-1] if shape else 0

@@ -1,0 +1,50 @@
+"""TW316 extreme-dropout: dropout is so strong that one batch cannot be learnt.
+
+Why it matters: too little of the signal is left to fit even what is seen again and again.
+Evidence: the batch is not learnt by heart with it, and clearly better without.
+Fix (unsafe): a probability of 0.1 to 0.5.
+"""
+
+from __future__ import annotations
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.setup import SetupFacts
+
+# 0.5 is the strongest that practice uses throughout (Srivastava et al. 2014), 0.7 occurs before a last layer.
+EXTREME = 0.75
+
+
+@rule("TW316", Severity.WARNING)
+def extreme_dropout(forward: ForwardFacts, overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
+    """Dropout above what practice uses, on a batch that is not learnt."""
+    strong = [m for m in forward.modules if m.dropout is not None and m.dropout >= EXTREME and m.training]
+    if overfit.learnt or not strong:
+        return
+    outcome = yield Trial(change=Repair("dropout 0", Seam.FORWARD, _without), steps=24)
+    if not outcome.clearly_better:
+        return
+    first = max(strong, key=lambda m: m.dropout or 0.0)
+    yield Finding(
+        message=f"{first.name} drops {first.dropout:.0%} of its values, and a batch is not learnt by heart; without it, it is learnt better",
+        measured={"probability": first.dropout or 0.0, "modules": len(strong)},
+        where=first.where or setup.place("model"),
+        proof=outcome,
+        repair=Repair("set dropout to 0.1", Seam.FORWARD, _mild),
+        fix=Fix(does="set the probability of dropping to 0.1 to 0.5 (p is the share that is dropped)", safety=Safety.UNSAFE),
+    )
+
+
+def _without(call: Call) -> Call:
+    call.tensors.set_dropout(call["model"], 0.0)
+    return call
+
+
+def _mild(call: Call) -> Call:
+    call.tensors.set_dropout(call["model"], 0.1)
+    return call

@@ -1,0 +1,57 @@
+"""TW302 fixed-batch-size: the model works with one number of rows only.
+
+Why it matters: the last batch of an epoch and the batches of the evaluation have other sizes; training stops there,
+often after a whole epoch.
+Evidence: the forward pass with the numbers of rows that training and evaluation will meet, and what each raised.
+Error: `shape '…' is invalid for input of size`
+Error: `Expected hidden size`
+Error: `Expected more than 1 value per channel when training`
+Fix (unsafe): take the number of rows from the input (x.size(0), or -1 in a view), or drop incomplete batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW302", Severity.ERROR)
+def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A forward pass that raises with a number of rows that is still to come, or with that of the first batch alone."""
+    failure = forward.other_rows_failure
+    if failure is not None and forward.fails_at_rows is not None:
+        rows, alone = forward.fails_at_rows, forward.fails_at_rows == 1 and "more than 1 value" in failure.message
+        yield Finding(
+            message=f"the model works on {batch.rows} rows and fails on {rows}, the size of {forward.other_rows_from}: {failure}",
+            measured={"works_with_rows": batch.rows, "fails_with_rows": rows, "batch": forward.other_rows_from},
+            where=setup.place("arguments") if alone else forward.fixed_at or setup.place("model"),
+            proof=Proof(f"called with {rows} rows it raises {failure.type}"),
+            repair=Repair("drop incomplete batches", Seam.TRAINER, _drop_last),
+            fix=Fix(
+                does="pass dataloader_drop_last=True: batch statistics need two rows" if alone
+                else f"take the number of rows from the input instead of {batch.rows}, or pass dataloader_drop_last=True",
+                safety=Safety.UNSAFE,
+            ),
+        )  # fmt: skip
+    elif forward.failure is not None and forward.works_at_rows is not None:
+        yield Finding(
+            message=f"the model fails on the {batch.rows} rows of a batch and works on {forward.works_at_rows}: {forward.failure}",
+            measured={"works_with_rows": forward.works_at_rows, "fails_with_rows": batch.rows},
+            where=forward.failure.where or setup.place("model"),
+            proof=Proof(f"called with {forward.works_at_rows} rows it works"),
+            fix=Fix(does="take the number of rows from the input, x.size(0), instead of a fixed number"),
+        )
+
+
+def _drop_last(call: Call) -> Call:
+    arguments = call["arguments"]
+    object.__setattr__(arguments, "dataloader_drop_last", True)
+    object.__setattr__(arguments, "per_device_eval_batch_size", arguments.per_device_train_batch_size)
+    return call

@@ -1,0 +1,36 @@
+"""TW313 future-leak: a model that is to predict the next token sees it.
+
+Why it matters: the loss falls to almost nothing by copying, and what is generated is worthless.
+Evidence: the loss's targets are the inputs moved by one, and the output at earlier positions changes when only later
+tokens change; the first call whose result does.
+Fix (manual): a causal mask (is_causal=True, or a triangle of minus infinity), or is_decoder=True in the configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+LEAKING_BEYOND = 1e-3  # of the output's scale; sums in another order differ by some 1e-6
+
+
+@rule("TW313", Severity.ERROR)
+def future_leak(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A next-token loss over outputs that depend on later tokens."""
+    leak = forward.future_leak
+    if leak is None or leak <= LEAKING_BEYOND or not forward.predicts_next_token:
+        return
+    origin = forward.future_from
+    first = f", from {origin.operation} on" if origin else ""
+    yield Finding(
+        message=f"the loss asks for the next token, and outputs change by {leak:.2g} of their scale when only later tokens change{first}",
+        measured={"relative_change": leak, "operation": origin.operation if origin else ""},
+        where=(origin.where if origin else None) or setup.place("model"),
+        proof=Proof("only tokens of the second half were changed, and outputs of the first half did"),
+        fix=Fix(does="give the attention a causal mask (is_causal=True); is_decoder=True for a model that has that setting"),
+    )

@@ -1,0 +1,45 @@
+"""TW308 identical-units: the units of a layer are equal, and training keeps them so.
+
+Why it matters: units that start equal get equal gradients; a layer of 100 of them is one unit.
+Evidence: the rows of the weight are equal before and after three steps, although a gradient arrives. A last layer,
+an adapter or a gate that starts at zero differs by then.
+Fix (safe): draw the weights at random; leave the layer's own initialisation in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW308", Severity.ERROR)
+def identical_units(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Matrices whose rows are equal before and after some steps."""
+    equal = [p for p in forward.parameters if p.identical_after_steps]
+    if not equal:
+        return
+    first, value = equal[0], equal[0].mean
+    more = f", and those of {len(equal) - 1} more" if len(equal) > 1 else ""
+    start = f"all start at {value:.4g}" if first.deviation == 0 else "start equal"
+    yield Finding(
+        message=f"the {first.shape[0]} units of {first.name} {start}{more}, and are still equal after 3 steps",
+        measured={"parameter": first.name, "units": first.shape[0], "value": value, "parameters": len(equal)},
+        where=forward.place_of(first.module) or setup.place("model"),
+        proof=Proof(f"the rows of {first.name} {first.shape} do not differ, before and after three steps with a gradient"),
+        repair=_draw(tuple(p.name for p in equal)),
+        fix=Fix(does=f"draw {first.name} at random (leave out its constant initialisation)", safety=Safety.SAFE),
+    )
+
+
+def _draw(names: tuple[str, ...]) -> Repair:
+    def change(call: Call) -> Call:
+        call.tensors.reinitialise(call["model"], names)
+        return call
+
+    return Repair(f"draw {', '.join(names[:3])}{' and more' if len(names) > 3 else ''} at random", Seam.TRAINER, change)

@@ -1,0 +1,31 @@
+"""TW317 ignored-input: one of the model's inputs has no effect on its output.
+
+Why it matters: what it was to contribute is not used.
+Evidence: its rows were exchanged among each other, and neither scores nor loss changed, with the weights moved too.
+Fix (manual): use it in forward, or leave it out of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW317", Severity.NOTE)
+def ignored_input(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Inputs that differ between rows, without effect."""
+    if forward.same_for_other_inputs and forward.same_when_perturbed:
+        return  # none of them has any
+    for name in forward.ignored_inputs:
+        yield Finding(
+            message=f"the model is given {name}, and its output is the same when the rows of {name} are exchanged",
+            measured={"input": name},
+            where=setup.place("model"),
+            proof=Proof(f"{name} was moved by one row: neither scores nor loss changed"),
+            fix=Fix(does=f"use {name} in the model's forward, or leave it out of the batch"),
+        )

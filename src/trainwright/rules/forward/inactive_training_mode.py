@@ -1,0 +1,47 @@
+"""TW314 inactive-training-mode: dropout or batch norm is in evaluation mode while it is trained.
+
+Why it matters: dropout drops nothing, batch norm neither normalises by the batch nor gathers statistics.
+Evidence: the modules' modes during the training step. Statistics of a checkpoint that are kept on purpose, and
+blocks that are frozen, are not meant.
+Fix (safe): call model.train(); let an overridden train() call super().train(mode).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW314", Severity.WARNING)
+def inactive_training_mode(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Modules in evaluation mode in blocks that are trained, of a model that is so as a whole or is new."""
+    names = forward.eval_modules
+    if not names or (forward.training and setup.loads_checkpoint):
+        return
+    kinds = {m.name: m.kind for m in forward.modules}
+    shown = ", ".join(f"{n} ({kinds[n]})" if n in kinds else n for n in names[:3])
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    whole = "the model is" if not forward.training else f"{shown}{more} {'are' if len(names) > 1 else 'is'}"
+    yield Finding(
+        message=f"{whole} in evaluation mode during the training step: {len(names)} modules with dropout or batch statistics do not act",
+        measured={"modules": len(names), "first": names[0]},
+        where=setup.place("mode_change", "model"),
+        proof=Proof(f"{names[0]}.training is False while the loss of a training batch is computed"),
+        repair=_activate(names),
+        fix=Fix(does="leave the modules in training mode during training; an overridden train() calls super().train(mode)",
+                safety=Safety.SAFE),
+    )  # fmt: skip
+
+
+def _activate(names: tuple[str, ...]) -> Repair:
+    def change(call: Call) -> Call:
+        call.tensors.activate(call["model"], names)
+        return call
+
+    return Repair("put these modules in training mode for training steps", Seam.FORWARD, change)

@@ -1,0 +1,37 @@
+"""TW304 one-unit-softmax: a softmax over an axis of size one.
+
+Why it matters: it gives 1 for every input; the loss is constant and nothing is learnt.
+Evidence: the scores that reach the loss are 1.0 throughout, and a softmax over one unit made them.
+Fix (unsafe): a sigmoid, or no activation and binary_cross_entropy_with_logits; or one unit a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.rules.repairs import swap_activation
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW304", Severity.ERROR)
+def one_unit_softmax(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Scores that a softmax over a single unit made."""
+    call = loss.call
+    if call is None or call.activation not in ("softmax", "log_softmax"):
+        return
+    scores, constant = call.inputs, 1.0 if call.activation == "softmax" else 0.0
+    one_unit = len(scores.shape) == 1 or scores.shape[-1] == 1
+    if not one_unit or not scores.minimum == scores.maximum == constant or len(scores.shape) == 1 and scores.shape[0] < 2:
+        return
+    yield Finding(
+        message=f"{call.activation} runs over an axis of size 1: each of the {scores.shape[0]} outputs is {constant}, whatever the input",
+        measured={"units": 1, "outputs": scores.shape[0], "value": constant},
+        where=call.activation_at or setup.place("model"),
+        proof=Proof(f"all {scores.shape[0]} outputs of the batch are {constant}"),
+        repair=swap_activation("sigmoid", (call.activation_module,)),
+        fix=Fix(does="use a sigmoid for one unit, or give the head one unit a class", safety=Safety.UNSAFE),
+    )

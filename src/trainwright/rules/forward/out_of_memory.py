@@ -1,0 +1,67 @@
+"""TW315 out-of-memory: the memory of the device ends during a training step.
+
+Why it matters: the message names the last request only, not what holds the rest.
+Evidence: the bytes of weights, gradients, optimizer state and activations, and the largest batch that fits, by
+bisection.
+Error: `CUDA out of memory. Tried to allocate`
+Error: `DefaultCPUAllocator: can't allocate memory`
+Fix (unsafe): a smaller batch with as many times more accumulation; gradient checkpointing where activations prevail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.forward import ForwardFacts, MemoryFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW315", Severity.ERROR)
+def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """What held the memory when it ended."""
+    memory = forward.memory
+    if memory is None:
+        return
+    parts = {"weights": memory.weights_bytes, "gradients": memory.gradients_bytes,
+             "optimizer state": memory.optimizer_bytes, "activations": memory.activations_bytes}  # fmt: skip
+    held = ", ".join(f"{name} {_size(count)}" for name, count in parts.items() if count)
+    of_total = f" of {_size(memory.total_bytes)}" if memory.total_bytes else ""
+    fits = memory.largest_rows
+    yield Finding(
+        message=f"a batch of {memory.batch_rows} rows does not fit in the memory{of_total}: {held}; "
+        + (f"the largest that fits has {fits} rows" if fits else "not even one row fits"),
+        measured={**{f"{k.replace(' ', '_')}_bytes": v for k, v in parts.items()}, "batch_rows": memory.batch_rows,
+                  "largest_rows": fits or 0, "device": memory.device},
+        where=setup.place("per_device_train_batch_size", "arguments", "trainer"),
+        proof=Proof(f"{fits} rows went through forward, backward and an update, {fits + 1} did not" if fits
+                    else "a step with one row ended in the same error"),
+        repair=_cut(fits) if fits else None,
+        fix=_fix(memory, setup),
+    )  # fmt: skip
+
+
+def _fix(memory: MemoryFacts, setup: SetupFacts) -> Fix:
+    if not memory.largest_rows:
+        return Fix(does="a smaller model, gradient_checkpointing=True, bf16=True, or an optimizer with less state")
+    rows = 2 ** (memory.largest_rows.bit_length() - 1)
+    steps = ceil(memory.batch_rows * setup.accumulation / rows)
+    return Fix(
+        does=f"pass per_device_train_batch_size={rows} and gradient_accumulation_steps={steps} for the same update",
+        safety=Safety.UNSAFE,
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.2f} MB"
+
+
+def _cut(rows: int) -> Repair:
+    def change(call: Call) -> Call:
+        return call.replace(**call.tensors.take_rows(call.given, rows))
+
+    return Repair(f"keep {rows} rows of a batch", Seam.BATCH, change)

@@ -1,0 +1,65 @@
+"""TW309 oversized-initialisation: weights are drawn so large that the first loss is far above chance.
+
+Why it matters: training spends its first epochs, or all of them, shrinking confident nonsense.
+Evidence: the first loss against that of chance, and the weights' deviation against the framework's own; scaled to
+that, the batch is learnt clearly better.
+Fix (unsafe): leave the framework's initialisation in place, or give a deviation of about 1/sqrt(inputs).
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+# torch's default is 1/sqrt(3 n); He's sqrt(2/n) is 2.4 times that, orthogonal and Xavier lie between: 5 is none of them.
+OVERSIZED_FACTOR = 5.0
+# Random scores of unit size cost about half a nat above chance; twice chance is not reached by them.
+FAR_ABOVE_CHANCE = 2.0
+FAR_ABOVE_VARIANCE = 10.0
+
+
+@rule("TW309", Severity.ERROR)
+def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: SetupFacts) -> Diagnosis:
+    """A first loss far above chance, and weights far above the usual deviation that cause it."""
+    limit = FAR_ABOVE_CHANCE if loss.chance_nats else FAR_ABOVE_VARIANCE
+    if loss.value is None or not loss.expected or not isfinite(loss.value) or loss.value < limit * loss.expected:
+        return
+    large = {
+        p.name: p.default_deviation / p.deviation for p in forward.parameters
+        if p.default_deviation and p.deviation > OVERSIZED_FACTOR * p.default_deviation
+        and p.freshly_initialised is not False
+    }  # fmt: skip
+    if not large:
+        return
+    outcome = yield Trial(change=_scale(large, Seam.OPTIMIZER))
+    if not outcome.clearly_better:
+        return
+    first = next(p for p in forward.parameters if p.name in large)
+    more = f" and {len(large) - 1} more" if len(large) > 1 else ""
+    unit = "nats, and chance is" if loss.chance_nats else "and that of the mean is"
+    yield Finding(
+        message=f"{first.name}{more} {'are' if more else 'is'} drawn with a deviation of {first.deviation:.3g}, where torch's own is "
+        f"{first.default_deviation:.3g}: the first loss is {loss.value:.4g} {unit} {loss.expected:.4g}",
+        measured={"parameter": first.name, "deviation": first.deviation, "usual_deviation": first.default_deviation or 0.0,
+                  "first_loss": loss.value, "chance": loss.expected},
+        where=forward.place_of(first.module) or setup.place("model"),
+        proof=outcome,
+        repair=_scale(large, Seam.TRAINER),
+        fix=Fix(does=f"draw {first.name} with a deviation of about {first.default_deviation:.2g}", safety=Safety.UNSAFE),
+    )  # fmt: skip
+
+
+def _scale(factors: dict[str, float], seam: Seam) -> Repair:
+    def change(call: Call) -> Call:
+        call.tensors.scale_parameters(call["model"], factors)
+        return call
+
+    return Repair("scale the weights to torch's own deviation", seam, change)

@@ -1,0 +1,53 @@
+"""TW311 saturated-units: a sigmoid or tanh is pinned at its ends.
+
+Why it matters: at its ends its slope is below 0.01, and the layers before it get next to no gradient.
+Evidence: the share of values within 0.01 of an end, with inputs of an ordinary scale; with what it is given scaled to
+a deviation of one, the batch is learnt clearly better.
+Fix (unsafe): smaller weights before it, normalisation, or ReLU or GELU.
+"""
+
+from __future__ import annotations
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.rules.repairs import standardise_activations
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+# Of a sigmoid over values of deviation 1 no value lies that near its ends, of a tanh under 1 %.
+SATURATED_SHARE = 0.7
+# Inputs beyond this are unscaled features or pixels: a fault of the data, which rules of the data set name.
+ORDINARY_INPUT = 10.0
+
+
+@rule("TW311", Severity.ERROR)
+def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts) -> Diagnosis:
+    """A pinned sigmoid or tanh, where scaling what it is given lets the batch be learnt."""
+    if any(t.is_float and max(abs(t.minimum or 0), abs(t.maximum or 0)) > ORDINARY_INPUT
+           for k, t in batch.tensors.items() if k != batch.label_key):  # fmt: skip
+        return
+    pinned = [
+        m for m in forward.modules
+        if m.kind in ("Sigmoid", "Tanh") and (m.saturated_share or 0) >= SATURATED_SHARE and m.inputs
+    ]  # fmt: skip
+    if not pinned:
+        return
+    scaled = standardise_activations(tuple(m.name for m in pinned))
+    outcome = yield Trial(change=scaled)
+    if not outcome.clearly_better:
+        return
+    first, share = pinned[0], pinned[0].saturated_share or 0.0
+    deviation = first.inputs[0].deviation or 0.0
+    yield Finding(
+        message=f"{share:.0%} of the values of {first.name} ({first.kind}) are within 0.01 of its ends; what it is given has a "
+        f"deviation of {deviation:.3g}, and 1 is usual",
+        measured={"saturated_share": share, "input_deviation": deviation},
+        where=first.where or setup.place("model"),
+        proof=outcome,
+        repair=scaled,
+        fix=Fix(does=f"initialise the layer before {first.name} with smaller weights, or normalise what it gives",
+                safety=Safety.UNSAFE),
+    )  # fmt: skip

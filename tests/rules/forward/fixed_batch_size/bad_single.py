@@ -1,0 +1,23 @@
+"""Batch norm, and 593 rows in batches of 16: the last batch is one row."""
+
+from material import QUIET
+from sklearn.datasets import load_digits
+from torch import nn
+from transformers import Trainer, TrainingArguments
+
+images, digits = load_digits(return_X_y=True)
+rows = [{"x": x, "labels": y} for x, y in zip((images / 16).astype("float32"), digits)][:593]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Sequential(nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU())
+        self.head = nn.Linear(32, 10)
+
+    def forward(self, x, labels):
+        scores = self.head(self.hidden(x))
+        return {"loss": nn.functional.cross_entropy(scores, labels), "logits": scores}
+
+args = TrainingArguments(**QUIET, learning_rate=1e-2, per_device_train_batch_size=16)  # expect: fixed-batch-size
+Trainer(Net(), args, train_dataset=rows).train()

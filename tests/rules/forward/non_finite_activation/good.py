@@ -1,0 +1,25 @@
+"""Values divided by a pixel that is always zero, plus one."""
+
+from material import QUIET
+from sklearn.datasets import load_digits
+from torch import nn
+from transformers import Trainer, TrainingArguments
+
+images, digits = load_digits(return_X_y=True)
+rows = [{"x": x, "labels": y} for x, y in zip((images / 16).astype("float32"), digits)][:600]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(64, 64)
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, x, labels):
+        seen = self.body(x).relu()
+        unit = seen / (x[:, :1] + 1)
+        scores = self.head(unit)
+        return {"loss": nn.functional.cross_entropy(scores, labels), "logits": scores}
+
+args = TrainingArguments(**QUIET, learning_rate=3e-3, per_device_train_batch_size=16)
+Trainer(Net(), args, train_dataset=rows).train()

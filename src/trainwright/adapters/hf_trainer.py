@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import inspect
 import itertools
 import math
@@ -69,6 +70,12 @@ from trainwright.stages.setup import SetupFacts
 from trainwright.tensors import torch as tensors
 
 _TOKENS = "input_ids"
+# Over so many steps a short run's rate rises where training warms up: a fraction of any real warm-up, and enough for
+# an adaptive optimizer's averages to settle.
+WARMED_UP = 6
+# A run whose loss stays above three times the first one for six steps, after a dozen, does not come back in thirty.
+LOST_STEPS = 12
+LOST_FACTOR = 3.0
 OVERLAP_NAMED = 100_000
 _PREPARED = ("forward", "_original_forward")  # what Accelerator.prepare_model writes into a model
 
@@ -298,6 +305,11 @@ class HFTrainerAdapter:
                     self._build_optimizer()
                 gradients = further_steps(gradients, self, self.pool.take(POOLED, seed=0))
             self.reset()
+        if record.failure is None:
+            with self._ready(0):
+                step = functools.partial(self._step_on, batches[-1])
+                forward = replace(forward, parameters=stay_identical(forward.parameters, self.twin.model, step))
+            self.reset()
         return forward, loss, gradients
 
     def _rows_to_come(self) -> dict[str, tuple[int, bool]]:
@@ -393,7 +405,7 @@ class HFTrainerAdapter:
                     observer = Observer(self._model_wrapped, self.change.all)
                     with observer.catching() as record:
                         self._compute(chosen[step % len(chosen)], record)
-                        self._update(rate_share=self._warmed_up(step, steps))
+                        self._update(rate_share=self._warmed_up(step))
                     if record.failure is not None:
                         failure = record.failure
                         break
@@ -401,7 +413,7 @@ class HFTrainerAdapter:
                     if not math.isfinite(losses[-1]):
                         losses += [math.nan] * (steps - step - 1)
                         break
-                    if time.monotonic() - started > seconds or losses[-1] <= enough * losses[0]:
+                    if time.monotonic() - started > seconds or _is_lost(losses) or losses[-1] <= enough * losses[0]:
                         break
                 at_end = self._at_end(chosen)
         finally:
@@ -569,9 +581,9 @@ class HFTrainerAdapter:
         twin.optimizer.step()
         set_rates(twin.optimizer, rates)
 
-    def _warmed_up(self, step: int, steps: int) -> float:
-        """The share of the peak rate at a step of a short run: it rises over its first half where training warms up."""
-        rise = min(self._warmup_updates, steps // 2)
+    def _warmed_up(self, step: int) -> float:
+        """The share of the peak rate at a step of a short run: it rises over its first steps where training warms up."""
+        rise = min(self._warmup_updates, WARMED_UP)
         return min(1.0, (step + 1) / (rise + 1))
 
     def _build_optimizer(self) -> None:
@@ -747,6 +759,11 @@ def predicted_classes(scores: Any, labels: Any) -> tuple[list[int], list[int]]:
     if scores is None or scores.dim() != 2 or len(scores) != len(labels) or scores.shape[1] < 2:
         return [], []
     return scores.argmax(-1).tolist(), [int(x) for x in labels.tolist()]
+
+
+def _is_lost(losses: Sequence[float]) -> bool:
+    """Whether a run has gone astray for good: more of it would cost time and tell nothing."""
+    return len(losses) >= LOST_STEPS and min(losses[-LOST_STEPS // 2 :]) > LOST_FACTOR * losses[0] > 0
 
 
 def type_like(batch: Any, given: dict[str, Any]) -> Any:

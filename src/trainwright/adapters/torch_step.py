@@ -124,7 +124,8 @@ STEPS_UNTIL_DIFFERENT = 3
 STEP_LENGTH = 0.05
 
 
-def stay_identical(parameters: list[ParameterFacts], model: nn.Module, step: Callable[[], None]) -> list[ParameterFacts]:
+def stay_identical(parameters: tuple[ParameterFacts, ...], model: nn.Module,
+                   step: Callable[[], None]) -> tuple[ParameterFacts, ...]:  # fmt: skip
     """The facts, with whether equal rows stay equal over some steps; the weights are left as the steps made them.
 
     A last layer that starts at zero differs after one step, one behind another that does after two.
@@ -143,12 +144,12 @@ def stay_identical(parameters: list[ParameterFacts], model: nn.Module, step: Cal
             norm = torch.stack([p.grad.norm() for p in moved]).norm().clamp_min(1e-12)  # type: ignore[union-attr]
             for parameter in moved:  # one length for all: a gradient that is rounding noise must stay small
                 parameter.sub_(STEP_LENGTH * parameter.grad / norm)
-    return [
+    return tuple(
         replace(p, identical_after_steps=_rows_equal(named[p.name]))
         if p.name in suspects and named[p.name].grad is not None
         else p
         for p in parameters
-    ]
+    )
 
 
 @torch.no_grad()

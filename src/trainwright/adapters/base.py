@@ -31,6 +31,10 @@ class Run:
     seconds: float = 0.0
     constant: float | None = None
     """The loss of the best constant prediction on these rows, where it is known."""
+    floor: float = 0.0
+    """The least loss that any prediction can have on these rows (label smoothing, soft targets)."""
+    evaluated: float | None = None
+    """The loss of the same rows at the end, in evaluation mode."""
 
 
 @dataclass(kw_only=True)

@@ -50,7 +50,7 @@ def _of_classes(scores: np.ndarray, labels: np.ndarray) -> dict[Given, Any]:
     classes = np.where(labels == IGNORED, 0, labels)
     perfect = np.full(scores.shape, -SURE, dtype=np.float32)
     np.put_along_axis(perfect, classes[..., None], SURE, axis=-1)
-    return {**found, Given.PERFECT: perfect, Given.PERFECT_CLASSES: classes}
+    return {**found, Given.PERFECT: perfect, Given.INVERTED: -perfect, Given.PERFECT_CLASSES: classes}
 
 
 def _of_values(scores: np.ndarray, labels: np.ndarray) -> dict[Given, Any]:

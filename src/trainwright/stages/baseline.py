@@ -18,6 +18,10 @@ class BaselineFacts(Facts):
     """Mean loss over the last pass of the short run, after learning on these rows."""
     constant: float | None
     """The loss of the best constant prediction (class frequencies, or the mean)."""
+    evaluated: float | None = None
+    """The loss on these rows after the run, in evaluation mode."""
+    floor: float = 0.0
+    """The least loss that any prediction can have on these rows."""
     steps: int
     rows: int
     losses: tuple[float, ...] = ()

@@ -28,6 +28,10 @@ class OverfitFacts(Facts):
     """The loss became non-finite, or more than doubled."""
     slow: bool = False
     """It hardly moved: less than a hundredth of where it began."""
+    constant: float | None = None
+    """The loss of the best constant prediction for this batch, where it is known."""
+    evaluated: float | None = None
+    """The loss of the batch after the steps, in evaluation mode."""
 
     @property
     def final(self) -> float:
@@ -52,6 +56,8 @@ def measure_overfit(
     accuracy: float | None = None,
     predicted_classes: int | None = None,
     batch_classes: int | None = None,
+    constant: float | None = None,
+    evaluated: float | None = None,
 ) -> OverfitFacts:
     """Return the facts of a loss curve (one value a step, the first before any update)."""
     finite = [x for x in losses if x == x and abs(x) != float("inf")]
@@ -71,4 +77,6 @@ def measure_overfit(
         batch_classes=batch_classes,
         diverged=len(finite) < len(losses) or last > DIVERGED_FACTOR * first,
         slow=bool(finite) and abs(first - last) < SLOW_SHARE * abs(first),
+        constant=constant,
+        evaluated=evaluated,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainwright.adapters.base import Run
 from trainwright.core.finding import Finding, Severity
-from trainwright.core.repair import Repair
+from trainwright.core.repair import Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.overfit import LEARNT_SHARE, measure_overfit
@@ -45,6 +45,7 @@ Plan = Generator[Request, Any, None]
 # Forward, loss and gradients are seen in one step, so they are measured together.
 ORDER = (Stage.SETUP, Stage.DATASET, Stage.BATCH, Stage.FORWARD, Stage.OPTIMIZER, Stage.EVALUATION,
          Stage.OVERFIT, Stage.BASELINE)  # fmt: skip
+_AFTER_THE_STEP = (Seam.OPTIMIZER, Seam.METRICS)
 _TOGETHER = {Stage.FORWARD: (Stage.FORWARD, Stage.LOSS, Stage.GRADIENTS)}
 
 
@@ -69,6 +70,7 @@ def _measure(walk: Walk, stage: Stage) -> Plan:
         steps = walk.affordable_steps(OVERFIT_STEPS, FEWEST_STEPS)
         run: Run = yield Train(steps=steps, batches=1, seed=0, seconds=walk.clock.left / 3, enough=LEARNT_SHARE / 2)
         walk.learn_step_seconds(run)
+        walk.runs[walk.repaired, "", 1, 0] = run
         if _long_enough(walk, stage, run):
             walk.learn_run(stage, run, _overfit_facts(run))
     elif stage == Stage.BASELINE:
@@ -97,6 +99,9 @@ def _overfit_facts(run: Run) -> Any:
         accuracy=sum(matched) / len(matched) if matched else None,
         predicted_classes=len(set(run.predictions)) or None,
         batch_classes=len(set(run.labels)) or None,
+        floor=run.floor,
+        constant=run.constant,
+        evaluated=run.evaluated,
     )
 
 
@@ -106,6 +111,8 @@ def _baseline_facts(run: Run) -> BaselineFacts:
         first=sum(run.losses[:part]) / part,
         last=sum(run.losses[-part:]) / part,
         constant=run.constant,
+        evaluated=run.evaluated,
+        floor=run.floor,
         steps=len(run.losses),
         rows=run.rows,
         losses=run.losses,
@@ -117,8 +124,10 @@ def _baseline_facts(run: Run) -> BaselineFacts:
 def _judge_all(walk: Walk, stages: tuple[Stage, ...]) -> Generator[Request, Any, Stage | None]:
     for stage in stages:
         finding = yield from _judge(walk, stage)
-        if finding is not None:
-            return Stage(int(finding.code[2]))
+        if finding is not None and finding.repair is not None:
+            own = Stage(int(finding.code[2]))
+            # What changes the model or its calls changes what was seen of them, whatever stage the fault belongs to.
+            return own if finding.repair.seam in _AFTER_THE_STEP else min(own, Stage.FORWARD)
     return None
 
 

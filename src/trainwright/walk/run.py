@@ -29,6 +29,7 @@ from trainwright.seams.place import failure_of, keyword_places, place_of, show
 from trainwright.seams.snapshot import RandomState
 from trainwright.stages.setup import RefusedCall, SetupFacts
 from trainwright.walk.drive import pull
+from trainwright.walk.missing import missing_name
 from trainwright.walk.trials import experiment
 from trainwright.walk.walk import Walk
 
@@ -146,7 +147,8 @@ class Session:
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):
             raise UsageError(f"-m takes the name of a module that can be run: {error}") from error
         call = _refused_anywhere(error, failure)
-        self._learn_setup(SetupFacts(versions=_versions(), failure=failure, refused=call))
+        missing = missing_name(error, failure)
+        self._learn_setup(SetupFacts(versions=_versions(), failure=failure, refused=call, missing=missing))
         self._judge_setup()
         self._walk.message = "The script stopped before it reached training."
         self._close(self._walk.report(None, _versions()))

@@ -34,6 +34,9 @@ _NEEDS = {
 # What raises below one of our calls, with no line of the user's between, is the user's pipeline in these, else ours.
 _PIPELINES = ("transformers.", "accelerate.", "datasets.")
 
+# An experiment may take this share of what is left: finding the cause goes before walking the last stages.
+EXPERIMENT_SHARE = 0.8
+
 
 @dataclass
 class Clock:
@@ -136,6 +139,10 @@ class Walk:
         fitting = int(self.clock.left / 2 / runs / self._step_seconds)
         return min(wanted, max(fitting, fewest if runs == 1 else 0))
 
+    def affords(self, steps: int) -> bool:
+        """Whether an experiment of so many steps in all leaves some of the budget."""
+        return steps * self._step_seconds <= EXPERIMENT_SHARE * self.clock.left
+
     @contextmanager
     def timing(self, stages: tuple[Stage, ...]) -> Iterator[None]:
         """Count the time spent inside as that of these stages."""
@@ -157,14 +164,15 @@ class Walk:
             if needed in self._failures:
                 self._blocked[stage] = f"the {needed.label} stage failed"
                 return False
+        if self.clock.over and stage != Stage.SETUP:
+            self._skipped[stage] = f"the budget of {self.clock.budget:g} s was spent"
+            return False
+        for needed in _NEEDS.get(stage, ()):
             if not any(f.stage == needed for f in self.facts.values()):
                 self._blocked[stage] = f"the {needed.label} stage could not be walked"
                 return False
         if not self._repair and self.unmended and stage != Stage.SETUP:
             self._skipped[stage] = "stopped at the first fault (--no-repair)"
-            return False
-        if self.clock.over:
-            self._skipped[stage] = f"the budget of {self.clock.budget:.0f} s was spent"
             return False
         self.say(f"walking {stage.label}")
         return True
@@ -302,6 +310,8 @@ class Walk:
             names = ", ".join(dict.fromkeys(f.name for f in here if f.name in mended))
             return StageRun(stage=stage, status=Status.REPAIRED, why=names, seconds=seconds)
         if not measured:
+            if stage in (Stage.LOSS, Stage.GRADIENTS) and Stage.FORWARD in self._skipped:  # measured with it
+                self._skipped.setdefault(stage, self._skipped[Stage.FORWARD])
             if self.interrupted and stage not in self._blocked:
                 self._skipped.setdefault(stage, "the walk was interrupted")
             why = self._blocked.get(stage) or self._skipped.get(stage) or self._why_unseen(stage)

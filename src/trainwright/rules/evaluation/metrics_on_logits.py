@@ -1,8 +1,8 @@
 """TW701 metrics-on-logits: the metric function compares scores with labels.
 
 Why it matters: it raises after a whole epoch, with a message of shapes only; or it raises nothing and returns 0.
-Evidence: given (N, C) scores it fails, or rates perfect ones below the best; given classes it works, and rates the
-labels themselves 1.
+Evidence: given (N, C) scores it fails, or rates perfect ones and their opposite the same; given classes it works, and
+rates the labels themselves best.
 Error: `operands could not be broadcast together with shapes`
 Error: `only size-1 arrays can be converted to Python scalars`
 Error: `Classification metrics can't handle a mix of`
@@ -26,19 +26,23 @@ from trainwright.stages.setup import SetupFacts
 def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A metric function that is wrong on scores, and right on classes."""
     classes = evaluation.when(Given.CLASSES)
-    ideal = {name: v for name, v in evaluation.when(Given.PERFECT_CLASSES).items() if equal(v, 1.0)}
-    if not classes or not ideal or evaluation.when(Given.FIRST_OUTPUT) and evaluation.metrics_failure:
+    ideal = evaluation.when(Given.PERFECT_CLASSES)
+    best = [name for name, value in ideal.items() if equal(value, 1.0) or equal(value, 0.0)]
+    if not classes or not best or evaluation.when(Given.FIRST_OUTPUT) and evaluation.metrics_failure:
         return
-    perfect = evaluation.when(Given.PERFECT)
-    blind = [name for name in ideal if name in perfect and perfect[name] < 1.0 and not equal(perfect[name], 1.0)]
+    perfect, inverted = evaluation.when(Given.PERFECT), evaluation.when(Given.INVERTED)
+    blind = [name for name in best if name in perfect and name in inverted and not equal(perfect[name], ideal[name])
+             and equal(perfect[name], inverted[name])]  # fmt: skip
     failure = evaluation.metrics_failure
     if failure is not None:
         seen = f"raised {failure.type}; it works on their argmax"
         proof = f"on the argmax over the last axis it returns {first_of(classes)}"
     elif blind:
         name = blind[0]
-        seen = f"returned {name} = {evaluation.returned.get(name, perfect[name]):.4g}; on their argmax it is {classes.get(name, 0.0):.4g}"
-        proof = f"for scores that are right in every row it returns {name} = {perfect[name]:.4g}, for the right classes 1"
+        now = evaluation.returned.get(name, perfect[name])
+        seen = f"returned {name} = {now:.4g}; on their argmax it is {classes.get(name, 0.0):.4g}"
+        proof = (f"for scores that are right in every row, and for their opposite, it returns {name} = "
+                 f"{perfect[name]:.4g}; for the right classes {ideal[name]:.4g}")  # fmt: skip
     else:
         return
     labels = evaluation.labels

@@ -72,7 +72,7 @@ def _unknown(name: str, known: list[str], evaluation: EvaluationFacts, setup: Se
         message=f"the best checkpoint is to be chosen by {name!r}, and the evaluation returns {', '.join(known)}",
         measured={"metric_for_best_model": name, "returned": ", ".join(known)},
         where=place,
-        proof=Proof(f"the evaluation was run on {evaluation.batch_keys and 'rows of the evaluation set' or 'its rows'}, and returned no such metric"),
+        proof=Proof("the evaluation was run on rows of the evaluation set, and returned no such metric"),
         repair=_set(Seam.TRAINER, metric_for_best_model=chosen, greater_is_better=greater),
         fix=Fix(
             does=f'write metric_for_best_model="{chosen}", or return {name!r} from compute_metrics',

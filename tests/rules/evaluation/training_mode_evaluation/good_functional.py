@@ -1,4 +1,4 @@
-"""Dropout as a function that follows the model's mode, and batch normalisation without running statistics."""
+"""Dropout as a function that follows the model's mode."""
 
 import torch
 from material import QUIET
@@ -12,7 +12,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.first, self.last = nn.Linear(64, 128), nn.Linear(128, 10)
-        self.norm = nn.BatchNorm1d(128, track_running_stats=False)
+        self.norm = nn.BatchNorm1d(128)
 
     def forward(self, pixels, labels=None):
         hidden = F.dropout(F.relu(self.norm(self.first(pixels))), 0.2, self.training)

@@ -58,7 +58,7 @@ def training(**pieces: str) -> str:
 def environment() -> dict[str, str]:
     return {
         **os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "200", "TOKENIZERS_PARALLELISM": "false",
-        "PYTHONPATH": str(TESTS), "PYTHONUNBUFFERED": "1",
+        "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]), "PYTHONUNBUFFERED": "1",
     }  # fmt: skip
 
 
@@ -254,11 +254,11 @@ def test_a_chatty_script_leaves_standard_output_to_the_report(tmp_path, script):
 
 
 def test_the_second_training_is_not_walked_and_this_is_said(tmp_path, script):
-    after = "print('first', trainer.state.global_step)\nsecond = Trainer(Net(), args, train_dataset=Digits())\nsecond.train()"
+    after = "print('trained', trainer.state.global_step)\nsecond = Trainer(Net(), args, train_dataset=Digits())\nsecond.train()"
     text = training(after=after)
     done = command(tmp_path, "check", script(text), status=0)
     assert f"the one at line {line_of(text, 'second.train()')} was not walked" in done.stdout
-    assert "first" not in done.stdout
+    assert "trained" not in done.stdout
 
 
 def test_run_walks_and_trains_both(tmp_path, script):
@@ -317,8 +317,8 @@ def test_a_budget_too_small_for_all_stages_skips_some_and_says_so(tmp_path, scri
     done = command(tmp_path, "check", "--budget", "0.0001", "--json", "report.json", script(training()))
     stages = json.loads((tmp_path / "report.json").read_text())["stages"]
     skipped = [s for s in stages if s["status"] == "skipped" and "budget" in s["why"]]
-    assert len(skipped) >= 5, stages
-    assert done.returncode in (0, 2)
+    assert [s["stage"] for s in skipped] == [s["stage"] for s in stages[1:]]
+    assert done.returncode == 0
 
 
 def test_a_module(tmp_path):

@@ -56,7 +56,8 @@ def user_frame(frame: FrameType | None = None) -> FrameType | None:
     while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back  # type: ignore[assignment]
     while frame is not None and not is_users(frame.f_code.co_filename):
-        if is_ours(frame.f_code.co_filename):
+        # Two watchers stacked: one of ours stands between the user's call and the other.
+        if is_ours(frame.f_code.co_filename) and frame.f_code.co_name != "__torch_function__":
             return None
         frame = frame.f_back  # type: ignore[assignment]
     return frame
@@ -279,3 +280,12 @@ def key_places(file: str, key: str, before: int) -> list[Place]:
             continue
         found |= {k.lineno for k in keys if isinstance(k, ast.Constant) and k.value == key}
     return [Place(show(file), line) for line in sorted(found) if line <= before]
+
+
+def imported_name_place(near: Place, name: str) -> Place | None:
+    """The line on which the import statement that stands at a place names something."""
+    tree = _tree(near.file)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno <= near.line <= (node.end_lineno or 0):
+            return next((Place(near.file, a.lineno) for a in node.names if a.name == name), None)
+    return None

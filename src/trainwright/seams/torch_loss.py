@@ -106,7 +106,7 @@ def _plain_value(kept: KeptLoss) -> float | None:
         return None
     try:
         return float(F.cross_entropy(scores, targets, ignore_index=int(kept.options.get("ignore_index", -100))))
-    except (RuntimeError, IndexError):  # shapes or labels that do not fit: the call itself raised too
+    except (RuntimeError, IndexError, ValueError):  # shapes or labels that do not fit: the call itself raised too
         return None
 
 

@@ -2,7 +2,8 @@
 
 Why it matters: nothing fails; the loss cannot fall below ln(1 + (C-1)/e) for C classes (0.5514 nats for three),
 its gradients are small, and the model learns slowly or not at all.
-Evidence: what the loss is given are probabilities; given their logarithms instead, the batch is learnt better.
+Evidence: what the loss is given are probabilities, and the floor that follows; given their logarithms instead, the
+batch is learnt better.
 Fix (safe): give the loss the scores as they leave the last layer.
 """
 
@@ -14,14 +15,12 @@ from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core.trial import Trial
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
 _TAKES_SCORES = ("cross_entropy", "binary_cross_entropy_with_logits")
-# Where neither way moves the loss by this share of its start, the steps were too small to compare anything.
-_MOVED_SHARE = 0.05
 
 
 @rule("TW402", Severity.ERROR)
@@ -33,20 +32,24 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
     word = "softmax" if call.rows_sum_to_one else "sigmoid"
     change = _undo(call)
     outcome = yield Trial(change=change, steps=16)
-    if not outcome.clearly_better and (outcome.clearly_worse or _moved(outcome) or call.function != "cross_entropy"):
+    if outcome.clearly_worse:
         return
     floor = _floor(call)
     measured = {"smallest_score": call.inputs.minimum or 0.0, "largest_score": call.inputs.maximum or 0.0}
     yield Finding(
-        message=f"{call.function} was given probabilities (the result of a {word}) where it takes scores"
-        + (f": it cannot fall below {floor:.4f} nats" if floor else ""),
-        measured={**measured, **({"lowest_loss_nats": floor} if floor else {})},
+        message=f"{call.function} was given the result of a {word} where it takes scores: it cannot fall below {floor:.4f} nats",
+        measured={
+            "smallest_score": call.inputs.minimum or 0.0,
+            "largest_score": call.inputs.maximum or 0.0,
+            "lowest_loss_nats": floor,
+        },
         where=_where(call, forward) or call.at or setup.place("model"),
-        proof=outcome if outcome.clearly_better else Proof(f"every row of what the loss is given sums to 1; {floor:.4f} "
-                                                           "nats are left when a class has probability 1"),
+        proof=outcome
+        if outcome.clearly_better
+        else Proof(f"all scores lie in 0 to 1; at the best of them {floor:.4f} nats are left"),
         repair=change,
         fix=Fix(does=f"leave the {word} out: {call.function} applies it itself", safety=Safety.SAFE),
-    )  # fmt: skip
+    )
 
 
 def _given_probabilities(call: LossCall) -> bool:
@@ -57,16 +60,10 @@ def _given_probabilities(call: LossCall) -> bool:
     return call.activation in ("sigmoid", "softmax")
 
 
-def _floor(call: LossCall) -> float | None:
-    if call.function != "cross_entropy" or not call.rows_sum_to_one:
-        return None
-    return math.log(1 + (call.inputs.shape[1] - 1) / math.e)
-
-
-def _moved(outcome: Outcome) -> bool:
-    """Whether the steps changed a loss enough to compare by."""
-    pairs = [*zip(outcome.start, outcome.before), *zip(outcome.start, outcome.after)]
-    return any(abs(a - b) > _MOVED_SHARE * abs(a) for a, b in pairs)
+def _floor(call: LossCall) -> float:
+    """The lowest loss in nats that scores from 0 to 1 can give; of a binary loss, for targets of 1."""
+    others = call.inputs.shape[1] - 1 if call.function == "cross_entropy" else 1
+    return math.log(1 + others / math.e)
 
 
 def _where(call: LossCall, forward: ForwardFacts) -> Place | None:

@@ -1,0 +1,57 @@
+"""TW801 unlearnable-batch: one batch cannot be learnt by heart, at no rate, and no other rule says why.
+
+Why it matters: a model that works learns one batch in some tens of steps; one that cannot will not learn the set.
+Evidence: the loss after the steps against that of a constant prediction on the same rows, at the script's rate and
+at a tenth, ten and a hundred times it.
+Fix (manual): look for what the forward pass makes anew or loses: layers built there, rows out of order, wrong axes.
+"""
+
+from __future__ import annotations
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.rules.repairs import scale_learning_rate
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.setup import SetupFacts
+
+RATES = (0.1, 10.0, 100.0)
+# Of the way from the constant prediction to the floor. Thirty steps of a model that works take it half of the way
+# and more; a single rare row that is learnt by heart in a batch of 16 takes it a sixteenth.
+LEAST_PROGRESS = 0.1
+# To learn rows by heart takes parameters; a small linear model on weak features rightly does not.
+PARAMETERS_A_ROW = 10
+
+
+@rule("TW801", Severity.WARNING, residual=True)
+def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
+    """A loss on one batch that stays that of a constant prediction at every rate."""
+    constant, floor = overfit.constant, overfit.floor
+    if overfit.learnt or overfit.falling or constant is None or constant - floor <= LEAST_PROGRESS * constant:
+        return
+    if setup.trainable_parameters < PARAMETERS_A_ROW * overfit.rows:
+        return
+    goal = constant - LEAST_PROGRESS * (constant - floor)
+    tail = overfit.losses[-max(1, len(overfit.losses) // 5) :]
+    best = min(sum(tail) / len(tail), overfit.evaluated if overfit.evaluated is not None else float("inf"))
+    if best <= goal:
+        return
+    for factor in RATES:
+        outcome = yield Trial(change=scale_learning_rate(factor))
+        if outcome.cut_off or outcome.clearly_better:
+            return
+        reached = min((sum(arm) / len(arm) for arm in (outcome.before, outcome.after) if arm), default=best)
+        best = min(best, reached) if reached == reached else best
+        if best <= goal:
+            return
+    rates = ", ".join(f"{f:g}" for f in sorted((1.0, *RATES)))
+    one = "; it predicts one class for every row" if overfit.predicted_classes == 1 and (overfit.batch_classes or 0) > 1 else ""
+    yield Finding(
+        message=f"{len(overfit.losses)} steps on one batch of {overfit.rows} rows leave the loss at {overfit.losses[-1]:.4g}; "
+        f"a constant prediction has {constant:.4g}{one}",
+        measured={"first": overfit.losses[0], "last": overfit.losses[-1], "constant": constant, "rows": overfit.rows},
+        where=setup.place("model", "trainer"),
+        proof=Proof(f"the best loss at {rates} times the rate is {best:.4g}, on three seeds each"),
+        fix=Fix(does="look in forward for layers built anew, rows out of order, or inputs that are lost on the way"),
+    )

@@ -1,0 +1,25 @@
+"""A head that is built anew, with new weights, in every forward pass."""
+
+import torch
+from material import QUIET
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn import functional as F
+from transformers import Trainer, TrainingArguments
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(64, 128)
+
+    def forward(self, pixels, labels=None):
+        scores = nn.Linear(128, 10)(torch.tanh(self.body(pixels)))
+        return {"loss": F.cross_entropy(scores, labels), "logits": scores}
+
+
+x, y = load_digits(return_X_y=True)
+rows = [{"pixels": torch.tensor(a / 16, dtype=torch.float32), "labels": int(b)} for a, b in zip(x, y)]
+args = TrainingArguments(**QUIET, learning_rate=3e-3, per_device_train_batch_size=32)
+model = Net()  # expect: unlearnable-batch
+Trainer(model, args, train_dataset=rows[:1500]).train()

@@ -53,7 +53,7 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
 
 
 def _given_probabilities(call: LossCall) -> bool:
-    if call.function not in _TAKES_SCORES or call.failure or not call.in_unit_range:
+    if call.function not in _TAKES_SCORES or call.failure or not call.in_unit_range or not call.inputs.requires_grad:
         return False
     if call.function == "cross_entropy":
         return call.rows_sum_to_one or call.activation == "sigmoid"

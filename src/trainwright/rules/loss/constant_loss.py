@@ -1,0 +1,49 @@
+"""TW413 constant-loss: the loss does not depend on the model's weights.
+
+Why it matters: nothing can be learnt, whatever the learning rate; a loss of exactly 0 looks like a success.
+Evidence: no weight gets a gradient, and with every trained weight moved the loss is the same to the last bit.
+Fix (manual): compute the loss of what the model gives; for one output and labels of 0 and 1, with a binary loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.rules.places import loss_place
+from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW413", Severity.ERROR)
+def constant_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A loss that stays when all weights move."""
+    if not loss.unchanged_by_weights or loss.value is None:
+        return
+    call = loss.call
+    one = call is not None and call.function == "cross_entropy" and len(call.inputs.shape) == 2 and call.inputs.shape[1] == 1
+    why = ": the softmax of one output is 1, whatever the model gives" if one else ""
+    yield Finding(
+        message=f"the loss is {loss.value:.4g} and does not depend on the weights{why}",
+        measured={"loss": loss.value, **({"outputs": 1} if one else {})},
+        where=loss_place(loss, setup),
+        proof=Proof("with every trained weight moved by a tenth of its spread the loss is the same to the last bit"),
+        repair=_binary(call) if one and call is not None else None,
+        fix=Fix(does="use nn.BCEWithLogitsLoss for one output" if one else "compute the loss from the model's output"),
+    )
+
+
+def _binary(seen: LossCall) -> Repair | None:
+    """The loss for one output, where the targets are 0 and 1 in the outputs' shape."""
+    if seen.targets.shape != seen.inputs.shape or not set(seen.target_values) <= {0.0, 1.0}:
+        return None
+
+    def change(call: Call) -> Call:
+        if call["function"] != "cross_entropy":
+            return call
+        return call.without("weight").replace(function="binary_cross_entropy_with_logits")
+
+    return Repair("compute binary_cross_entropy_with_logits instead of cross_entropy", Seam.LOSS, change)

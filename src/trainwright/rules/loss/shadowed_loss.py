@@ -1,0 +1,46 @@
+"""TW416 shadowed-loss: the name of the loss function was given the loss, so the next step calls a tensor.
+
+Why it matters: the first step works, and the second raises an error that does not name the assignment.
+Evidence: a second step raised; the line that gives the called name another value.
+Error: `'Tensor' object is not callable`
+Error: `cannot assign 'torch…' as child module '…'`
+Fix (safe): give the loss's value another name than its function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Failure, Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+_SIGNS = ("'Tensor' object is not callable", "cannot assign 'torch")
+
+
+@rule("TW416", Severity.ERROR)
+def shadowed_loss(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFacts) -> Iterator[Finding]:
+    """A step that calls a tensor where a function was."""
+    failure = _failure(forward, loss)
+    if failure is None:
+        return
+    second = loss is not None and failure is loss.second_step
+    yield Finding(
+        message=f"the {'second' if second else 'first'} step raised {failure.type}: {failure.message.splitlines()[0]}; "
+        "the name of the loss function was given the loss",
+        measured={"step": 2 if second else 1},
+        where=(loss.rebound_at if loss else None) or failure.where or setup.place("trainer"),
+        proof=Proof("the first step went through, and the same step again raised" if second else failure.message),
+        fix=Fix(does="give the loss's value a name of its own: loss = self.loss_fn(outputs, labels)", safety=Safety.SAFE),
+    )
+
+
+def _failure(forward: ForwardFacts, loss: LossFacts | None) -> Failure | None:
+    """The failure that shows it: of the second step, or of the first one."""
+    for failure in ((loss.second_step, loss.failure) if loss else (forward.failure,)):
+        if failure is not None and failure.where is not None and any(s in failure.message for s in _SIGNS):
+            return failure
+    return None

@@ -1,0 +1,24 @@
+"""The loss function's name is given the loss."""
+
+from material import QUIET, tokenized, tokenizer, tweets
+from torch import nn
+from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
+
+
+class LossTrainer(Trainer):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.loss = nn.CrossEntropyLoss(label_smoothing=0.05)
+
+    def compute_loss(self, model, inputs, return_outputs=False, **kwargs):
+        labels = inputs.pop("labels")
+        outputs = model(**inputs)
+        self.loss = self.loss(outputs.logits, labels)  # expect: shadowed-loss
+        return (self.loss, outputs) if return_outputs else self.loss
+
+
+config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=3)
+model = DistilBertForSequenceClassification(config)
+args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16)
+trainer = LossTrainer(model, args, train_dataset=tokenized(tweets(400)), processing_class=tokenizer())
+trainer.train()

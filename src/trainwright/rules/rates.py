@@ -20,6 +20,20 @@ STEPS = 8
 # A batch of which more than this share of the first loss is left after the overfit stage's steps is stuck; a
 # rate that is merely not the best one leaves less.
 STUCK_SHARE = 0.7
+# A loss that never rises on the way is not thrown about by its rate: a lower one would only be slower.
+RISEN_FACTOR = 1.1
+# A rate learns when after the few steps of a trial at most this share of the loss is left.
+LEARNING_SHARE = 0.95
+# Each costs a run of STEPS steps.
+MOST_RATES = 3
+# No optimizer in use learns anything within a usual run below this rate.
+SMALLEST_RATE = 1e-7
+# Optimizers whose steps are of the rate's own size whatever the gradient. Usual rates for them: 2e-5 to 2e-4 for a
+# pre-trained transformer (Devlin et al. 2019, appendix A.3; the upper end, for a trial of few steps), 1e-3 for new
+# weights (Kingma and Ba 2015).
+ADAPTIVE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Lamb", "Lion")
+PRETRAINED_RATE = 2e-4
+NEW_RATE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -31,34 +45,34 @@ class Better:
 
 
 def is_stuck(overfit: OverfitFacts) -> bool:
-    """Whether learning one batch by heart led nowhere: upwards, or back to where it began."""
+    """Whether learning one batch by heart went astray: the loss rose on the way, and most of it is left."""
     first = overfit.losses[0]
-    return overfit.diverged or overfit.final > STUCK_SHARE * first
+    rose = any(not x <= RISEN_FACTOR * first for x in overfit.losses)
+    return rose and (overfit.diverged or overfit.final > STUCK_SHARE * first)
 
 
-def lower_rate(optimizer: OptimizerFacts) -> Generator[Trial, Outcome, Better | None]:
-    """Try a tenth to a ten-thousandth of the rate, on one seed; then the best of them on three, or None."""
-    found: dict[float, float] = {}
-    for factor in (0.1, 0.01, 0.001, 0.0001):
-        if optimizer.learning_rate * factor < SMALLEST_RATE:
-            break
-        outcome = yield Trial(change=scale_learning_rate(factor), steps=STEPS, seeds=1)
-        if outcome.cut_off:
+def lower_rate(optimizer: OptimizerFacts, setup: SetupFacts) -> Generator[Trial, Outcome, Better | None]:
+    """Try lower rates on one seed; the first that learns is tried on three. None where there is none."""
+    for factor in _factors(optimizer, setup):
+        look = yield Trial(change=scale_learning_rate(factor), steps=STEPS, seeds=1)
+        if look.cut_off:
             return None
-        loss = outcome.after[0]
-        if loss == loss:
-            if found and loss > 1.1 * min(found.values()):
-                break  # past the best rate: lower ones are slower still
-            found[factor] = loss
-    if not found:
-        return None
-    best = min(found, key=lambda factor: found[factor])
-    outcome = yield Trial(change=scale_learning_rate(best), steps=STEPS)
-    return Better(best, outcome) if outcome.clearly_better else None
+        loss, start = look.after[0], look.start[0]
+        if loss < LEARNING_SHARE * start and not loss > LEARNING_SHARE * look.before[0]:
+            outcome = yield Trial(change=scale_learning_rate(factor), steps=STEPS)
+            if outcome.clearly_better:
+                return Better(factor, outcome)
+    return None
 
 
-# No optimizer in use learns anything within a usual run below this rate.
-SMALLEST_RATE = 1e-7
+def _factors(optimizer: OptimizerFacts, setup: SetupFacts) -> list[float]:
+    """Factors of the rate to try: first the one that leads to a usual rate, then powers of ten."""
+    rate = optimizer.learning_rate
+    factors = [0.1, 0.01, 0.001, 0.0001]
+    if optimizer.kind in ADAPTIVE:
+        usual = (PRETRAINED_RATE if setup.loads_checkpoint else NEW_RATE) / rate
+        factors = [usual] * (usual < 0.2) + [f for f in factors if not 0.3 < f / usual < 3]
+    return [f for f in factors if f * rate >= SMALLEST_RATE][:MOST_RATES]
 
 
 def rate_place(setup: SetupFacts) -> Place | None:

@@ -30,6 +30,7 @@ class Train:
     """Stop once the loss is at most this share of the first one; 0: take all steps."""
 
 
+# Fewer tell a rate that works from one that does not on few models only.
 FEWEST_STEPS = 6
 
 
@@ -61,35 +62,45 @@ def experiment(walk: Walk, rule: Rule) -> Generator[Any, Any, list[Finding]]:
 
 def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
     """Both arms of a trial on every seed, from the same weights and rows."""
-    steps = walk.affordable_steps(trial.steps, FEWEST_STEPS, runs=2 * trial.seeds)
-    if walk.clock.over or steps < FEWEST_STEPS:
+    arms = [[_key(walk, trial, change, seed) for seed in range(trial.seeds)] for change in (trial.against, trial.change)]
+    keys = [key for arm in arms for key in arm]
+    for steps in (trial.steps, max(trial.steps // 2, FEWEST_STEPS)):
+        affordable = walk.affords(steps * sum(not _covers(walk.runs.get(key), steps) for key in keys))
+        if affordable:
+            break
+    if walk.clock.over or not affordable:
         walk.cut_off(trial.change.does)
         return Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
-    arms: list[list[Run]] = []
-    for change in (trial.against, trial.change):
-        runs = []
-        for seed in range(trial.seeds):
-            key = (walk.repaired, change.does if change else "", steps, trial.batches, seed)
-            if key not in walk.runs:
+    for change, keys in zip((trial.against, trial.change), arms):
+        for seed, key in enumerate(keys):
+            if not _covers(walk.runs.get(key), steps):
                 walk.say(f"trying: {change.does}" if change else "running it as it is")
                 walk.runs[key] = yield Train(
                     steps=steps, batches=trial.batches, seed=seed, changes=(change,) if change else ()
                 )
-            runs.append(walk.runs[key])
-        arms.append(runs)
-    before, after = arms
+    before, after = ([walk.runs[key] for key in keys] for keys in arms)
     return Outcome(
         changed=trial.change.does,
-        before=tuple(_end(r) for r in before),
-        after=tuple(_end(r) for r in after),
+        before=tuple(_end(r, steps) for r in before),
+        after=tuple(_end(r, steps) for r in after),
         start=tuple(r.losses[0] if r.losses else math.nan for r in before),
         steps=steps,
     )
 
 
-def _end(run: Run) -> float:
-    """The mean loss over the last quarter of the steps; NaN if it failed or any of them is."""
-    if run.failure is not None or not run.losses:
+def _key(walk: Walk, trial: Trial, change: Repair | None, seed: int) -> tuple[Any, ...]:
+    return (walk.repaired, change.does if change else "", trial.batches, seed)
+
+
+def _covers(run: Run | None, steps: int) -> bool:
+    """Whether a run that was already made has the first steps of one that is asked for."""
+    return run is not None and (run.failure is not None or len(run.losses) >= steps)
+
+
+def _end(run: Run, steps: int) -> float:
+    """The mean loss over the last quarter of the first steps; NaN if it failed or any of them is."""
+    losses = run.losses[:steps]
+    if (run.failure is not None and len(losses) < steps) or not losses:
         return math.nan
-    tail = run.losses[-max(1, len(run.losses) // 4) :]
+    tail = losses[-max(1, len(losses) // 4) :]
     return sum(tail) / len(tail)

@@ -2,7 +2,7 @@
 
 Why it matters: the first updates throw a pre-trained model's knowledge away or drive the loss up, and the run ends
 at a constant prediction.
-Evidence: from the same weights on the same batch, a tenth to a ten-thousandth of the rate learns clearly better, on
+Evidence: from the same weights on the same batch, a usual rate, or a tenth to a thousandth of this one, learns clearly better, on
 three seeds.
 Fix (unsafe): write the rate that worked.
 """
@@ -22,7 +22,7 @@ def excessive_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, se
     """A rate that was written, and a lower one that learns the batch it does not."""
     if not optimizer.rate_given or not is_stuck(overfit):
         return
-    better = yield from lower_rate(optimizer)
+    better = yield from lower_rate(optimizer, setup)
     if better is None:
         return
     rate, lower = optimizer.learning_rate, optimizer.learning_rate * better.factor

@@ -22,7 +22,7 @@ def hidden_default_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup:
     """A rate that nobody wrote, and a lower one that learns the batch it does not."""
     if optimizer.rate_given or not is_stuck(overfit):
         return
-    better = yield from lower_rate(optimizer)
+    better = yield from lower_rate(optimizer, setup)
     if better is None:
         return
     rate, lower = optimizer.learning_rate, optimizer.learning_rate * better.factor

@@ -54,6 +54,39 @@ class OverriddenMethod:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IneffectiveFreeze:
+    """An assignment of False to an attribute that freezes nothing, although its name says so."""
+
+    attribute: str
+    on_modules: bool
+    """It was set on layers; False: on parameters, misspelt."""
+    kind: str
+    objects: int
+    """How many objects of the model it was set on."""
+    parameters: tuple[str, ...]
+    """Names of the parameters there that still require a gradient."""
+    where: Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissingName:
+    """A name of an installed library that the script asked for in vain."""
+
+    owner: str
+    """The module; or the names of the object's classes, the narrowest first, joined by blanks."""
+    name: str
+    of_class: bool
+    package: str
+    library: str
+    """Distribution and version: `transformers 5.23.0`."""
+    near: tuple[str, ...] = ()
+    """Names that the module has and that are kin to it."""
+    wanted_by: str = ""
+    """The library that asked, where it was not the user's code."""
+    where: Place | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class SetupFacts(Facts):
     """What was known when training was about to start, or when the script ended without it."""
 
@@ -65,6 +98,7 @@ class SetupFacts(Facts):
     failure: Failure | None = None
     """The exception that ended the script before training."""
     refused: RefusedCall | None = None
+    missing: MissingName | None = None
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     """Hyper-parameters in force, by the framework's names (learning_rate, warmup_steps…)."""
     places: Mapping[str, Place] = field(default_factory=dict)
@@ -76,6 +110,9 @@ class SetupFacts(Facts):
     """The model's weights (at least of its base) were loaded from a checkpoint."""
     parameters: int = 0
     trainable_parameters: int = 0
+    frozen_at: tuple[Place, ...] = ()
+    """The user's lines that set requires_grad to False, the one that froze most parameters first."""
+    ineffective_freezes: tuple[IneffectiveFreeze, ...] = ()
     device: str = "cpu"
     precision: str = "fp32"
     """fp32, bf16 or fp16: what the forward pass runs in."""

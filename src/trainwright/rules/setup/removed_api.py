@@ -1,0 +1,173 @@
+"""TW002 removed-api: the script uses a name that the installed version of a library no longer has.
+
+Why it matters: the script stops at its first lines, and the message does not say what to use instead.
+Evidence: the installed version's module or class lacks the name; a table of removals, or the nearest name it has.
+Error: `cannot import name '…' from`
+Error: `module '…' has no attribute`
+Error: `module transformers has no attribute`
+Error: `has no attribute encode_plus`
+Error: `has no attribute batch_encode_plus`
+Fix (manual): use the replacement; or install the version that the script was written for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.setup import MissingName, SetupFacts
+
+_NO_TENSORFLOW = "transformers 5 has PyTorch models only: use {bare} with the Trainer"
+_CALL = "call the tokenizer itself: tokenizer(…)"
+_UNDERSCORE = "use {name} without the underscore and keep what it returns"
+_EVALUATE = "use evaluate.load, torchmetrics or sklearn.metrics"
+_PLAIN_NUMPY = "write {name}, Python's own"
+
+# What became of names, by package and name; * is any ending. From the libraries' release notes and migration guides:
+# transformers 4.x to 5, datasets 2 to 5, huggingface_hub 0.x to 2, accelerate 1.0, NumPy 1.24 and 2.0,
+# pandas 2.0 and 3.0, scikit-learn 1.2, torch 1.8 and 2.0.
+MODULE_NAMES: dict[tuple[str, str], str] = {
+    ("transformers", "AdamW"): "use torch.optim.AdamW",
+    ("transformers", "TFTrainer"): "use Trainer with a PyTorch model",
+    ("transformers", "TFTrainingArguments"): "use TrainingArguments with Trainer",
+    ("transformers", "create_optimizer"): "use torch.optim.AdamW and get_scheduler, or the Trainer's arguments",
+    ("transformers", "AdamWeightDecay"): "use torch.optim.AdamW",
+    ("transformers", "KerasMetricCallback"): "pass compute_metrics= to the Trainer",
+    ("transformers", "PushToHubCallback"): "write push_to_hub=True in TrainingArguments",
+    ("transformers", "AutoModelWithLMHead"): "use AutoModelForCausalLM, AutoModelForMaskedLM or AutoModelForSeq2SeqLM",
+    ("transformers", "AutoModelForVision2Seq"): "use AutoModelForImageTextToText",
+    ("transformers", "EvaluationStrategy"): "use IntervalStrategy",
+    ("transformers", "LineByLineTextDataset"): 'use datasets.load_dataset("text", …) and map the tokenizer over it',
+    ("transformers", "TextDataset"): 'use datasets.load_dataset("text", …) and map the tokenizer over it',
+    ("transformers", "GlueDataset"): 'use datasets.load_dataset("glue", …)',
+    ("transformers", "SquadDataset"): 'use datasets.load_dataset("squad")',
+    ("transformers", "glue_compute_metrics"): _EVALUATE,
+    ("transformers", "glue_convert_examples_to_features"): "call the tokenizer on the texts",
+    ("transformers", "InputExample"): "use rows of a datasets.Dataset",
+    ("transformers", "DataCollatorForSOP"): "use DataCollatorForLanguageModeling",
+    ("transformers", "*FeatureExtractor"): "use {stem}ImageProcessor, or AutoImageProcessor",
+    ("transformers", "is_tf_available"): "leave it out: transformers 5 has PyTorch models only",
+    ("transformers", "TF*"): _NO_TENSORFLOW,
+    ("transformers", "Flax*"): _NO_TENSORFLOW,
+    ("transformers", "modeling_tf_*"): "transformers 5 has PyTorch models only",
+    ("transformers", "modeling_*"): "import from transformers itself: from transformers import …",
+    ("transformers", "tokenization_*"): "import from transformers itself: from transformers import …",
+    ("transformers", "keras_callbacks"): "pass compute_metrics= and callbacks= to the Trainer",
+    ("transformers", "generation_utils"): "import from transformers.generation",
+    ("transformers", "deepspeed"): "import from transformers.integrations.deepspeed",
+    ("transformers", "agents"): "install smolagents",
+    ("transformers", "load_metric"): _EVALUATE,
+    ("huggingface_hub", "Repository"): "use upload_folder and create_repo, or the Trainer's push_to_hub()",
+    ("huggingface_hub", "HfFolder"): "use login and get_token",
+    ("huggingface_hub", "cached_download"): "use hf_hub_download",
+    ("huggingface_hub", "InferenceApi"): "use InferenceClient",
+    ("huggingface_hub", "*_keras"): "use keras.saving with a hf:// path",
+    ("huggingface_hub", "*Filter"): "pass the filters to list_models or list_datasets as arguments",
+    ("datasets", "load_metric"): _EVALUATE,
+    ("datasets", "Metric"): _EVALUATE,
+    ("datasets", "list_metrics"): _EVALUATE,
+    ("datasets", "inspect_metric"): _EVALUATE,
+    ("datasets", "list_datasets"): "use huggingface_hub.list_datasets",
+    ("datasets", "set_caching_enabled"): "use datasets.enable_caching or disable_caching",
+    ("accelerate", "memory_utils"): "import from accelerate.utils",
+    ("numpy", "float"): _PLAIN_NUMPY,
+    ("numpy", "int"): _PLAIN_NUMPY,
+    ("numpy", "object"): _PLAIN_NUMPY,
+    ("numpy", "str"): _PLAIN_NUMPY,
+    ("numpy", "bool"): _PLAIN_NUMPY,
+    ("numpy", "bool8"): "use np.bool_",
+    ("numpy", "float_"): "use np.float64",
+    ("numpy", "NaN"): "use np.nan",
+    ("numpy", "Inf"): "use np.inf",
+    ("numpy", "infty"): "use np.inf",
+    ("numpy", "product"): "use np.prod",
+    ("numpy", "trapz"): "use np.trapezoid",
+    ("numpy", "in1d"): "use np.isin",
+    ("sklearn", "load_boston"): "use fetch_california_housing, or load_diabetes",
+    ("sklearn", "plot_confusion_matrix"): "use ConfusionMatrixDisplay.from_estimator",
+    ("sklearn", "plot_roc_curve"): "use RocCurveDisplay.from_estimator",
+    ("sklearn", "joblib"): "import joblib itself",
+    ("sklearn", "cross_validation"): "import from sklearn.model_selection",
+    ("torch", "_six"): "use Python's own str and collections.abc",
+}
+# The same for attributes of objects, by the name of a class of theirs.
+CLASS_NAMES: dict[tuple[str, str], str] = {
+    ("PreTrainedTokenizerBase", "encode_plus"): _CALL,
+    ("PreTrainedTokenizerBase", "batch_encode_plus"): _CALL + " with the list of texts",
+    ("PreTrainedTokenizerBase", "prepare_seq2seq_batch"): _CALL + " with text_target= for the labels",
+    ("PreTrainedTokenizerBase", "as_target_tokenizer"): "write tokenizer(text_target=…)",
+    ("PreTrainedTokenizerBase", "max_len"): "use tokenizer.model_max_length",
+    ("PreTrainedTokenizerBase", "additional_special_tokens"): "use tokenizer.extra_special_tokens",
+    ("PreTrainedTokenizerBase", "build_inputs_with_special_tokens"): _CALL + " with two texts for a pair",
+    ("PreTrainedTokenizerBase", "prepare_for_model"): _CALL,
+    ("Trainer", "tokenizer"): "use trainer.processing_class",
+    ("Trainer", "prediction_loop"): "use trainer.evaluation_loop",
+    ("Trainer", "is_local_master"): "use trainer.is_local_process_zero()",
+    ("PreTrainedModel", "prepare_tf_dataset"): "give the data set to the Trainer",
+    ("PreTrainedModel", "to_bettertransformer"): 'load the model with attn_implementation="sdpa"',
+    ("Dataset", "remove_columns_"): _UNDERSCORE,
+    ("Dataset", "rename_column_"): _UNDERSCORE,
+    ("Dataset", "flatten_"): _UNDERSCORE,
+    ("Dataset", "cast_"): _UNDERSCORE,
+    ("Dataset", "dictionary_encode_column_"): "use class_encode_column and keep what it returns",
+    ("DataFrame", "append"): "use pd.concat",
+    ("DataFrame", "iteritems"): "use items()",
+    ("DataFrame", "ix"): "use loc or iloc",
+    ("DataFrame", "as_matrix"): "use to_numpy()",
+    ("DataFrame", "applymap"): "use map",
+    ("Series", "append"): "use pd.concat",
+    ("Series", "iteritems"): "use items()",
+}
+
+
+@rule("TW002", Severity.ERROR)
+def removed_api(setup: SetupFacts) -> Iterator[Finding]:
+    """A name that a library had once, or that it never had."""
+    missing = setup.missing
+    if missing is None:
+        return
+    known = replacement(missing)
+    if missing.of_class and known is None:
+        return  # any object can be asked for what it never had: that is no matter of versions
+    kind = missing.owner.split(" ")[0]
+    inner = kind if missing.of_class else missing.owner.removeprefix(missing.package).lstrip(".")
+    full = f"{inner}.{missing.name}".lstrip(".")
+    near = f"; it has {' and '.join(missing.near)}" if missing.near and (known is None or "{bare}" in known) else ""
+    asker = f", which {missing.wanted_by} asks for" if missing.wanted_by else ""
+    yield Finding(
+        message=f"{missing.library} has no {full}{asker}{near}",
+        measured={"name": full, "library": missing.library},
+        where=missing.where,
+        proof=Proof(str(setup.failure)),
+        fix=_fix(missing, known),
+    )
+
+
+def _fix(missing: MissingName, known: str | None) -> Fix:
+    if missing.wanted_by:
+        package = missing.wanted_by.split(" ")[0]
+        return Fix(does=f"update {package}, which was written for another version of {missing.package}")
+    if known is not None:
+        return Fix(does=_filled(known, missing))
+    if missing.near:
+        return Fix(does=f"write {missing.near[0]}, if that is meant", safety=Safety.UNSAFE)
+    return Fix(does=f"look {missing.name} up in the release notes of {missing.package}, or install an older version")
+
+
+def replacement(missing: MissingName) -> str | None:
+    """What the table says of the name; None if it knows nothing."""
+    table = CLASS_NAMES if missing.of_class else MODULE_NAMES
+    owners = missing.owner.split(" ") if missing.of_class else [missing.package]
+    for (owner, name), text in table.items():
+        head, star, tail = name.partition("*")
+        fits = missing.name.startswith(head) and missing.name.endswith(tail) if star else missing.name == name
+        if owner in owners and fits:
+            return text
+    return None
+
+
+def _filled(text: str, missing: MissingName) -> str:
+    bare = missing.near[0] if missing.near else missing.name.removeprefix("TF").removeprefix("Flax")
+    return text.format(name=missing.name.rstrip("_"), bare=bare, stem=missing.name.removesuffix("FeatureExtractor"))

@@ -1,0 +1,115 @@
+"""Which name of a library a script asked for in vain, told from the exception that ended it."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.metadata
+import re
+import sys
+import types
+from functools import cache
+from typing import Any
+
+from trainwright.core.finding import Failure
+from trainwright.seams.place import imported_name_place, is_users
+from trainwright.stages.setup import MissingName
+
+_NOT_IMPORTED = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+_NO_ATTRIBUTE = re.compile(r"module '?([\w.]+)'? has no attribute '?(\w+)'?")
+# difflib's ratio at which two names are taken to be kin.
+_KIN = 0.75
+# The prefixes by which transformers named its models of other frameworks.
+_PREFIXES = ("TF", "Flax")
+
+
+def missing_name(error: BaseException, failure: Failure) -> MissingName | None:
+    """The name that an installed library lacks; None for other errors, and for names of the user's own code."""
+    found = _asked_for(error)
+    if found is None:
+        return None
+    owner, name, kind = found
+    package = (kind or owner).split(".")[0]
+    library = _distribution(package)
+    if not library or failure.where is None:
+        return None
+    return MissingName(
+        owner=owner,
+        name=name,
+        of_class=bool(kind),
+        package=package,
+        library=library,
+        near=tuple(_near(owner, name)) if not kind else (),
+        wanted_by=_wanted_by(error, package),
+        where=imported_name_place(failure.where, name) or failure.where,
+    )
+
+
+def _asked_for(error: BaseException) -> tuple[str, str, str] | None:
+    """What was asked (a module, or the classes of an object), for which name, and the class's module."""
+    message = str(error)
+    if isinstance(error, ModuleNotFoundError):
+        found = _NO_MODULE.search(message)
+        parent, _, name = found.group(1).rpartition(".") if found else ("", "", "")
+        return (parent, name, "") if parent else None  # a package that is not installed has lost no name
+    if isinstance(error, ImportError):
+        found = _NOT_IMPORTED.search(message)
+        if found:
+            return found.group(2), found.group(1), ""
+        gone = re.search(r"[`'](\w+)[`'] has been removed from ([\w-]+)", message)
+        return ({"scikit-learn": "sklearn"}.get(gone.group(2), gone.group(2)), gone.group(1), "") if gone else None
+    if not isinstance(error, AttributeError):
+        return None
+    if isinstance(error.obj, types.ModuleType) and error.name:
+        return error.obj.__name__, error.name, ""
+    found = _NO_ATTRIBUTE.search(message)
+    if found and error.obj is None:
+        return found.group(1), found.group(2), ""
+    if error.obj is not None and error.name and not _is_users_line(error):
+        return None
+    if error.obj is None or not error.name:
+        return None
+    kind = error.obj if isinstance(error.obj, type) else type(error.obj)
+    return " ".join(k.__name__ for k in kind.__mro__ if k is not object), error.name, kind.__module__
+
+
+def _is_users_line(error: AttributeError) -> bool:
+    """Whether the user's code asked for it: the last frames below are the object's own `__getattr__`."""
+    link, last = error.__traceback__, None
+    while link is not None:
+        if link.tb_frame.f_code.co_name != "__getattr__":
+            last = link.tb_frame.f_code.co_filename
+        link = link.tb_next
+    return last is not None and is_users(last)
+
+
+def _near(owner: str, name: str) -> list[str]:
+    """Names of the module that are kin to the missing one, the likeliest first."""
+    module: Any = sys.modules.get(owner)
+    if module is None:
+        return []
+    names = [n for n in dir(module) if not n.startswith("_") and n.isidentifier()]
+    bare = [name.removeprefix(p) for p in _PREFIXES if name.startswith(p) and name.removeprefix(p) in names]
+    return bare or difflib.get_close_matches(name, names, n=2, cutoff=_KIN)
+
+
+def _wanted_by(error: BaseException, package: str) -> str:
+    """The library whose code asked, where it was not the user's: with its version."""
+    link, asker = error.__traceback__, ""
+    while link is not None:
+        file, name = link.tb_frame.f_code.co_filename, link.tb_frame.f_globals.get("__name__", "")
+        if not file.startswith("<") and link.tb_frame.f_code.co_name != "__getattr__":
+            asker = "" if is_users(file) else name.split(".")[0]
+        link = link.tb_next
+    return "" if asker in ("", package, "importlib", "runpy") else _distribution(asker)
+
+
+@cache
+def _packages() -> dict[str, list[str]]:
+    return dict(importlib.metadata.packages_distributions())
+
+
+def _distribution(package: str) -> str:
+    """`transformers 5.23.0` of the package transformers; empty for what is not installed."""
+    names = _packages().get(package)
+    return f"{names[0]} {importlib.metadata.version(names[0])}" if names else ""

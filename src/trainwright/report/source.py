@@ -1,0 +1,33 @@
+"""The lines around a place, as the reports show them."""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainwright.core.finding import Place
+
+AROUND = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceLine:
+    """One line of a script."""
+
+    number: int
+    text: str
+    named: bool
+    """It is the line of the finding, not one around it."""
+
+
+def excerpt(place: Place, around: int = AROUND) -> list[SourceLine]:
+    """The line and its neighbours, without the indentation that they share; empty if there is no such file."""
+    lines = linecache.getlines(str(Path(place.file).absolute()))
+    first, last = max(1, place.line - around), min(len(lines), place.line + around)
+    found = {n: lines[n - 1].rstrip().expandtabs(4) for n in range(first, last + 1)}
+    if not found.get(place.line):
+        return []
+    shown = {n: text for n, text in found.items() if text}
+    shared = min(len(text) - len(text.lstrip()) for text in shown.values())
+    return [SourceLine(number=n, text=text[shared:], named=n == place.line) for n, text in shown.items()]

@@ -39,8 +39,8 @@ from trainwright.adapters.hf_gradients import further_steps, graph_facts
 from trainwright.adapters.hf_batch import dropped_columns, forms_without, item_facts, token_rows
 from trainwright.adapters.torch_optimizer import optimizer_facts, set_rates
 from trainwright.adapters.torch_loss import further_losses, loss_facts
-from trainwright.adapters.torch_memory import is_out_of_memory, measure_memory
-from trainwright.adapters.torch_probes import Probe, rows_of
+from trainwright.adapters.torch_memory import measure_memory
+from trainwright.adapters.torch_probes import Probe, is_out_of_memory, rows_of
 from trainwright.adapters.torch_replay import is_device_error, on_cpu
 from trainwright.adapters.torch_step import (
     forward_facts,
@@ -114,6 +114,7 @@ class HFTrainerAdapter:
         self._start_modules = AttributeState(trainer.model.modules())
         self._pool: Pool | None = None
         self._device_lost = False
+        self._warmup_updates = 0
 
     # What the walk asks for
 
@@ -281,6 +282,7 @@ class HFTrainerAdapter:
                 pad_id=getattr(self._tokenizer(), "pad_token_id", None),
                 label_keys=tuple(dict.fromkeys([*self.twin.label_names, "labels", "label", "label_ids"])),
                 met_rows=self._rows_to_come(),
+                repairs=self.change.all,
             )
             gradients = gradient_facts(
                 record, model, self._seen.modules.get, self.twin.args.max_grad_norm or None,

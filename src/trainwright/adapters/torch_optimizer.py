@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
+from trainwright.adapters.torch_schedule import dry_run
 from trainwright.core.finding import Failure
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 
-# The schedule is stepped through in full up to this many updates, else through its first ones.
-LONGEST_DRY_RUN = 20_000
-POINTS = 200
-
 
 def optimizer_facts(trainer: Any, before: Mapping[str, torch.Tensor], failure: Failure | None, *,
-                    user_built: bool, planned: int | None, rate_given: bool = True) -> OptimizerFacts:  # fmt: skip
+                    user_built: bool, planned: int | None, rate_given: bool = True,
+                    schedule_given: bool = False, schedule_first: bool = False) -> OptimizerFacts:  # fmt: skip
     """The facts of a Trainer's optimizer after one update.
 
     Args:
@@ -33,7 +29,7 @@ def optimizer_facts(trainer: Any, before: Mapping[str, torch.Tensor], failure: F
             scale = float(before[name].float().norm()) or 1.0
             changed[name] = float((parameter.detach() - before[name]).float().norm()) / scale
     inner = getattr(optimizer, "optimizer", optimizer)
-    schedule, kind = dry_run(trainer, planned)
+    dry = dry_run(trainer, planned)
     return OptimizerFacts(
         failure=failure,
         kind=type(inner).__name__,
@@ -45,10 +41,14 @@ def optimizer_facts(trainer: Any, before: Mapping[str, torch.Tensor], failure: F
         held=tuple(names[id(p)] for p in held if id(p) in names),
         foreign=sum(id(p) not in names for p in held),
         changed=changed,
-        schedule=schedule,
-        schedule_kind=kind,
+        schedule=dry.points,
+        schedule_kind=dry.kind,
+        schedule_given=schedule_given,
+        schedule_length=dry.length,
+        schedule_failure=dry.failure,
+        schedule_first=schedule_first,
         planned_updates=planned,
-        warmup_updates=trainer.args.get_warmup_steps(planned) if planned and not user_built else None,
+        warmup_updates=trainer.args.get_warmup_steps(planned) if planned and not schedule_given else None,
     )
 
 
@@ -68,43 +68,3 @@ def set_rates(optimizer: Any, rates: Sequence[float]) -> None:
     """Give each parameter group its rate."""
     for group, rate in zip(optimizer.param_groups, rates):
         group["lr"] = rate
-
-
-def dry_run(trainer: Any, planned: int | None) -> tuple[tuple[tuple[int, float], ...], str]:
-    """(update, factor of the peak rate) over the planned updates, on a stand-in for the optimizer."""
-    if not planned:
-        return (), ""
-    with contextlib.suppress(Exception):  # schedules that need metrics cannot be run dry
-        stand_in = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
-        given = trainer.lr_scheduler
-        if given is None:
-            trainer.lr_scheduler = None
-            schedule = trainer.create_scheduler(planned, stand_in)
-            trainer.lr_scheduler = None
-        elif hasattr(given, "lr_lambdas"):
-            schedule = torch.optim.lr_scheduler.LambdaLR(stand_in, given.lr_lambdas[0])
-        else:
-            schedule = copy.copy(given)
-            peak = max((g.get("initial_lr", g["lr"]) for g in given.optimizer.param_groups), default=1.0)
-            stand_in = copy.copy(given.optimizer)
-            stand_in.param_groups = [{**g, "lr": g["lr"] / peak, "initial_lr": g.get("initial_lr", g["lr"]) / peak}
-                                     for g in given.optimizer.param_groups]  # fmt: skip
-            schedule.optimizer = stand_in
-            schedule.base_lrs = [g["initial_lr"] for g in stand_in.param_groups]
-        return _points(schedule, stand_in, planned), type(schedule).__name__
-    return (), ""
-
-
-def _points(schedule: Any, optimizer: Any, planned: int) -> tuple[tuple[int, float], ...]:
-    import warnings
-
-    steps = min(planned, LONGEST_DRY_RUN)
-    every = max(1, steps // POINTS)
-    points = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for update in range(steps):
-            if update % every == 0 or update == steps - 1:
-                points.append((update, float(max(g["lr"] for g in optimizer.param_groups))))
-            schedule.step()
-    return tuple(points)

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from trainwright.core.repair import Repair, Seam
 from trainwright.seams.place import failure_of
-from trainwright.seams.snapshot import RandomState
-from trainwright.seams.torch import first_tensor, scores_of
+from trainwright.seams.snapshot import AttributeState, RandomState
+from trainwright.seams.torch import Observer, first_tensor, scores_of
 from trainwright.seams.torch_trace import Made, Trace, difference, first_difference, last_difference
 from trainwright.stages.batch import real_positions
 
@@ -42,6 +43,8 @@ class Probe:
     label_keys: tuple[str, ...] = ("labels", "label", "label_ids")
     met_rows: Mapping[str, tuple[int, bool]] = field(default_factory=dict)
     """Other numbers of rows that the training will meet, by where, and whether in training mode."""
+    repairs: Sequence[Repair] = ()
+    """Those in force."""
 
     @torch.no_grad()
     def call(self, inputs: Mapping[str, Any], *, training: bool = False) -> Any:
@@ -49,7 +52,9 @@ class Probe:
         device = next((p.device for p in self.model.parameters()), torch.device("cpu"))
         positional = [_to(v, device) for k, v in inputs.items() if k.isdigit()]
         named = {k: _to(v, device) for k, v in inputs.items() if not k.isdigit()}
-        with left_as_it_was(self.model):
+        repaired = any(r.seam in (Seam.FORWARD, Seam.ACTIVATION) for r in self.repairs)
+        watched = Observer(self.model, self.repairs) if repaired else contextlib.nullcontext()
+        with left_as_it_was(self.model), watched:
             for module in self.model.modules() if not training else ():
                 module.training = False
             return self.model(*positional, **named)
@@ -68,13 +73,15 @@ class Probe:
 
 @contextlib.contextmanager
 def left_as_it_was(model: nn.Module) -> Iterator[None]:
-    """Put back the model's modes and buffers and all random numbers."""
+    """Put back the model's modes, attributes and buffers, and all random numbers."""
+    attributes = AttributeState(model.modules())
     modes = [(m, m.training) for m in model.modules()]
     buffers = [(b, b.detach().clone()) for b in model.buffers()]
     random = RandomState()
     try:
         yield
     finally:
+        attributes.put_back()
         for module, training in modes:
             module.training = training
         with torch.no_grad():
@@ -102,6 +109,13 @@ def take_rows(inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
     }
 
 
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an exception says that a device's memory ended."""
+    return isinstance(error, torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and "out of memory" in str(error).lower()
+    )
+
+
 def run_probes(probe: Probe) -> dict[str, Any]:
     """Facts of the forward pass that need further calls of the model; a probe that cannot be made is left out."""
     found: dict[str, Any] = {}
@@ -120,8 +134,11 @@ def run_probes(probe: Probe) -> dict[str, Any]:
 
 
 def rows_that_work(probe: Probe) -> int | None:
-    """Another number of rows with which the model can be called, where the batch's own fails."""
+    """Another number of rows with which the model can be called, where the batch's own fails again."""
     rows = rows_of(probe.inputs)
+    with contextlib.suppress(Exception):  # whether it raises again is the question
+        probe.call(probe.inputs, training=True)
+        return None
     for count in USUAL_ROWS:
         if count == rows or not rows:
             continue
@@ -143,6 +160,8 @@ def _other_rows(probe: Probe) -> dict[str, Any]:
             with trace:
                 probe.call(inputs, training=training)
         except Exception as error:
+            if is_out_of_memory(error):
+                continue
             failure = failure_of(error)
             fixed = [m.where for m in trace.made if m.rows == rows and rows not in m.given_rows and m.where]
             return {"fails_at_rows": count, "other_rows_failure": failure, "other_rows_from": name,

@@ -11,8 +11,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from trainwright.adapters.torch_memory import is_out_of_memory
-from trainwright.adapters.torch_probes import Probe, predicts_next_token, rows_that_work, run_probes
+from trainwright.adapters.torch_probes import (
+    Probe,
+    is_out_of_memory,
+    predicts_next_token,
+    rows_that_work,
+    run_probes,
+)
 from trainwright.core.finding import Place
 from trainwright.core.stage import Stage
 from trainwright.seams.torch import StepRecord

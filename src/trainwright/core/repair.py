@@ -17,7 +17,9 @@ class Seam(StrEnum):
     FORWARD = "forward"  # the model is about to be called: model, inputs
     ACTIVATION = "activation"  # an activation is called: function, values, module (its facts' name)
     CUT = "cut"  # user code takes a tensor off the graph: operation, where, value, result
-    LOSS = "loss"  # a loss function is called: logits, targets, options
+    # A loss function is called: logits, targets, function (its name), number (of the call in the step), its
+    # options; and of the answer: scale (1), trained (False: without its gradient), shown (False: as 0, with it).
+    LOSS = "loss"
     OPTIMIZER = "optimizer"  # the optimizer was built: optimizer, model
     METRICS = "metrics"  # the metric function is called: predictions, labels
 

@@ -78,13 +78,16 @@ def swap_activation(function: str, modules: tuple[str, ...]) -> Repair:
     return Repair(f"{does} at {', '.join(modules)}", Seam.ACTIVATION, change)
 
 
-def standardise_activations(modules: tuple[str, ...]) -> Repair:
-    """Give these activations values of mean 0 and deviation 1."""
+def standardise_activations(modules: tuple[str, ...], deviation: float = 1.0) -> Repair:
+    """Give these activations values that have mean 0 and this deviation in every row."""
 
     def change(call: Call) -> Call:
-        return call.replace(values=call.tensors.standardise(call["values"])) if call["module"] in modules else call
+        if call["module"] not in modules:
+            return call
+        return call.replace(values=call.tensors.standardise(call["values"]) * deviation)
 
-    return Repair(f"bring what {', '.join(modules[:3])} is given to mean 0 and deviation 1", Seam.ACTIVATION, change)
+    does = f"bring what {', '.join(modules[:3])} is given to mean 0 and deviation {deviation:g}"
+    return Repair(does, Seam.ACTIVATION, change)
 
 
 def unfreeze(names: Sequence[str], does: str) -> Repair:
@@ -105,3 +108,34 @@ def unfreeze_model() -> Repair:
         return call
 
     return Repair("let all parameters be trained", Seam.TRAINER, change)
+
+
+def rename_column(old: str, new: str) -> Repair:
+    """Give a column of the training and evaluation sets another name."""
+
+    def change(call: Call) -> Call:
+        roles = ("train_dataset", "eval_dataset")
+        return call.replace(**{r: _renamed(call[r], old, new) for r in roles if call[r] is not None})
+
+    return Repair(f"rename the column {old} to {new}", Seam.TRAINER, change)
+
+
+def _renamed(data: Any, old: str, new: str) -> Any:
+    if isinstance(data, dict):
+        return type(data)({k: _renamed(v, old, new) for k, v in data.items()})
+    if hasattr(data, "rename_column"):
+        return data.rename_column(old, new) if old in (data.column_names or [old]) else data
+    return RenamedRows(data, old, new)
+
+
+class RenamedRows:
+    """The rows of a map-style data set, with one key under another name."""
+
+    def __init__(self, data: Any, old: str, new: str) -> None:
+        self.data, self.old, self.new = data, old, new
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {self.new if k == self.old else k: v for k, v in dict(self.data[index]).items()}

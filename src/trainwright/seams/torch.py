@@ -110,6 +110,7 @@ class Observer(TorchFunctionMode):
         self._finite = FirstNonFinite()
         self._hooks: list[Any] = []
         self._stage = Stage.FORWARD
+        self._loss_count = 0
 
     def __enter__(self) -> Observer:
         watched = self._model.modules() if self._detail or self._activation_repairs else [self._model]
@@ -247,12 +248,15 @@ class Observer(TorchFunctionMode):
         names = _parameters(func)
         options = {**dict(zip(names, args)), **kwargs}
         given = {"logits": options.pop(names[0], None), "targets": options.pop(names[1], None)}
-        call = Call(seam=Seam.LOSS, given={**options, **given, "function": LOSSES[func]}, tensors=tensors)
+        number, self._loss_count = self._loss_count, self._loss_count + 1
+        roles = {**given, "function": LOSSES[func], "number": number}
+        call = Call(seam=Seam.LOSS, given={**options, **roles}, tensors=tensors)
         for repair in self._loss_repairs:
             call = repair.change(call)
         options = dict(call.given)
         logits, targets, name = options.pop("logits"), options.pop("targets"), options.pop("function")
-        trained, shown = options.pop("trained", True), options.pop("shown", True)
+        del options["number"]
+        trained, shown, scale = (options.pop(role, given) for role, given in _TERM.items())
         changed = func
         if name != LOSSES[func]:
             changed = getattr(F, name)
@@ -262,7 +266,7 @@ class Observer(TorchFunctionMode):
         failure = None
         try:
             kept.value = changed(logits, targets, **options)
-            return _as_shown(kept.value, trained=trained, shown=shown)
+            return _as_wanted(kept.value, trained=trained, shown=shown, scale=scale)
         except Exception as error:
             failure = failure_of(error)
             raise
@@ -299,25 +303,16 @@ def _parameters(func: Any) -> tuple[str, ...]:
     return tuple(inspect.signature(func).parameters)
 
 
-def _as_shown(value: Any, *, trained: bool, shown: bool) -> Any:
-    """A loss term as an experiment wants it: without its gradient, or without its value."""
-    if not isinstance(value, torch.Tensor) or (trained and shown):
+# What a repair may ask of a loss term besides its arguments.
+_TERM = {"trained": True, "shown": True, "scale": 1.0}
+
+
+def _as_wanted(value: Any, *, trained: bool, shown: bool, scale: float) -> Any:
+    """A loss term scaled, without its gradient, or with its gradient and the value 0."""
+    if not isinstance(value, torch.Tensor) or (trained and shown and scale == 1.0):
         return value
-    still = value.detach()
-    return (value if trained else still) - (still if not shown else 0 * still)
-
-
-_BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
-
-
-def _unreachable(activation: str, targets: torch.Tensor) -> float | None:
-    """The part of the targets' variance that an activation's range leaves unexplained; None for class indices."""
-    if activation not in _BOUNDS or not targets.is_floating_point() or not targets.numel():
-        return None
-    values = targets.detach().float()
-    low, high = _BOUNDS[activation]
-    missed = (values - values.clamp(low, high)).square().mean()
-    return float(missed / values.var(correction=0).clamp_min(1e-12))
+    value = value * scale if trained else value.detach() * scale
+    return value if shown else value - value.detach()
 
 
 def _activation_shares(kind: str, result: torch.Tensor) -> dict[str, float]:

@@ -29,6 +29,7 @@ _CUTS: dict[Any, str] = {
     torch.Tensor.long: "long()", torch.Tensor.int: "int()", torch.as_tensor: "as_tensor", torch.tensor: "tensor",
     torch.sign: "sign", torch.Tensor.sign: "sign",
 }  # fmt: skip
+_LOSSES = frozenset(f for n, f in vars(F).items() if n.endswith(("_loss", "entropy", "_with_logits", "kl_div")))
 NO_GRAD = "no_grad"
 # A model that cuts in a loop over its layers is told from fewer; each takes a walk over its graph.
 MOST_CUTS = 32
@@ -42,6 +43,8 @@ class GraphRecord:
     in_place: list[InPlace] = field(default_factory=list)
     backwards: list[Place | None] = field(default_factory=list)
     """The user's line of each call of backward; None where the framework calls it by itself."""
+    loss_callers: list[bool] = field(default_factory=list)
+    """Of each call of a loss function: whether user code made it."""
     strays: list[nn.Module] = field(default_factory=list)
     """Modules that were called and that the model does not have."""
 
@@ -81,6 +84,8 @@ class GraphWatch(TorchFunctionMode):
         frame = sys._getframe(1)
         if func is torch.Tensor.backward and self._detail:
             self.record.backwards.append(user_place(frame))
+        if func in _LOSSES:
+            self.record.loss_callers.append(_called_by_user(frame))
         result = func(*args, **kwargs)
         if func in _CUTS and args and isinstance(args[0], torch.Tensor) and args[0].requires_grad:
             place = user_place(frame) if _called_by_user(frame) else None

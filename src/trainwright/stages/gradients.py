@@ -28,6 +28,38 @@ class CutOff:
     """A call in the user's code that takes a tensor off the graph: detach, data, item, numpy, argmax."""
 
     operation: str
+    """As it is written; no_grad for a module that was called while gradients were off."""
+    where: Place | None
+    upstream: tuple[str, ...] = ()
+    """Names of the trainable parameters that the tensor was computed from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InPlace:
+    """A call in the user's code that changed a tensor in place."""
+
+    operation: str
+    shape: tuple[int, ...]
+    where: Place | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptTensor:
+    """An attribute of the model, or of the trainer, that holds a part of the step's graph after the step."""
+
+    name: str
+    where: Place | None
+    """The user's line that assigns it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainList:
+    """A plain list, tuple or dictionary of layers: called, given gradients, and registered nowhere."""
+
+    name: str
+    kind: str
+    modules: int
+    parameters: int
     where: Place | None
 
 
@@ -49,9 +81,28 @@ class GradientFacts(Facts):
     """Trainable parameters whose module was called in the forward pass."""
     leftover_ratio: float | None = None
     """After a second step: the share of the first batch's gradient still in the gradient; 0 is right."""
-    accumulation_error: float | None = None
-    """Relative distance between the gradient of k micro-batches as accumulated and that of the full batch."""
+    accumulated_share: float | None = None
+    """The gradient of k micro-batches as training accumulates it, in multiples of their mean; 1 is right."""
+    accumulated_batches: int = 1
+    """The k of that measurement."""
+    only_last: bool | None = None
+    """What was accumulated is the last micro-batch's gradient alone, while those of the others differ."""
     accumulation: int = 1
+    user_loss: bool = False
+    """A loss function was called by user code itself, or none was called: the loss is written by hand."""
+    in_place: tuple[InPlace, ...] = ()
+    backwards: tuple[Place | None, ...] = ()
+    """The user's line of each call of backward in one step; None: the framework's own."""
+    kept: tuple[KeptTensor, ...] = ()
+    second_failure: Failure | None = None
+    """What the second step raised where the first went through."""
+    anomaly: str = ""
+    """The function whose backward failed or gave NaN, where anomaly mode tells it."""
+    anomaly_at: Place | None = None
+    """The user's line that called it."""
+    batch_losses: tuple[float, ...] = ()
+    """The loss of each of the first batches, at the weights of the start."""
+    plain_lists: tuple[PlainList, ...] = ()
 
     @property
     def without(self) -> tuple[GradientOf, ...]:

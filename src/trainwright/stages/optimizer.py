@@ -46,12 +46,18 @@ class OptimizerFacts(Facts):
     changed: Mapping[str, float] = field(default_factory=dict)
     """Relative change of each trainable parameter by one update."""
     schedule_kind: str = ""
+    schedule_given: bool = False
+    """The script made the schedule itself."""
+    schedule_length: int | None = None
+    """How many steps the schedule says it has."""
+    schedule_failure: Failure | None = None
+    """What the schedule raised when it was run dry."""
     schedule: tuple[tuple[int, float], ...] = ()
     """(update, factor of the peak rate) over the planned updates, at up to 200 points."""
     planned_updates: int | None = None
     warmup_updates: int | None = None
     schedule_first: bool = False
-    """The scheduler was stepped before the optimizer."""
+    """A training step moved the schedule on before any update was made."""
 
     @property
     def unregistered(self) -> tuple[str, ...]:

@@ -70,8 +70,8 @@ class Tensors(Protocol):
     def widen_head(self, model: Any, classes: int) -> str:
         """Give the model's output layer `classes` outputs, its old ones kept; return the layer's name."""
 
-    def resize_embeddings(self, model: Any, rows: int) -> None:
-        """Give the input embedding (and a tied output) at least `rows` rows."""
+    def resize_embeddings(self, model: Any, rows: int, name: str = "") -> None:
+        """Give the named embedding `rows` rows; without a name the input embedding, and a token output of its size."""
 
     def set_dropout(self, model: Any, probability: float) -> None:
         """Set the probability of every dropout layer."""
@@ -89,7 +89,7 @@ class Tensors(Protocol):
         """A data set of rows of several, each row given as (which set, its row there)."""
 
     def standardise(self, tensor: Any) -> Any:
-        """The tensor brought to mean 0 and deviation 1 over all its values, with its gradient."""
+        """The tensor with each row brought to mean 0 and deviation 1, with its gradient."""
 
     def take_rows(self, batch: Mapping[str, Any], rows: int) -> dict[str, Any]:
         """The first rows of every tensor of a batch that has as many as the first."""

@@ -203,8 +203,44 @@ def widen_head(model: nn.Module, classes: int) -> str:
     return name
 
 
-def resize_embeddings(model: nn.Module, rows: int) -> None:
-    model.resize_token_embeddings(rows)  # type: ignore[operator]
+@torch.no_grad()
+def resize_embeddings(model: nn.Module, rows: int, name: str = "") -> None:
+    get = getattr(model, "get_input_embeddings", None)
+    old = model.get_submodule(name) if name or get is None else get()
+    new = _with_rows(old, rows)
+    if name or get is None:
+        parent, _, attribute = name.rpartition(".")
+        setattr(model.get_submodule(parent), attribute, new)
+        return
+    # New modules, and not the model's own resizing, which changes the old ones in place and cannot be put back.
+    model.set_input_embeddings(new)  # type: ignore[operator]
+    config = getattr(model, "config", None)
+    if config is not None and hasattr(config, "vocab_size"):
+        config.vocab_size = rows
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None  # type: ignore[operator]
+    if isinstance(head, nn.Linear):
+        wide = nn.Linear(head.in_features, rows, bias=head.bias is not None).to(head.weight.device, head.weight.dtype)
+        wide.weight = new.weight if head.weight is old.weight else nn.Parameter(_with_more_rows(head.weight, rows))
+        if head.bias is not None:
+            wide.bias = nn.Parameter(_with_more_rows(head.bias, rows))
+        model.set_output_embeddings(wide)  # type: ignore[operator]
+
+
+def _with_rows(old: nn.Module, rows: int) -> nn.Embedding:
+    assert isinstance(old, nn.Embedding)
+    new = nn.Embedding(rows, old.embedding_dim, padding_idx=old.padding_idx).to(old.weight.device, old.weight.dtype)
+    new.weight = nn.Parameter(_with_more_rows(old.weight, rows), requires_grad=old.weight.requires_grad)
+    return new
+
+
+def _with_more_rows(values: torch.Tensor, rows: int) -> torch.Tensor:
+    """The rows there are, and new ones of the same spread (zeros for a bias)."""
+    more = values.new_zeros(rows, *values.shape[1:])
+    if values.dim() > 1:
+        more.normal_(0.0, float(values.float().std()) or 0.02)
+    kept = min(rows, len(values))
+    more[:kept] = values[:kept]
+    return more
 
 
 def set_dropout(model: nn.Module, probability: float) -> None:
@@ -218,7 +254,8 @@ def set_training(model: nn.Module, training: bool) -> None:
 
 
 def standardise(tensor: torch.Tensor) -> torch.Tensor:
-    return (tensor - tensor.mean()) / (tensor.std(correction=0) + 1e-6)
+    axes = tuple(range(1, tensor.dim()))  # rows are kept apart
+    return (tensor - tensor.mean(axes, keepdim=True)) / (tensor.std(axes, correction=0, keepdim=True) + 1e-6)
 
 
 def take_rows(batch: Mapping[str, Any], rows: int) -> dict[str, Any]:

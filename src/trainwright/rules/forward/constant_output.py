@@ -14,18 +14,24 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
+DEEP = 6  # sigmoid or tanh layers one behind another
 WHOLLY_DEAD = 0.99  # share of a rectifier's units that no row of the batch reaches
 
 
 @rule("TW307", Severity.ERROR)
-def constant_output(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+def constant_output(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
     """The same output for other inputs, whatever the weights."""
+    if loss is None or loss.failure is not None:
+        return  # what raised comes first
     if not forward.same_for_other_inputs or not forward.same_when_perturbed:
         return
     if any((m.dead_share or 0.0) > WHOLLY_DEAD for m in forward.modules):
         return  # dead-units names that
+    if sum(m.kind in ("Sigmoid", "Tanh") for m in forward.modules) >= DEEP:
+        return  # each takes four fifths of a difference or more: vanishing-gradients names that
     origin, output = forward.constant_from, forward.output
     after = f" after {origin.operation}" if origin else ""
     shape = f" {output.shape}" if output else ""

@@ -1,0 +1,48 @@
+"""TW505 exploding-gradients: the gradient is so large that a step with it destroys the weights.
+
+Why it matters: the loss jumps or turns NaN, and a lower rate that survives it is too low for everything else.
+Evidence: the norm before clipping; with the gradient clipped to norm 1 the batch is learnt clearly better, three seeds.
+Fix (unsafe): clip the gradient: max_grad_norm=1.0.
+"""
+
+from __future__ import annotations
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.setup import SetupFacts
+
+# Networks at a sound start have norms of 0.1 to 100; the Trainer clips at 1 by default.
+EXPLODED = 1e3
+CLIPPED_TO = 1.0
+
+
+@rule("TW505", Severity.ERROR)
+def exploding_gradients(gradients: GradientFacts, setup: SetupFacts, overfit: OverfitFacts) -> Diagnosis:
+    """A gradient beyond a thousand that nothing clips, on a batch that clipping lets be learnt."""
+    norm = gradients.norm
+    if norm is None or not norm > EXPLODED or gradients.clip_at is not None or overfit.learnt:
+        return
+    outcome = yield Trial(change=_clipping())
+    if not outcome.clearly_better:
+        return
+    yield Finding(
+        message=f"the gradient's norm is {norm:.3g} and nothing clips it; up to 100 is usual",
+        measured={"norm": norm, "clip_at": "none"},
+        where=setup.place("max_grad_norm", "arguments", "trainer"),
+        proof=outcome,
+        repair=_clipping(),
+        fix=Fix(does="clip the gradient: max_grad_norm=1.0", safety=Safety.UNSAFE),
+    )
+
+
+def _clipping() -> Repair:
+    def change(call: Call) -> Call:
+        call.tensors.clip_gradients(call["optimizer"], CLIPPED_TO)
+        return call
+
+    return Repair(f"gradients clipped to norm {CLIPPED_TO:g}", Seam.OPTIMIZER, change)

@@ -1,0 +1,38 @@
+"""TW507 hidden-non-finite-loss: some batches give a NaN or infinite loss, and the log leaves them out.
+
+Why it matters: the Trainer's log filter writes 0.0, or the mean of the others, for a step whose loss is NaN; that step
+makes every weight NaN all the same.
+Evidence: the losses of the first batches, computed again at the weights of the start, and the filter's setting.
+Fix (manual): set logging_nan_inf_filter=False to see them, and mend what these batches have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW507", Severity.ERROR, residual=True)
+def hidden_non_finite_loss(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts) -> Iterator[Finding]:
+    """A loss that is not finite on some batch, where the framework's log hides that."""
+    setting = setup.arguments.get("logging_nan_inf_filter")
+    losses = gradients.batch_losses or ((loss.value,) if loss.value is not None else ())
+    bad = [i for i, value in enumerate(losses) if not math.isfinite(value)]
+    if not bad or setting is None or not setting.value:
+        return
+    first = losses[bad[0]]
+    yield Finding(
+        message=f"the loss of {len(bad)} of the first {len(losses)} batches is {first} (batch {bad[0] + 1} first), and the "
+        "log shows 0.0 or the mean of the others in its place",
+        measured={"non_finite_batches": len(bad), "batches": len(losses), "first_batch": bad[0] + 1},
+        where=loss.at or setup.place("compute_loss", "loss", "model", "trainer"),
+        proof=Proof(f"recomputed: {', '.join(f'{x:.4g}' for x in losses[:8])}; logging_nan_inf_filter={setting.value}"),
+        fix=Fix(does="set logging_nan_inf_filter=False to see it, and mend the loss of such batches"),
+    )

@@ -1,0 +1,43 @@
+"""TW512 in-place-change: a tensor that backward needs is changed in place after it was used.
+
+Why it matters: the first backward raises; its message names a shape and no line.
+Evidence: the shape in the message, and the last in-place call of that shape in user code.
+Error: `one of the variables needed for gradient computation has been modified by an inplace operation`
+Fix (safe): make a new tensor instead: x = x + y, torch.where, masked_fill without the underscore.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW512", Severity.ERROR)
+def in_place_change(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A backward that misses a value which user code changed in place."""
+    failure = gradients.failure
+    if failure is None or "modified by an inplace operation" not in failure.message:
+        return
+    shape = _shape(failure.message)
+    fitting = [c for c in gradients.in_place if c.shape == shape]
+    calls = fitting or list(gradients.in_place)
+    operation = calls[-1].operation if calls else "an in-place call"
+    needed = f", whose value the backward of {gradients.anomaly} needs" if gradients.anomaly else ""
+    yield Finding(
+        message=f"{operation} changes a tensor of shape {shape or 'unknown'} in place{needed}",
+        measured={"operation": operation, "shape": str(shape), "needed_by": gradients.anomaly or "unknown"},
+        where=(calls[-1].where if calls else None) or gradients.anomaly_at or setup.place("model"),
+        proof=Proof(f"backward raised {failure}"[:300]),
+        fix=Fix(does="make a new tensor instead of changing this one (x = x + y for x += y)", safety=Safety.SAFE),
+    )
+
+
+def _shape(message: str) -> tuple[int, ...] | None:
+    found = re.search(r"Tensor \[([\d, ]*)\]", message)
+    return tuple(int(n) for n in found.group(1).replace(" ", "").split(",") if n) if found else None

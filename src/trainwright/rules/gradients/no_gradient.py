@@ -1,0 +1,44 @@
+"""TW503 no-gradient: the loss is not connected to any trainable parameter, so backward raises.
+
+Why it matters: training stops at its first step, with a message that names neither the line nor the reason.
+Evidence: trainable parameters exist, the loss requires no gradient, and the calls that took it off the graph.
+Error: `element 0 of tensors does not require grad and does not have a grad_fn`
+Error: `No gradients provided for any variable`
+Fix (unsafe): leave the tensor on the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.rules.repairs import keep_on_graph
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+_MESSAGE = "does not require grad"
+
+
+@rule("TW503", Severity.ERROR)
+def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
+    """A loss without a graph, although there is something to train (a model all frozen is another fault)."""
+    failure = gradients.failure
+    if failure is None or _MESSAGE not in failure.message or not gradients.gradients:
+        return
+    count = len(gradients.gradients)
+    # Among the cuts that lost most, the last is the one nearest to the loss.
+    cut = max(reversed([c for c in gradients.cuts if c.upstream]), key=lambda c: len(c.upstream), default=None)
+    why = f"{cut.operation} took it off the graph" if cut else "it was computed without any trainable parameter"
+    does = f"leave the tensor on the graph (no {cut.operation} there)" if cut else "compute the loss from the model's output"
+    yield Finding(
+        message=f"the loss depends on none of the {count} trainable parameters: {why}",
+        measured={"trainable": count, "operation": cut.operation if cut else "none"},
+        where=(cut.where if cut else None) or (loss.at if loss else None) or failure.where
+        or setup.place("compute_loss", "loss", "model", "trainer"),
+        proof=Proof(f"backward raised {failure}; {count} parameters require a gradient"),
+        repair=keep_on_graph(cut) if cut else None,
+        fix=Fix(does=does, safety=Safety.UNSAFE if cut else Safety.MANUAL),
+    )  # fmt: skip

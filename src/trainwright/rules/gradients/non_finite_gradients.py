@@ -1,0 +1,41 @@
+"""TW506 non-finite-gradients: a finite loss has gradients that are NaN or infinite.
+
+Why it matters: one update with them makes every weight NaN, and the loss before it looked right.
+Evidence: the first parameter whose gradient is not finite, and the call whose backward made it so (anomaly mode).
+Error: `returned nan values in its 0th output`
+Fix (manual): keep the operation away from the point where its slope is infinite: sqrt(x + 1e-8), clamp before log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+_ADVICE = {"Sqrt": "add a small constant inside the root: torch.sqrt(x + 1e-8)", "Log": "clamp before the logarithm: x.clamp_min(1e-8)",
+           "Pow": "add a small constant before the power", "Std": "take the root of variance + 1e-8",
+           "Div": "add a small constant to the divisor", "Acos": "clamp to (-1 + 1e-6, 1 - 1e-6) first"}  # fmt: skip
+
+
+@rule("TW506", Severity.ERROR)
+def non_finite_gradients(gradients: GradientFacts, loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Gradients with NaN or infinity after a finite loss."""
+    bad = [g for g in gradients.gradients if g.non_finite]
+    # float16 has steps skipped while its loss scale is found: infinite gradients there are in order.
+    if not bad or not gradients.loss_finite or gradients.failure or setup.precision == "fp16":
+        return
+    operation = gradients.anomaly
+    made = f"; the backward of {operation} made the first" if operation else ""
+    yield Finding(
+        message=f"the loss is finite ({loss.value:.4g}) and the gradient of {len(bad)} of {len(gradients.gradients)} "
+        f"parameters is not ({bad[0].name} first){made}",
+        measured={"non_finite_parameters": len(bad), "first": bad[0].name, "operation": operation or "unknown"},
+        where=gradients.anomaly_at or bad[0].where or setup.place("compute_loss", "model"),
+        proof=Proof(f"{bad[0].non_finite} of the values of {bad[0].name}'s gradient are NaN or infinite"),
+        fix=Fix(does=_ADVICE.get(operation, f"keep {operation or 'the operation'} away from where its slope is infinite")),
+    )

@@ -1,0 +1,60 @@
+"""TW511 repeated-backward: backward goes a second time through a graph that is already freed.
+
+Why it matters: the second step raises; retain_graph=True, which the message proposes, hides it and fills the memory.
+Evidence: the first step went through, the second one raised, and an attribute holds a part of the first one's graph;
+or backward was called twice in one step.
+Error: `Trying to backward through the graph a second time`
+Fix (safe): detach what is kept for the next batch; or leave the second backward out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.setup import SetupFacts
+
+_MESSAGES = ("backward through the graph a second time", "modified by an inplace operation")
+
+
+@rule("TW511", Severity.ERROR)
+def repeated_backward(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """State that carries a graph from one batch to the next, or two backwards of one loss."""
+    second = gradients.second_failure
+    if second is not None and gradients.kept and any(m in second.message for m in _MESSAGES):
+        yield _kept(gradients, setup)
+    elif gradients.failure is not None and _MESSAGES[0] in gradients.failure.message:
+        own = [place for place in gradients.backwards if place is not None]
+        yield _twice(len(gradients.backwards), own[0] if own else gradients.failure.where, setup)
+
+
+def _kept(gradients: GradientFacts, setup: SetupFacts) -> Finding:
+    # An attribute of the trainer is one its own framework may keep; one of the model comes first.
+    kept = sorted(gradients.kept, key=lambda k: (k.where is None, k.name.startswith("trainer.")))[0]
+    return Finding(
+        message=f"{kept.name} holds a part of the first step's graph, and the second step's backward goes through it again",
+        measured={"attribute": kept.name, "kept": len(gradients.kept)},
+        where=kept.where or setup.place("model", "trainer"),
+        proof=Proof(f"step 1 went through; step 2 raised {gradients.second_failure}"),
+        repair=Repair("detach what the model keeps before each batch", Seam.FORWARD, _detach),
+        fix=Fix(does=f"keep it detached: self.{kept.name.rpartition('.')[2]} = ….detach()", safety=Safety.SAFE),
+    )
+
+
+def _detach(call: Call) -> Call:
+    call.tensors.detach_kept(call["model"])
+    return call
+
+
+def _twice(calls: int, place: Place | None, setup: SetupFacts) -> Finding:
+    return Finding(
+        message=f"backward was called {calls} times on one graph; the Trainer calls it itself after the loss",
+        measured={"backward_calls": calls},
+        where=place or setup.place("compute_loss", "training_step", "trainer"),
+        proof=Proof(f"{calls} calls of backward in one step, and the last one raised"),
+        fix=Fix(does="leave your own backward() out: the Trainer's step calls it", safety=Safety.UNSAFE),
+    )

@@ -1,0 +1,51 @@
+"""TW502 severed-graph: user code takes a tensor off the graph, and the parameters behind it get no gradient.
+
+Why it matters: a part of the model never learns, without an error; the rest learns to live with random features.
+Evidence: trainable parameters that were used in the forward pass and got no gradient, and the call between them and
+the loss that cut them off. A branch that nothing depends on is not meant, nor a loaded encoder under no_grad.
+Fix (unsafe): leave the tensor on the graph; where the part is to stay as it is, set its requires_grad to False.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.rules.repairs import keep_on_graph
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.gradients import CutOff, GradientFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW502", Severity.ERROR)
+def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Trainable parameters that a cut in user code keeps from their gradient."""
+    without = {g.name for g in gradients.without}
+    if gradients.failure is not None or not without:
+        return
+    loaded = {p.name for p in forward.parameters if p.freshly_initialised is False}
+    for cut in gradients.cuts:
+        lost = sorted(without & set(cut.upstream))
+        if not lost or (cut.operation == "no_grad" and loaded.issuperset(lost)):
+            continue
+        yield _finding(cut, lost, gradients, setup)
+        return
+
+
+def _finding(cut: CutOff, lost: list[str], gradients: GradientFacts, setup: SetupFacts) -> Finding:
+    total = len(gradients.gradients)
+    return Finding(
+        message=f"{cut.operation} takes a tensor off the graph: {len(lost)} of {total} trainable parameters behind it "
+        f"get no gradient ({_some(lost)})",
+        measured={"without_gradient": len(lost), "trainable": total, "operation": cut.operation, "first": lost[0]},
+        where=cut.where or setup.place("compute_loss", "model", "trainer"),
+        proof=Proof(f"the tensor given to {cut.operation} was computed from them, and after backward their gradient is None"),
+        repair=keep_on_graph(cut),
+        fix=Fix(does=f"leave the tensor on the graph (no {cut.operation} there)", safety=Safety.UNSAFE),
+    )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:2]) + (", …" if len(names) > 2 else "")

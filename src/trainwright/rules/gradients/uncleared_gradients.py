@@ -1,0 +1,43 @@
+"""TW501 uncleared-gradients: the gradients of earlier steps are still there when the next one is taken.
+
+Why it matters: every step follows the sum of all batches so far, so the updates grow and point backwards in time.
+Evidence: two steps are taken as training takes them; the second one's gradient less that of its batch alone is that of
+the first batch, and no accumulation was asked for.
+Fix (unsafe): clear the gradients after each update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.setup import SetupFacts
+
+# A cleared gradient leaves 0 and an uncleared one 1; rounding and random layers stay far from the middle.
+LEFT_OVER = 0.5
+
+
+@rule("TW501", Severity.ERROR)
+def uncleared_gradients(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A second step whose gradient holds that of the first."""
+    left = gradients.leftover_ratio
+    if left is None or left < LEFT_OVER:
+        return
+    yield Finding(
+        message=f"after the gradients were to be cleared, {left:.0%} of the first batch's gradient is still in "
+        "that of the second",
+        measured={"leftover_ratio": round(left, 4), "accumulation": gradients.accumulation},
+        where=setup.place("zero_grad", "training_step", "optimizer", "trainer"),
+        proof=Proof(f"gradient of step 2 less that of its batch alone = {left:.3f} x gradient of step 1"),
+        repair=Repair("clear the gradients before each step", Seam.FORWARD, _clear) if gradients.accumulation == 1 else None,
+        fix=Fix(does="let model.zero_grad() clear the gradients after each update", safety=Safety.UNSAFE),
+    )
+
+
+def _clear(call: Call) -> Call:
+    call.tensors.clear_gradients(call["model"])
+    return call

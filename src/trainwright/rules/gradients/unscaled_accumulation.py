@@ -1,0 +1,47 @@
+"""TW509 unscaled-accumulation: the accumulated gradient is a multiple of the full batch's.
+
+Why it matters: with k micro-batches the gradient and the logged loss are k times too large, so clipping bites k times
+harder and rates found without accumulation do not hold.
+Evidence: a window is taken as training takes it; its gradient in multiples of the mean of the micro-batches' own.
+Fix (unsafe): divide by num_items_in_batch, or set loss_is_scaled_for_ga = False in the Trainer's subclass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+# The share is 1, k or 1/k; token counts that differ between micro-batches move it by some hundredths.
+WITHIN = 0.15
+
+
+@rule("TW509", Severity.WARNING)
+def unscaled_accumulation(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
+    """A window whose gradient is k times, or a k-th of, the mean of its micro-batches."""
+    share, count = gradients.accumulated_share, gradients.accumulated_batches
+    # Several models of transformers (DistilBERT's for sequences) give a mean where the Trainer expects a sum over
+    # num_items_in_batch: nobody's script is at fault for that.
+    if share is None or count < 2 or gradients.only_last or not gradients.user_loss:
+        return
+    factor = next((f for f in (count, 1 / count) if abs(share / f - 1) < WITHIN), None)
+    if factor is None:
+        return
+    too = "large" if factor > 1 else "small"
+    yield Finding(
+        message=f"the gradient accumulated over {count} micro-batches is {share:.2f} times their mean; 1 is expected, "
+        f"so with gradient_accumulation_steps={gradients.accumulation} it is {gradients.accumulation} times too {too}",
+        measured={"accumulated_share": round(share, 3), "micro_batches": count, "accumulation": gradients.accumulation},
+        where=(loss.at if loss else None) or setup.place("compute_loss", "loss", "training_step", "gradient_accumulation_steps", "trainer"),
+        proof=Proof(f"least squares of the accumulated gradient on those of the {count} micro-batches: shares sum to {share:.3f}"),
+        fix=Fix(
+            does="set loss_is_scaled_for_ga = False in the Trainer's subclass, so that the Trainer divides"
+            if factor > 1 else "divide once only: the Trainer already does",
+            safety=Safety.UNSAFE,
+        ),
+    )  # fmt: skip

@@ -43,7 +43,13 @@ def item_facts(recorder: RecordingCollator) -> dict[str, Any]:
     return {
         "item_columns": tuple(items[0]),
         "item_lengths": {k: tuple(length(i[k]) or 0 for i in items) for k in lists},
+        "item_shapes": {k: tuple(sorted({_shape(i[k]) for i in items})) for k in lists},
     }
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    shape = getattr(value, "shape", None)
+    return tuple(shape) if shape is not None else (length(value) or 0,)
 
 
 def forms_without(recorder: RecordingCollator) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ SAMPLED_ROWS = 64
 LONGEST_ROW = 256
 # Under this many tokens a share of them says little.
 FEWEST_TOKENS = 50
+FULL_VOCABULARY = 0.5
 
 
 def vocabulary_facts(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) -> VocabularyFacts | None:
@@ -26,7 +27,8 @@ def vocabulary_facts(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) 
     firsts = Counter(row[0] for row in heads if row)
     first, count = firsts.most_common(1)[0]
     own_start = tokenizer("a")["input_ids"]
-    checkpoint, share = checkpoint_share(plain, tokenizer, model)
+    checkpoint, own = checkpoints_own(tokenizer, model)
+    by_own = kept_share(plain, [_round_trip(own, r) for r in plain]) if own is not None else None
     return VocabularyFacts(
         rows=len(heads),
         kept_share=kept_share(plain, again),
@@ -35,7 +37,8 @@ def vocabulary_facts(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) 
         first_share=count / sum(firsts.values()),
         first_is_special=first in special,
         checkpoint=checkpoint,
-        checkpoint_share=share,
+        checkpoint_share=agreement(plain, own, tokenizer) if own is not None else None,
+        checkpoint_kept_share=by_own,
         sample=tokenizer.decode(heads[0])[:80],
     )
 
@@ -51,22 +54,26 @@ def _round_trip(tokenizer: Any, ids: Sequence[int]) -> list[int]:
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def checkpoint_share(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) -> tuple[str, float | None]:
-    """Where the model was loaded from, and the share of tokens that its own tokenizer reads as this one does.
-
-    Only files that are here already are read.
-    """
-    path = getattr(getattr(model, "config", None), "_name_or_path", "") or ""
-    if not path or path == getattr(tokenizer, "name_or_path", ""):
+def checkpoints_own(tokenizer: Any, model: Any) -> tuple[str, Any]:
+    """Where the model was loaded from and the tokenizer that lies there, if not the given one; only local files are read."""
+    path = str(getattr(getattr(model, "config", None), "_name_or_path", "") or "")
+    if not path or path == str(getattr(tokenizer, "name_or_path", "")):
         return "", None
     with contextlib.suppress(Exception):  # a checkpoint without a tokenizer raises several kinds of errors
         from transformers import AutoTokenizer
 
         own = AutoTokenizer.from_pretrained(path, local_files_only=True)
-        counts = Counter(i for row in rows for i in row)
-        same = sum(n for i, n in counts.items() if _token(own, i) == _token(tokenizer, i))
-        return path, same / max(1, sum(counts.values()))
+        rows = int(model.get_input_embeddings().weight.shape[0])
+        # Of a checkpoint without its vocabulary the library may build an empty tokenizer.
+        return path, own if len(own) >= rows * FULL_VOCABULARY else None
     return path, None
+
+
+def agreement(rows: Sequence[Sequence[int]], one: Any, other: Any) -> float:
+    """The share of the tokens that two tokenizers read alike."""
+    counts = Counter(i for row in rows for i in row)
+    same = sum(n for i, n in counts.items() if _token(one, i) == _token(other, i))
+    return same / max(1, sum(counts.values()))
 
 
 def _token(tokenizer: Any, index: int) -> str | None:

@@ -67,6 +67,8 @@ class VocabularyFacts:
     """Where the model's weights came from, if not from where the tokenizer did."""
     checkpoint_share: float | None = None
     """Share of the tokens that mean the same to the checkpoint's own tokenizer; None: there is none to ask."""
+    checkpoint_kept_share: float | None = None
+    """Like `kept_share`, by the checkpoint's own tokenizer."""
     sample: str = ""
     """The beginning of a row, decoded."""
 
@@ -102,6 +104,8 @@ class BatchFacts(Facts):
     """Lengths of each column over the rows that were to be collated, for columns that are lists."""
     equal_rows_collate: bool | None = None
     """After a failure: the collator takes each of the rows when it is repeated; None: no row reached it."""
+    item_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    """The distinct shapes of each such column, smallest first."""
     forms_without: tuple[str, ...] = ()
     """After a failure: the columns of unequal length without which the batch forms."""
     item_columns: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ Fix (safe): give the Trainer the tokenizer, or a collator that pads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,42 +20,69 @@ from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.dataset import DatasetFacts, TokenizerFacts
 from trainwright.stages.setup import SetupFacts
+
+_LABELS = ("labels", "label", "label_ids")
+IGNORED = -100  # cross_entropy's default ignore_index
 
 
 @rule("TW201", Severity.ERROR)
 def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) -> Iterator[Finding]:
     """A batch that could not be formed, of rows with unequal lengths."""
+    if batch.failure is None or not batch.equal_rows_collate or set(batch.forms_without) & set(_LABELS):
+        return
+    where = setup.place("collator", "trainer", "train_call")
     ragged = {k: v for k, v in batch.item_lengths.items() if len(set(v)) > 1}
-    if batch.failure is None or not batch.equal_rows_collate or not ragged or _only_labels(ragged, batch):
+    if not ragged:
+        yield from _of_shapes(batch, setup)
         return
     key, lengths = next(iter(ragged.items()))
-    tokens = "input_ids" in ragged
-    tokenizer = dataset.tokenizer
-    if tokens and tokenizer is not None:
+    tokenizer = dataset.tokenizer if "input_ids" in ragged else None
+    if tokenizer is not None:
         does = f"pass data_collator=DataCollatorWithPadding({tokenizer.expression or 'tokenizer'}) to the Trainer"
     else:
-        does = "give the loader a collator that pads the rows of a batch to one length"
+        does = "give the Trainer a data_collator that pads the rows of a batch to one length"
     yield Finding(
         message=f"{batch.collator} stacks rows of {min(lengths)} to {max(lengths)} {key} into one tensor, without padding",
         measured={"column": key, "shortest": min(lengths), "longest": max(lengths), "collator": batch.collator},
-        where=setup.place("collator", "trainer", "train_call"),
-        repair=_pad() if tokens and tokenizer is not None else None,
+        where=where,
+        repair=_pad(tuple(ragged), batch, tokenizer) if batch.item_columns and not batch.item_columns[0].isdigit() else None,
         fix=Fix(does=does, safety=Safety.SAFE),
     )
 
 
-def _only_labels(ragged: dict[str, tuple[int, ...]], batch: BatchFacts) -> bool:
-    """Whether only labels differ in length, which padding of the inputs does not mend."""
-    return set(ragged) <= {"labels", "label", batch.label_key or "labels"}
+def _of_shapes(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Arrays of one length, but of other shapes: images of several sizes."""
+    for key, shapes in batch.item_shapes.items():
+        if len(shapes) > 1:
+            yield Finding(
+                message=f"{batch.collator} stacks {key} of {len(shapes)} shapes, {shapes[0]} and {shapes[-1]} among them, into one tensor",
+                measured={"column": key, "shapes": len(shapes), "smallest": str(shapes[0]), "largest": str(shapes[-1])},
+                where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
+                fix=Fix(does=f"bring every row's {key} to one size (resize, crop or pad) in the data set"),
+            )
+            return
 
 
-def _pad() -> Repair:
+def _pad(columns: tuple[str, ...], batch: BatchFacts, tokenizer: TokenizerFacts | None) -> Repair:
+    fill = {c: 0 for c in columns} | dict.fromkeys(_LABELS, IGNORED)
+    masked = "attention_mask" in batch.accepts and "input_ids" in columns
+
     def change(call: Call) -> Call:
-        return call.replace(collator=PaddingCollator(call["tokenizer"], call["collator"]))
+        own = {"input_ids": _pad_id(call)}
+        if tokenizer is not None:
+            return call.replace(collator=PaddingCollator(call["tokenizer"], call["collator"]))
+        return call.replace(collator=RowPadding(call["collator"], columns, {**fill, **own}, call.tensors, masked))
 
-    return Repair("pad the rows of a batch with the tokenizer in the script's scope", Seam.TRAINER, change)
+    by = "with the tokenizer in the script's scope" if tokenizer else "to its longest, by each column's kind"
+    return Repair(f"pad the rows of a batch {by}", Seam.TRAINER, change)
+
+
+def _pad_id(call: Call) -> int:
+    """The padding token that the model is configured with."""
+    configured = getattr(getattr(call["model"], "config", None), "pad_token_id", None)
+    return configured if isinstance(configured, int) and configured >= 0 else 0
 
 
 class PaddingCollator:
@@ -63,6 +90,7 @@ class PaddingCollator:
 
     def __init__(self, tokenizer: Any, collator: Any) -> None:
         self.tokenizer, self.collator = tokenizer, collator
+        self.__name__ = getattr(collator, "__name__", type(collator).__name__)
 
     def __call__(self, items: list[Any]) -> Any:
         names = [n for n in self.tokenizer.model_input_names if n in items[0]]
@@ -73,6 +101,37 @@ class PaddingCollator:
             values = {k: v for k, v in item.items() if k not in names}
             labels = values.get("labels")
             if labels is not None and np.ndim(labels) == 1 and len(labels) == len(item[names[0]]):
-                values["labels"] = [*labels, *[-100] * (width - len(labels))]
+                values["labels"] = [*labels, *[IGNORED] * (width - len(labels))]
             rows.append({**values, **{n: padded[n][row].tolist() for n in names}})
         return self.collator(rows)
+
+
+class RowPadding:
+    """Pads columns along their first axis to the longest row, then collates as before; tensors stay tensors.
+
+    Args:
+        fill: what each column is padded with.
+        masked: give the rows an attention mask where they have none.
+    """
+
+    def __init__(self, collator: Any, columns: tuple[str, ...], fill: Mapping[str, int], tensors: Any, masked: bool) -> None:
+        self.collator, self.columns, self.fill, self.tensors, self.masked = collator, columns, fill, tensors, masked
+        self.__name__ = getattr(collator, "__name__", type(collator).__name__)
+
+    def __call__(self, items: list[Any]) -> Any:
+        rows = [dict(item) for item in items]
+        if self.masked:
+            for row in rows:
+                row.setdefault("attention_mask", [1] * len(row["input_ids"]))
+        columns = [*self.columns, "attention_mask"] if self.masked and "attention_mask" not in self.columns else self.columns
+        for column in columns:
+            longest = max(len(row[column]) for row in rows)
+            for row in rows:
+                row[column] = self._padded(row[column], longest, self.fill.get(column, 0))
+        return self.collator(rows)
+
+    def _padded(self, value: Any, longest: int, fill: int) -> Any:
+        is_tensor = self.tensors.is_tensor(value)
+        array = self.tensors.to_numpy(value) if is_tensor else np.asarray(value)
+        padded = np.pad(array, [(0, longest - len(array)), *[(0, 0)] * (array.ndim - 1)], constant_values=fill)
+        return self.tensors.like(padded, value) if is_tensor else padded.tolist() if isinstance(value, list) else padded

@@ -1,0 +1,54 @@
+"""TW208 all-labels-masked: no label of a batch counts in the loss.
+
+Why it matters: the mean over no positions is NaN, which reaches every weight; where only some rows are masked whole,
+they are read and teach nothing.
+Evidence: how many labels of each row of the first batches are not -100.
+Fix (manual): a longer limit, so that answers are not cut off; or leave out such rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.setup import SetupFacts
+
+# Half of the rows teaching nothing is no remainder of a few long texts; a twentieth is worth a line.
+WASTED_SHARE = 0.5
+NOTED_SHARE = 0.05
+FEWEST_ROWS = 16
+
+
+@rule("TW208", Severity.ERROR)
+def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Batches, or many rows, whose labels are all -100."""
+    counts = [c for c in batch.label_counts if c.positions]
+    rows, dead = sum(c.rows for c in counts), sum(c.dead_rows for c in counts)
+    empty = sum(not c.live for c in counts)
+    if not dead:
+        return
+    # Accumulation divides by the labels of all its batches: one without labels then adds nothing.
+    fatal = empty == len(counts) or (empty and setup.accumulation == 1)
+    severity = Severity.ERROR if fatal else Severity.WARNING if dead / rows >= WASTED_SHARE else Severity.NOTE
+    if not fatal and (rows < FEWEST_ROWS or dead / rows < NOTED_SHARE or _drawn_anew(batch, dataset)):
+        return
+    key = batch.label_key
+    what = f"{empty} of {len(counts)} batches have no label" if fatal else f"{dead} of {rows} rows have no label"
+    yield Finding(
+        message=f"{what} that counts in the loss: all of their {key} are -100",
+        measured={"batches": len(counts), "empty_batches": empty, "rows": rows, "masked_rows": dead},
+        where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer"),
+        proof=Proof(f"{sum(c.live for c in counts)} of {sum(c.positions for c in counts)} labels count"),
+        severity=severity,
+        fix=Fix(does="raise the length limit so that what is to be learnt is not cut off, or leave out rows without a label"),
+    )
+
+
+def _drawn_anew(batch: BatchFacts, dataset: DatasetFacts) -> bool:
+    """Whether the collator draws which tokens count (masked language modelling): short rows go empty by chance."""
+    own = dataset.train.labels is not None
+    return not own and not any(m.equals_inputs or m.shifted_by_one for m in batch.masks)

@@ -1,0 +1,98 @@
+"""TW212 channels-misplaced: the axes of a batch are not in the order that the first convolution takes.
+
+Why it matters: images with the channels last stop at a message about weights and groups; images that were reshaped
+where their axes should have been moved pass, as noise.
+Evidence: the batch's axes against the convolution's channels; the roughness of the images read in either order.
+Error: `expected input… to have … channels, but got … channels instead`
+Error: `Make sure that the channel dimension of the pixel values match`
+Fix (safe): move the axes with permute (or transpose), not with reshape or view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainwright.core.finding import Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Repair
+from trainwright.core.rule import rule
+from trainwright.rules.repairs import change_batches
+from trainwright.stages.batch import BatchFacts, ImageFacts
+from trainwright.stages.forward import ForwardFacts, ParameterFacts
+from trainwright.stages.setup import SetupFacts
+
+# Axes: rows, channels and one to three of space.
+_DIMENSIONS = {"Conv1d": 3, "Conv2d": 4, "Conv3d": 5}
+# Pictures read in their own order are three times smoother than scrambled; noise is the same either way.
+SMOOTHER = 0.5
+
+
+@rule("TW212", Severity.ERROR)
+def channels_misplaced(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterator[Finding]:
+    """Channels on the last axis where a convolution failed on them; or channels that were made by reshaping."""
+    if forward.failure is not None:
+        yield from _last(batch, setup, forward)
+    elif batch.images is not None and batch.images.reread_roughness < SMOOTHER * batch.images.roughness:
+        yield _scrambled(batch.images, setup)
+
+
+def _last(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterator[Finding]:
+    first = next((p for p in forward.parameters if p.module_kind in _DIMENSIONS and p.name.endswith("weight")), None)
+    if first is None:
+        return
+    axes, channels = _DIMENSIONS[first.module_kind], first.shape[1]
+    for key, tensor in batch.tensors.items():
+        shape = tensor.shape
+        if len(shape) == axes and shape[-1] == channels != shape[1]:
+            yield Finding(
+                message=f"{key} has the shape {shape}, with its {channels} channels last; {first.module} takes them "
+                f"on axis 1, where there are {shape[1]}",
+                measured={"shape": str(shape), "channels": channels, "axis_1": shape[1]},
+                where=_place(setup, forward, first),
+                proof=Proof(f"{first.module} has weights for {channels} channels; the model raised {forward.failure}"),
+                repair=_permute(key, axes),
+                fix=Fix(does=f"move the channels to the front of each row: {_moved(axes)}", safety=Safety.SAFE),
+            )
+            return
+
+
+def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
+    ratio = images.roughness / images.reread_roughness
+    rows, channels, height, width = images.shape
+    return Finding(
+        message=f"{images.key} was reshaped to {images.shape}, not permuted: read with the channels last, neighbouring "
+        f"pixels are {ratio:.1f} times more alike",
+        measured={"roughness": round(images.roughness, 4), "reread_roughness": round(images.reread_roughness, 4)},
+        where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
+        proof=Proof(f"a mean step of {images.roughness:.3f} deviations between neighbours, and {images.reread_roughness:.3f} read "
+                    f"as ({rows}, {height}, {width}, {channels})"),
+        repair=_reread(images.key),
+        fix=Fix(does="write permute(2, 0, 1) (or np.transpose) where the images are reshaped", safety=Safety.SAFE),
+    )  # fmt: skip
+
+
+def _place(setup: SetupFacts, forward: ForwardFacts, first: ParameterFacts) -> Place | None:
+    where = next((m.where for m in forward.modules if m.name == first.module and m.where), None)
+    return setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call") or where
+
+
+def _moved(axes: int) -> str:
+    order = ", ".join(map(str, (axes - 2, *range(axes - 2))))
+    return f"permute({order})"
+
+
+def _permute(key: str, axes: int) -> Repair:
+    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        return {**batch, key: tensors.permute(batch[key], (0, axes - 1, *range(1, axes - 1)))}
+
+    return change_batches(f"move the channels of {key} to axis 1", change)
+
+
+def _reread(key: str) -> Repair:
+    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        rows, channels, height, width = batch[key].shape
+        images = tensors.reshape(batch[key], (rows, height, width, channels))
+        return {**batch, key: tensors.permute(images, (0, 3, 1, 2))}
+
+    return change_batches(f"read {key} with the channels last, and permute", change)

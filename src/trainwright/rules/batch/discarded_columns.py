@@ -1,0 +1,81 @@
+"""TW203 discarded-columns: the Trainer takes out columns that the collator or the model needs.
+
+Why it matters: the Trainer keeps only columns that forward names; a forward(**inputs), or a collator that reads text,
+images or other columns, then misses what the data set has, and the message does not say who took it.
+Evidence: the columns of the data set against those that reach the collator, and what failed for want of them.
+Error: `No columns in the dataset match the model's forward method signature`
+Error: `KeyError: '…'`
+Fix (safe): remove_unused_columns=False in TrainingArguments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from trainwright.core.finding import Failure, Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+_NO_COLUMNS = "No columns in the dataset match"
+# What a collator or model that misses a column raises: the column's name is quoted in the message.
+_MISSING = ("KeyError", "TypeError", "AttributeError", "ValueError")
+_LABELS = ("label", "labels", "label_ids")
+
+
+@rule("TW203", Severity.ERROR)
+def discarded_columns(
+    batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts | None, forward: ForwardFacts | None
+) -> Iterator[Finding]:
+    """A failure for want of a column that the data set has and the Trainer took out."""
+    failure = batch.failure or (forward.failure if forward else None)
+    if failure is None or not batch.dropped_columns:
+        return
+    missed = _missed(failure, batch, forward)
+    if not missed:
+        return
+    who = f"the collator {batch.collator}" if batch.failure and _NO_COLUMNS not in failure.message else setup.model_class
+    names = ", ".join(missed)
+    texts = tuple(c.name for c in dataset.train.columns if c.kind == "text") if dataset else ()
+    spare = () if set(texts) & set(missed) else tuple(t for t in texts if t in batch.dropped_columns)
+    more = f", and remove_columns={list(spare)} from the data set" if spare and batch.failure is None else ""
+    yield Finding(
+        message=f"the Trainer drops {len(batch.dropped_columns)} columns that forward does not name, and {who} needs "
+        f"{names} of them",
+        measured={"dropped": ", ".join(batch.dropped_columns), "needed": names},
+        where=setup.place("remove_unused_columns", "arguments", "trainer", "train_call"),
+        proof=Proof(f"the data set has {names}; without it: {failure}"),
+        repair=_keep(spare),
+        fix=Fix(does=f"write remove_unused_columns=False in TrainingArguments(…){more}", safety=Safety.SAFE),
+    )
+
+
+def _missed(failure: Failure, batch: BatchFacts, forward: ForwardFacts | None) -> tuple[str, ...]:
+    """The dropped columns that the failure speaks of; all but labels where forward names none of its inputs."""
+    opaque = batch.accepts_any and not [n for n in batch.accepts if n not in _LABELS]
+    if _NO_COLUMNS in failure.message:
+        return batch.dropped_columns if opaque else ()
+    quoted = set(re.findall(r"\w+", failure.message)) if failure.type in _MISSING else set()
+    named = tuple(c for c in batch.dropped_columns if c in quoted)
+    if named:
+        return named
+    return batch.dropped_columns if opaque and batch.failure is None and forward and forward.failure else ()
+
+
+def _keep(spare: tuple[str, ...]) -> Repair:
+    """Keep all columns but texts, which no default collator takes."""
+
+    def change(call: Call) -> Call:
+        object.__setattr__(call["arguments"], "remove_unused_columns", False)
+        sets = {r: call[r] for r in ("train_dataset", "eval_dataset") if hasattr(call[r], "remove_columns")}
+        return call.replace(**{
+            role: data.remove_columns([c for c in spare if c in data.column_names])
+            for role, data in sets.items() if spare and isinstance(data.column_names, list)
+        })  # fmt: skip
+
+    return Repair("keep the columns (remove_unused_columns=False)", Seam.TRAINER, change)

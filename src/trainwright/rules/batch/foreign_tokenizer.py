@@ -1,0 +1,71 @@
+"""TW210 foreign-tokenizer: token ids and model come from different vocabularies.
+
+Why it matters: nothing fails, but every id stands for another word than the one the weights were trained with.
+Evidence: the ids as the tokenizer in reach and the checkpoint's own read them: decoded and encoded again they must come
+back, rows begin as the tokenizer begins its texts, and both tokenizers must mean the same by an id.
+Fix (manual): tokenize with AutoTokenizer.from_pretrained of the model's own checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts, VocabularyFacts
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.setup import SetupFacts
+
+# Measured on tweets: ids of the tokenizer itself come back to 0.999 and more (WordPiece, byte-level BPE); permuted
+# ids of the same vocabulary to 0.89-0.93, those of another one to 0.08-0.81.
+OWN = 0.97
+NONSENSE = 0.85
+# Nearly every row begins alike: with the mark of some tokenizer, not with a word.
+ALIKE = 0.95
+# Two tokenizers that agree on less than half of the tokens are not versions of one.
+SAME_FAMILY = 0.5
+
+
+@rule("TW210", Severity.ERROR)
+def foreign_tokenizer(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Ids that mean nothing to the tokenizer in reach, or something else to a checkpoint's own."""
+    facts = batch.vocabulary_facts
+    if facts is None or not setup.loads_checkpoint or dataset.tokenizer is None:
+        return
+    if (facts.checkpoint_kept_share or 0.0) >= OWN * facts.faithful_share:  # they suit the model: all is well
+        return
+    name = dataset.tokenizer.expression or dataset.tokenizer.name
+    fix = Fix(does="tokenize with AutoTokenizer.from_pretrained of the checkpoint that the model is loaded from")
+    measured = {"kept_share": round(facts.kept_share, 3), "rows": facts.rows, "decoded": facts.sample}
+    share = facts.checkpoint_share
+    if share is not None and share < SAME_FAMILY:
+        yield Finding(
+            message=f"{name} and the model come from different vocabularies: the checkpoint's own tokenizer reads "
+            f"{share:.0%} of the tokens as {name} does",
+            measured={**measured, "agreement": round(share, 3)},
+            where=_tokenizer_place(setup),
+            proof=Proof(f"{1 - share:.0%} of the tokens of {facts.rows} rows stand for something else in {facts.checkpoint}"),
+            fix=fix,
+        )
+    elif why := _nonsense(facts):
+        yield Finding(
+            message=f"the token ids of the data set are not those of {name}: {facts.kept_share:.1%} of them come back "
+            f"when {facts.rows} rows are decoded and encoded again{why}",
+            measured=measured,
+            where=setup.place("train_dataset_made", "train_dataset", "trainer", "train_call"),
+            proof=Proof(f"of its own ids {facts.faithful_share:.1%} come back; a row reads {facts.sample!r}"),
+            fix=fix,
+        )
+
+
+def _nonsense(facts: VocabularyFacts) -> str:
+    """Why the ids are not the tokenizer's, as the end of a sentence; empty where they may be."""
+    framed = facts.framed and facts.first_share >= ALIKE and not facts.first_is_special
+    if framed and facts.kept_share < OWN * facts.faithful_share:
+        return f", and {facts.first_share:.0%} begin with one token that is no mark of a beginning to it"
+    return ", which is nonsense" if facts.kept_share < NONSENSE * facts.faithful_share else ""
+
+
+def _tokenizer_place(setup: SetupFacts) -> Place | None:
+    return setup.place("tokenizer", "train_dataset_made", "model", "trainer", "train_call")

@@ -1,0 +1,57 @@
+"""TW207 masked-end-of-sequence: every end-of-sequence label is -100, because padding is the same token.
+
+Why it matters: the collator leaves padding out of the loss; where padding is the end-of-sequence token the true ends
+are left out too, and the model never learns to stop.
+Evidence: the end-of-sequence tokens inside the texts of the first batches, and how many of them count in the loss.
+Fix (unsafe): give padding a token of its own, or write the labels of the true ends back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Repair
+from trainwright.core.rule import rule
+from trainwright.rules.repairs import change_batches
+from trainwright.stages.batch import BatchFacts, real_positions
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW207", Severity.WARNING)
+def masked_end_of_sequence(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Labels that are the inputs, but for every end-of-sequence token among them."""
+    masks = [m for m in batch.masks if m.live]
+    ends, counted = sum(m.eos_inputs for m in masks), sum(m.eos_live for m in masks)
+    if batch.pad_id is None or batch.pad_id != batch.eos_id or not ends or counted or batch.label_key is None:
+        return
+    if not all(m.equals_inputs for m in masks):
+        return
+    yield Finding(
+        message=f"none of the {ends} end-of-sequence tokens in {len(masks)} batches counts in the loss: "
+        f"padding is the same token ({batch.eos_id}), and {batch.collator} masks it",
+        measured={"ends": ends, "ends_that_count": 0, "pad_id": batch.pad_id, "eos_id": batch.eos_id},
+        where=setup.place("collator", "trainer", "train_call"),
+        proof=Proof(f"the labels equal the inputs wherever they count, and are -100 at all {ends} ends"),
+        repair=_unmask(batch.label_key, batch.eos_id),
+        fix=Fix(
+            does="give padding a token of its own: tokenizer.add_special_tokens({'pad_token': '<pad>'}), then "
+            "model.resize_token_embeddings(len(tokenizer))",
+            safety=Safety.UNSAFE,
+        ),
+    )
+
+
+def _unmask(key: str, eos_id: int) -> Repair:
+    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        tokens, labels = (tensors.to_numpy(batch[k]) for k in ("input_ids", key))
+        mask = tensors.to_numpy(batch["attention_mask"]) if "attention_mask" in batch else None
+        real = real_positions(tokens, mask, pad_id=eos_id, eos_id=eos_id)
+        labels = np.where((tokens == eos_id) & real, tokens, labels)
+        return {**batch, key: tensors.like(labels, batch[key])}
+
+    return change_batches("let the labels of the true ends count", change)

@@ -1,0 +1,70 @@
+"""TW213 mismatched-mask: attention_mask and input_ids disagree in length or content.
+
+Why it matters: the model attends to padding as to text, or stops at shapes that do not fit.
+Evidence: the two tensors' shapes; the padding tokens at the ends of rows that the mask lets in.
+Error: `The size of tensor a … must match the size of tensor b`
+Error: `The expanded size of the tensor`
+Fix (safe): take attention_mask from the same call of the tokenizer as input_ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainwright.core.finding import Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Repair
+from trainwright.core.rule import rule
+from trainwright.rules.repairs import change_batches
+from trainwright.stages.batch import BatchFacts, real_positions
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+# Below a twentieth of the positions a few stray tokens are no pattern.
+ATTENDED_SHARE = 0.05
+_FIX = Fix(does="take attention_mask from the tokenizer's call that makes input_ids", safety=Safety.SAFE)
+
+
+@rule("TW213", Severity.ERROR)
+def mismatched_mask(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Iterator[Finding]:
+    """A mask of another length than the ids, with which the model fails; or one that lets padding in."""
+    ids, mask = batch.tensors.get("input_ids"), batch.tensors.get("attention_mask")
+    if ids is None or mask is None or len(ids.shape) != 2 or len(mask.shape) != 2:
+        return
+    if ids.shape != mask.shape:
+        # A longer mask is right where a prefix is put before the ids: then nothing fails.
+        if forward is not None and forward.failure is not None:
+            yield Finding(
+                message=f"attention_mask has the shape {mask.shape}, and input_ids {ids.shape}",
+                measured={"attention_mask": str(mask.shape), "input_ids": str(ids.shape)},
+                where=_place(setup),
+                proof=Proof(f"the shapes differ, and the model raised {forward.failure}"),
+                repair=_mask_anew(batch.pad_id),
+                fix=_FIX,
+            )
+        return
+    positions = ids.shape[0] * ids.shape[1]
+    if batch.attended_padding >= ATTENDED_SHARE * positions:
+        yield Finding(
+            message=f"attention_mask lets in {batch.attended_padding} of {positions} positions that hold the padding "
+            f"token ({batch.pad_id}) at the ends of rows",
+            measured={"attended_padding": batch.attended_padding, "positions": positions, "pad_id": batch.pad_id or 0},
+            where=_place(setup),
+            proof=Proof(f"id {batch.pad_id} is the tokenizer's padding, and the mask is 1 over it"),
+            severity=Severity.WARNING,
+            repair=_mask_anew(batch.pad_id),
+            fix=_FIX,
+        )
+
+
+def _place(setup: SetupFacts) -> Place | None:
+    return setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call")
+
+
+def _mask_anew(pad_id: int | None) -> Repair:
+    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        real = real_positions(tensors.to_numpy(batch["input_ids"]), None, pad_id=pad_id)
+        return {**batch, "attention_mask": tensors.like(real, batch["input_ids"])}
+
+    return change_batches("make the attention mask of the padding at the ends of rows", change)

@@ -1,0 +1,114 @@
+"""TW204 missing-labels: the batch holds nothing under a name by which the model takes labels.
+
+Why it matters: without labels the model returns scores and no loss, and training stops at its first step.
+Evidence: the keys of the batch, the arguments of forward, and a column of the data set that looks like the label.
+Error: `The model did not return a loss from the inputs`
+Error: `KeyError: 'labels'`
+Error: `missing 1 required positional argument: 'labels'`
+Fix (safe): rename the column to what the model takes; for a language model, a collator that makes labels of the inputs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from trainwright.core.finding import Failure, Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Repair
+from trainwright.core.rule import rule
+from trainwright.rules.repairs import change_batches, rename_column
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import ColumnFacts, DatasetFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+_LABELS = ("labels", "label", "label_ids", "targets", "target")
+_NO_LOSS = "did not return a loss"
+# Names that people give to label columns; a prefix or suffix counts.
+_LIKE_LABELS = re.compile(
+    r"(?i)(^|_)(labels?|targets?|class(es)?|category|sentiment|y|score|rating|stars|intent|answer|tags?|ner_tags|outcome)(_|$)"
+)
+_IDENTIFIERS = re.compile(r"(?i)(^|_)(idx|id|index|level_0)(_|$)")
+
+
+@rule("TW204", Severity.ERROR)
+def missing_labels(
+    batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts, forward: ForwardFacts | None, loss: LossFacts | None
+) -> Iterator[Finding]:
+    """No loss, or a failure for want of labels, where the batch has none that the model takes."""
+    failure = (forward.failure if forward else None) or (loss.failure if loss else None)
+    wanted = next((n for n in _LABELS if n in batch.accepts), "labels")
+    if failure is None or wanted in batch.tensors or not _speaks_of_labels(failure, wanted, batch):
+        return
+    found = _candidate(batch, dataset)
+    keys = ", ".join(batch.tensors)
+    measured = {"batch_keys": keys, "model_takes": wanted, **({"column": found} if found else {})}
+    proof = Proof(f"the batch holds {keys}; {failure}")
+    if found:
+        dropped = " and is dropped" if found in batch.dropped_columns else ""
+        yield Finding(
+            message=f"the batch has no {wanted}, which the model takes: the column {found!r} of the data set looks like "
+            f"them{dropped}",
+            measured=measured, proof=proof,
+            where=setup.place("train_dataset_made", "train_dataset", "trainer", "train_call"),
+            repair=_rename(found, wanted, batch),
+            fix=Fix(does=f'rename the column: dataset.rename_column("{found}", "{wanted}")', safety=Safety.SAFE),
+        )  # fmt: skip
+        return
+    next_token = forward is not None and forward.causal and "input_ids" in batch.tensors
+    does = "pass data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False) to the Trainer" if next_token else (
+        f"add the labels to the data set as a column {wanted}")  # fmt: skip
+    yield Finding(
+        message=f"the batch has no {wanted}, which the model takes, and no column of the data set looks like them",
+        measured=measured, proof=proof,
+        where=setup.place(*(("collator",) if next_token else ("train_dataset_made", "train_dataset")), "trainer", "train_call"),
+        repair=_labels_of_inputs(wanted, batch.pad_id) if next_token else None,
+        fix=Fix(does=does, safety=Safety.SAFE if next_token else Safety.MANUAL),
+    )  # fmt: skip
+
+
+def _speaks_of_labels(failure: Failure, wanted: str, batch: BatchFacts) -> bool:
+    if _NO_LOSS in failure.message:
+        return True
+    quoted = set(re.findall(r"'(\w+)'", failure.message))
+    if failure.type == "TypeError" and "unexpected keyword" in failure.message:
+        return any(n in batch.tensors and (n in _LABELS or _LIKE_LABELS.search(n)) for n in quoted - {wanted})
+    return failure.type in ("KeyError", "TypeError") and bool(quoted & set(_LABELS))
+
+
+def _candidate(batch: BatchFacts, dataset: DatasetFacts) -> str | None:
+    """The column that looks like labels: by its name, else the only one that holds one number a row."""
+    spare = [c for c in dataset.train.columns if c.name not in batch.accepts and _may_be_labels(c)]
+    named = [c.name for c in spare if _LIKE_LABELS.search(c.name)]
+    numbers = [c.name for c in spare if c.kind in ("integer", "float", "boolean")]
+    return named[0] if named else numbers[0] if len(numbers) == 1 else None
+
+
+def _may_be_labels(column: ColumnFacts) -> bool:
+    counts_rows = column.minimum == 0 and column.maximum == column.counted - 1
+    return column.kind in ("integer", "float", "boolean", "numbers") and not _IDENTIFIERS.search(column.name) and not (
+        counts_rows and column.counted > 2)  # fmt: skip
+
+
+def _rename(column: str, wanted: str, batch: BatchFacts) -> Repair:
+    if column not in batch.tensors:
+        return rename_column(column, wanted)
+
+    def change(given: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        return {wanted if k == column else k: v for k, v in given.items()}
+
+    return change_batches(f"give the model {column} as {wanted}", change)
+
+
+def _labels_of_inputs(wanted: str, pad_id: int | None) -> Repair:
+    def change(given: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        tokens = tensors.to_numpy(given["input_ids"])
+        real = tensors.to_numpy(given["attention_mask"]) != 0 if "attention_mask" in given else tokens != pad_id
+        return {**given, wanted: tensors.like(np.where(real, tokens, -100), given["input_ids"])}
+
+    return change_batches(f"make the {wanted} of the inputs, -100 at padding", change)

@@ -1,0 +1,40 @@
+"""TW214 mostly-padding: over half of the positions of the batches are padding.
+
+Why it matters: nearly all of their cost is paid like that of real tokens, and nothing is learnt from them.
+Evidence: the share of padding over the first batches.
+Fix (safe): pad each batch to its own longest row, put rows of similar length together, or pack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.setup import SetupFacts
+
+# More padding than text: at least half of the time of a step is spent on nothing.
+MOSTLY = 0.5
+FEWEST_BATCHES = 3
+
+
+@rule("TW214", Severity.NOTE)
+def mostly_padding(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Batches of which more is padding than text."""
+    shares = batch.padding_shares
+    if len(shares) < FEWEST_BATCHES or fmean(shares) <= MOSTLY:
+        return
+    tokens = batch.tensors["input_ids"].shape[1] if "input_ids" in batch.tensors else 0
+    yield Finding(
+        message=f"{fmean(shares):.0%} of the positions of {len(shares)} batches are padding, in rows of {tokens} positions",
+        measured={"padding_share": round(fmean(shares), 3), "batches": len(shares), "row_positions": tokens},
+        where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
+        fix=Fix(
+            does='tokenize without padding and pad in the collator (DataCollatorWithPadding), and write '
+            'train_sampling_strategy="group_by_length" in TrainingArguments(…)',
+            safety=Safety.SAFE,
+        ),
+    )

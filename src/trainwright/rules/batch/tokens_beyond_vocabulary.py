@@ -1,0 +1,81 @@
+"""TW211 tokens-beyond-vocabulary: a token id is not below the number of rows of the model's embedding.
+
+Why it matters: looking it up stops with an index that names neither token nor table; on a GPU with a device-side
+assert far from its cause, and only at the batch that first holds such a token.
+Evidence: the largest id of the data set against the rows of the embedding.
+Error: `index out of range in self`
+Error: `device-side assert triggered`
+Fix (safe): give the embedding as many rows as the tokenizer has tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+_TOKENS = "input_ids"
+
+
+@rule("TW211", Severity.ERROR)
+def tokens_beyond_vocabulary(
+    batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts | None, forward: ForwardFacts | None
+) -> Iterator[Finding]:
+    """Ids that the embedding has no row for."""
+    table = _table(batch, forward)
+    if table is None:
+        return
+    rows, name, place = table
+    column = dataset.train.column(_TOKENS) if dataset else None
+    seen = [int(v) for v in (column.maximum if column else None, _largest(batch, forward)) if v is not None]
+    if not seen or max(seen) < rows:
+        return
+    largest, size = max(seen), batch.tokenizer_size or 0
+    needed = size if size > largest else largest + 1
+    has = f", and the tokenizer has {size} tokens" if size else ""
+    count = "len(tokenizer)" if size > largest else str(needed)
+    yield Finding(
+        message=f"token ids go up to {largest}; the model's embedding has {rows} rows, for ids up to {rows - 1}{has}",
+        measured={"largest_token": largest, "embedding_rows": rows, "needed_rows": needed},
+        where=place or setup.place("model", "trainer", "train_call"),
+        proof=Proof(f"id {largest} has no row among {rows}"),
+        repair=_resize(needed, name),
+        fix=Fix(
+            does=f"call model.resize_token_embeddings({count})" if not name or setup.loads_checkpoint
+            else f"give the embedding {needed} rows (vocab_size={count})",
+            safety=Safety.SAFE,
+        ),
+    )  # fmt: skip
+
+
+def _table(batch: BatchFacts, forward: ForwardFacts | None) -> tuple[int, str, Place | None] | None:
+    """Rows, module name and place of the embedding of tokens: that of the model, or the one that failed."""
+    if batch.vocabulary is not None:
+        return batch.vocabulary, "", None
+    failed = forward.failed_module if forward else None
+    if failed is None or failed.kind != "Embedding" or not failed.sizes or not failed.inputs:
+        return None
+    given = failed.inputs[0]
+    from_batch = any(t.shape == given.shape and t.maximum == given.maximum for t in batch.tensors.values())
+    return (failed.sizes[0], failed.name, failed.where) if from_batch else None
+
+
+def _largest(batch: BatchFacts, forward: ForwardFacts | None) -> float | None:
+    if batch.vocabulary is None and forward and forward.failed_module and forward.failed_module.inputs:
+        return forward.failed_module.inputs[0].maximum
+    return batch.largest_token
+
+
+def _resize(rows: int, name: str) -> Repair:
+    def change(call: Call) -> Call:
+        call.tensors.resize_embeddings(call["model"], rows, name)
+        return call
+
+    return Repair(f"give the embedding {rows} rows", Seam.TRAINER, change)

@@ -1,0 +1,100 @@
+"""TW209 unmasked-padding: padding counts, in the loss or in attention.
+
+Why it matters: the model spends its loss on predicting padding, whose share hides what it learns of the text; or its
+answers depend on how far a row happened to be padded.
+Evidence: the labels at padding positions, and that the loss changes with them alone; or that the scores of real
+positions change when a mask leaves the padding out.
+Fix (safe): -100 as the label of padding; the tokenizer's attention_mask passed to the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Repair
+from trainwright.core.rule import rule
+from trainwright.rules.repairs import change_batches
+from trainwright.stages.batch import BatchFacts, real_positions
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+# Less of the loss than this does no harm worth a line.
+COUNTED_SHARE = 0.05
+# More than one padding label a row: one may be meant, as the end of the text.
+LABELS_PER_ROW = 1.5
+# A hundredth of the scores' scale is far above float32 rounding (1e-6) and above the masking of half precision (1e-3).
+CHANGED_SCORES = 0.01
+CHANGED_LOSS = 1e-4
+
+
+@rule("TW209", Severity.WARNING)
+def unmasked_padding(
+    batch: BatchFacts, dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts | None
+) -> Iterator[Finding]:
+    """Padding that the loss or the attention takes for text."""
+    # What only the configuration calls padding may be a token like others.
+    if not batch.has_attention_mask and (dataset.tokenizer is None or dataset.tokenizer.pad_id is None):
+        return
+    if loss is not None:
+        yield from _in_the_loss(batch, setup, loss)
+    yield from _in_attention(batch, setup, forward)
+
+
+def _in_the_loss(batch: BatchFacts, setup: SetupFacts, loss: LossFacts) -> Iterator[Finding]:
+    live, counted = sum(m.live for m in batch.masks), sum(m.pad_live for m in batch.masks)
+    rows, change = sum(m.rows for m in batch.masks), loss.padding_label_change
+    if not live or counted / live < COUNTED_SHARE or counted < LABELS_PER_ROW * rows:
+        return
+    if change is None or change < CHANGED_LOSS or batch.label_key is None:
+        return
+    plain = loss.call is not None and loss.call.options.get("ignore_index", -100) == -100
+    yield Finding(
+        message=f"{counted / live:.0%} of the labels that count in the loss lie on padding ({counted} of {live} in "
+        f"{len(batch.masks)} batches)",
+        measured={"padding_labels": counted, "labels": live, "share": round(counted / live, 3)},
+        where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
+        proof=Proof(f"with other labels at padding alone the loss changes by {change:.1%}"),
+        repair=_mask_labels(batch.label_key, batch.pad_id, batch.eos_id) if plain else None,
+        fix=Fix(does="write -100 for the labels of padding: where attention_mask is 0", safety=Safety.SAFE),
+    )
+
+
+def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterator[Finding]:
+    change, share = forward.unmasked_padding_changes, fmean(batch.padding_shares or (0.0,))
+    if batch.has_attention_mask or change is None or change < CHANGED_SCORES or share < COUNTED_SHARE:
+        return
+    own = "; the data set has one, which the Trainer drops" if "attention_mask" in batch.dropped_columns else ""
+    yield Finding(
+        message=f"{share:.0%} of the positions are padding, and the model is given no attention_mask{own}: it reads "
+        f"padding as text",
+        measured={"padding_share": round(share, 3), "score_change": round(change, 4)},
+        where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
+        proof=Proof(f"with a mask over the padding the scores change by {change:.1%} of their scale"),
+        repair=_add_mask(batch.pad_id, batch.eos_id),
+        fix=Fix(does="keep the tokenizer's attention_mask among the columns of the data set", safety=Safety.SAFE),
+    )
+
+
+def _mask_labels(key: str, pad_id: int | None, eos_id: int | None) -> Repair:
+    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        mask = tensors.to_numpy(batch["attention_mask"]) if "attention_mask" in batch else None
+        real = real_positions(tensors.to_numpy(batch["input_ids"]), mask, pad_id=pad_id, eos_id=eos_id)
+        return {**batch, key: tensors.like(np.where(real, tensors.to_numpy(batch[key]), -100), batch[key])}
+
+    return change_batches("give padding the label -100", change)
+
+
+def _add_mask(pad_id: int | None, eos_id: int | None) -> Repair:
+    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        real = real_positions(tensors.to_numpy(batch["input_ids"]), None, pad_id=pad_id, eos_id=eos_id)
+        return {**batch, "attention_mask": tensors.like(real, batch["input_ids"])}
+
+    return change_batches("give the model an attention mask over the padding", change)

@@ -1,0 +1,74 @@
+"""TW202 unpadded-labels: token labels of unequal lengths reach a collator that pads only the inputs.
+
+Why it matters: forming a batch stops, and the message advises padding that the inputs already have.
+Evidence: the lengths of the labels inside the batch that failed; without them the same batch forms.
+Error: `Unable to create tensor, you should probably activate truncation and/or padding`
+Error: `expected sequence of length … at dim 1`
+Fix (safe): a collator that pads labels with -100, which the loss leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.setup import SetupFacts
+
+_LABELS = ("labels", "label", "label_ids")
+IGNORED = -100  # cross_entropy's default ignore_index
+
+
+@rule("TW202", Severity.ERROR)
+def unpadded_labels(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A batch that forms once its labels are left out."""
+    key = next((k for k in batch.forms_without if k in _LABELS), None)
+    if batch.failure is None or key is None or key not in batch.item_lengths:
+        return
+    lengths = batch.item_lengths[key]
+    per_token = lengths == batch.item_lengths.get("input_ids")
+    better = "DataCollatorForTokenClassification" if per_token else "DataCollatorForSeq2Seq"
+    yield Finding(
+        message=f"the {key} of a batch have {min(lengths)} to {max(lengths)} entries a row, and {batch.collator} "
+        f"pads only the inputs",
+        measured={"shortest": min(lengths), "longest": max(lengths), "collator": batch.collator},
+        where=setup.place("collator", "trainer", "train_call"),
+        proof=Proof(f"the same batch forms without its {key}; with them: {batch.failure.type}"),
+        repair=_pad_labels(key),
+        fix=Fix(does=f"pass data_collator={better}(tokenizer) to the Trainer", safety=Safety.SAFE),
+    )
+
+
+def _pad_labels(key: str) -> Repair:
+    def change(call: Call) -> Call:
+        return call.replace(collator=LabelPadding(call["collator"], key, call.tensors))
+
+    return Repair(f"pad the {key} of a batch with {IGNORED}", Seam.TRAINER, change)
+
+
+class LabelPadding:
+    """Collates all but the labels as before, and pads those: to the inputs' width where they are one a token."""
+
+    def __init__(self, collator: Any, key: str, tensors: Any) -> None:
+        self.collator, self.key, self.tensors = collator, key, tensors
+        self.tokenizer = getattr(collator, "tokenizer", None)
+
+    def __call__(self, items: list[Any]) -> dict[str, Any]:
+        labels = [np.asarray(i[self.key]) for i in items]
+        per_token = all(len(v) == len(i.get("input_ids", ())) for v, i in zip(labels, items))
+        batch = dict(self.collator([{k: v for k, v in i.items() if k != self.key} for i in items]))
+        reference = next(v for v in batch.values() if self.tensors.is_tensor(v))
+        width = batch["input_ids"].shape[1] if per_token else max(len(v) for v in labels)
+        padded = np.full((len(items), width), IGNORED, dtype=np.int64)
+        left = per_token and getattr(self.tokenizer, "padding_side", "right") == "left"
+        for row, values in enumerate(labels):
+            padded[row, width - len(values) :] = values if left else padded[row, width - len(values) :]
+            padded[row, : len(values)] = padded[row, : len(values)] if left else values
+        batch["labels"] = self.tensors.like(padded, reference, "int64")
+        return batch

@@ -103,14 +103,15 @@ def _evidence(finding: Finding) -> list[RenderableType]:
     return [table, Text(), _diff(finding.fix.diff)] if finding.fix and finding.fix.diff else [table]
 
 
-def _diff(diff: str) -> Text:
+def _diff(diff: str) -> Table:
     """The changed lines of a unified diff; file names and line numbers stand above already."""
-    shown = Text()
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for line in diff.rstrip("\n").split("\n"):
         if not line.startswith(("---", "+++", "@@")):
-            shown.append(f"{line}\n", style={"-": "red", "+": "green"}.get(line[:1], "dim"))
-    shown.rstrip()
-    return shown
+            table.add_row(line[:1], line[1:], style={"-": "red", "+": "green"}.get(line[:1], "dim"))
+    return table
 
 
 def _failure(report: Report) -> Panel:

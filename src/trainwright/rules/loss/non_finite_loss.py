@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
@@ -37,12 +37,17 @@ def non_finite_loss(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -
     yield Finding(
         message=f"the loss is {loss.value} of finite scores: " + "; ".join(filter(None, [cause, _which(loss, bad)])),
         measured={"rows_without_a_finite_loss": len(bad), "rows": len(loss.row_losses), "non_finite_weights": weights},
-        where=loss_place(loss, setup),
+        where=(loss.call.at if loss.call else None) or _origin(forward) or loss_place(loss, setup),
         proof=Proof(f"the scores are finite, from {scores.minimum:.3g} to {scores.maximum:.3g}"),
         repair=Repair("leave out the class weights", Seam.LOSS, _unweighted) if weights else None,
         fix=Fix(does="give every class a finite weight" if weights else "keep the logarithms and divisions of the loss "
                 "away from 0 (log_softmax instead of log of softmax, a small number under a division)"),
     )  # fmt: skip
+
+
+def _origin(forward: ForwardFacts) -> Place | None:
+    """Where the first value that is not finite was seen to arise."""
+    return forward.non_finite_from.where if forward.non_finite_from else None
 
 
 def _which(loss: LossFacts, bad: list[int]) -> str:

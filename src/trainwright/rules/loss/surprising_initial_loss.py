@@ -1,0 +1,71 @@
+"""TW412 surprising-initial-loss: an untrained model's first loss is far above that of knowing nothing, and stays there.
+
+Why it matters: scores that are far too large make a model sure of wrong answers; training spends its time, or all
+of it, on unlearning them.
+Evidence: the first loss against the one expected (ln C for C classes, the targets' mean square for a regression);
+with the scores divided to a spread of one the batch is learnt, and as they are it is not.
+Fix (manual): look for what makes the scores so large: a temperature, a sum that should be a mean, inputs in large units.
+"""
+
+from __future__ import annotations
+
+import math
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.rules.places import loss_place
+from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.setup import SetupFacts
+
+# Scores of unit spread, the largest that usual initialisations give, cost about half a nat above ln C; small
+# networks on unscaled inputs reach twice ln C and recover.
+_TIMES_CHANCE = 3.0
+# A regression that starts ten times over the targets' mean square has outputs some three times their size.
+_TIMES_SQUARE = 10.0
+
+
+@rule("TW412", Severity.WARNING, residual=True)
+def surprising_initial_loss(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
+    """A first loss far above that of knowing nothing, which smaller scores mend."""
+    call = loss.call
+    if call is None or loss.expected is None or setup.loads_checkpoint or call.failure or call.inputs.non_finite:
+        return
+    value = call.plain_value if call.function == "cross_entropy" else call.value
+    times = _TIMES_CHANCE if call.function == "cross_entropy" else _TIMES_SQUARE
+    if value is None or call.function not in ("cross_entropy", "mse_loss") or not value > times * loss.expected > 0:
+        return
+    factor = _size(call, loss.expected)
+    if factor <= 1:
+        return
+    change = _divide(call.function, factor)
+    outcome = yield Trial(change=change, steps=30)
+    # That smaller scores start lower is no proof: as they are, the steps must not even reach the constant guess.
+    if not outcome.clearly_better or min(outcome.before) < loss.expected or max(outcome.after) > loss.expected:
+        return
+    unit = " nats" if call.function == "cross_entropy" else ""
+    yield Finding(
+        message=f"the first loss is {value:.4g}{unit}; a model that knows nothing has {loss.expected:.4g}",
+        measured={"first_loss": value, "expected": loss.expected, "largest_score": call.inputs.maximum or 0.0},
+        where=loss_place(loss, setup),
+        proof=outcome,
+        repair=change,
+        fix=Fix(does=f"make the scores about {factor:.2g} times smaller (a temperature, a sum, inputs in large units)"),
+    )
+
+
+def _size(call: LossCall, expected: float) -> float:
+    """How many times too large the scores are."""
+    deviation, mean = call.inputs.deviation or 0.0, call.inputs.mean or 0.0
+    if call.function == "cross_entropy":
+        return deviation
+    return math.sqrt((deviation**2 + mean**2) / expected)
+
+
+def _divide(function: str, factor: float) -> Repair:
+    def change(call: Call) -> Call:
+        return call.replace(logits=call["logits"] / factor) if call["function"] == function else call
+
+    return Repair(f"divide the scores by {factor:.3g}", Seam.LOSS, change)

@@ -1,0 +1,58 @@
+"""TW415 unequal-loss-terms: of several losses that are added as they are, one is hundreds of times the others.
+
+Why it matters: the others are added for nothing: their part of the gradient is lost in that of the large one.
+Evidence: the size of each term in the sum that is minimised; trained without the large one, the others are learnt
+clearly better.
+Fix (unsafe): weight the terms, or bring their targets to one scale.
+"""
+
+from __future__ import annotations
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.rules.places import loss_place
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+# Two orders of magnitude: under that, the terms of a sum that nobody weighted are often left so, and all are learnt.
+_TIMES_LARGER = 100.0
+# Terms whose factors differ by more than this were weighted on purpose.
+_SAME_FACTOR = 1.5
+
+
+@rule("TW415", Severity.WARNING)
+def unequal_loss_terms(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
+    """Unweighted terms of very different size, of which the small ones are not learnt."""
+    terms = [(i, c, abs(c.value * c.factor)) for i, c in enumerate(loss.calls) if c.value and c.factor]
+    if len(terms) < 2 or len(terms) < len(loss.calls):
+        return
+    factors = [abs(c.factor or 0.0) for _, c, _ in terms]
+    number, large, size = max(terms, key=lambda t: t[2])
+    rest = max(s for i, _, s in terms if i != number)
+    if max(factors) > _SAME_FACTOR * min(factors) or size < _TIMES_LARGER * rest:
+        return
+    outcome = yield Trial(
+        change=_term(number, f"train without the term {large.function}", trained=False, shown=False),
+        against=_term(number, f"the loss without the term {large.function}, trained with it", shown=False),
+    )
+    if not outcome.clearly_better:
+        return
+    yield Finding(
+        message=f"{large.function} is {size:.3g} of the summed loss and the next term {rest:.3g}: "
+        f"{size / rest:,.0f} times, and the smaller is learnt clearly worse beside it",
+        measured={"largest_term": size, "next_term": rest, "terms": len(terms)},
+        where=large.at or loss_place(loss, setup),
+        proof=outcome,
+        repair=_term(number, f"multiply the term {large.function} by {rest / size:.2g}", scale=rest / size),
+        fix=Fix(does="weight the terms, or scale the targets of the large one to unit variance", safety=Safety.UNSAFE),
+    )
+
+
+def _term(number: int, does: str, **wanted: float | bool) -> Repair:
+    def change(call: Call) -> Call:
+        return call.replace(**wanted) if call["number"] == number else call
+
+    return Repair(does, Seam.LOSS, change)

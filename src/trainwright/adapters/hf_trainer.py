@@ -23,6 +23,7 @@ from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 from trainwright.adapters import hf_dataset, hf_evaluation, hf_setup
 from trainwright.adapters.aligning import alignment_of
 from trainwright.adapters.base import Change, Run
+from trainwright.adapters.hf_state import FurtherModels, script_state
 from trainwright.adapters.batches import (
     POOLED,
     Pool,
@@ -95,12 +96,12 @@ class HFTrainerAdapter:
         self._frame = frame
         self._seen = seen
         self._scope: dict[str, Any] = {**frame.f_globals, **frame.f_locals}
-        parts = [trainer.train_dataset, trainer.eval_dataset, trainer.data_collator, *self._scope.values()]
-        self._random = RandomState(loose_generators(parts))
+        self._random = RandomState(loose_generators(self._scope.values()))
         self._modules = AttributeState(trainer.model.modules())
         self._objects = AttributeState(
             [trainer, trainer.args, trainer.accelerator, trainer.accelerator.gradient_state, trainer.state,
-             trainer.train_dataset, trainer.eval_dataset, trainer.data_collator, getattr(trainer.model, "config", None)]
+             trainer.train_dataset, trainer.eval_dataset, trainer.data_collator, getattr(trainer.model, "config", None),
+             trainer.optimizer]
         )  # fmt: skip
         self._given = ModelState(trainer.model)
         given_optimizer = trainer.optimizer
@@ -108,11 +109,14 @@ class HFTrainerAdapter:
         self._schedule = copy.copy(trainer.lr_scheduler.__dict__) if trainer.lr_scheduler is not None else None
         model_attributes = trainer.model.__dict__
         self._own_forward = {n: model_attributes[n] for n in _PREPARED if n in model_attributes}
+        self._script = script_state(trainer)
+        self._further = FurtherModels(self._script.models, trainer)
         self.twin = self._make_twin()
         self._start = self._given
         self._changes = {id(p): p._version for p in trainer.model.parameters()}
         self._start_modules = AttributeState(trainer.model.modules())
         self._pool: Pool | None = None
+        self._ignored_arguments: dict[str, Any] = {}
         self._device_lost = False
         self._warmup_updates = 0
 
@@ -130,7 +134,7 @@ class HFTrainerAdapter:
             call=f"{type(trainer).__name__}.train",
             arguments=hf_setup.resolved_arguments(args, built.keywords if built else frozenset()),
             places=hf_setup.find_places(trainer, self._frame, self._seen),
-            overrides=tuple(hf_setup.overridden_methods(trainer)),
+            overrides=tuple(hf_setup.overridden_methods(trainer, self._ignored_arguments)),
             model_class=type(model).__name__,
             loads_checkpoint=model in self._seen.loadings,
             parameters=sum(n for n, _ in counts),
@@ -444,6 +448,8 @@ class HFTrainerAdapter:
         if self._schedule is not None:
             self.trainer.lr_scheduler.__dict__.clear()
             self.trainer.lr_scheduler.__dict__.update(self._schedule)
+        self._script.put_back()
+        self._further.put_back()
         self._random.put_back()
 
     # How it is done
@@ -613,11 +619,16 @@ class HFTrainerAdapter:
         given = {role: getattr(twin, name) for role, name in roles.items()}
         given["tokenizer"] = self._tokenizer()
         given["arguments"] = twin.args
+        given["ignored_arguments"] = self._ignored_arguments
         with quiet():
             changed = repair.change(self._call(Seam.TRAINER, given))
         for role, name in roles.items():
             if changed[role] is not given[role]:
                 setattr(twin, name, changed[role])
+        self._ignored_arguments = changed["ignored_arguments"]
+        for method, names in self._ignored_arguments.items():
+            if method != "log":  # the twin logs nothing
+                setattr(twin, method, hf_setup.without_arguments(twin, method, names))
         twin._signature_columns = None
         self._start = ModelState(twin.model)
         self._start_modules = AttributeState(twin.model.modules())

@@ -9,15 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.adapters.torch_probes import rows_of, take_rows
+from trainwright.adapters.torch_probes import is_out_of_memory, rows_of, take_rows
 from trainwright.stages.forward import MemoryFacts
-
-
-def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an exception says that a device's memory ended."""
-    return isinstance(error, torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and "out of memory" in str(error).lower()
-    )
 
 
 def measure_memory(model: nn.Module, batch: Mapping[str, Any], step: Callable[[Mapping[str, Any]], None],

@@ -26,7 +26,7 @@ def identical_units(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Findin
         return
     first, value = equal[0], equal[0].mean
     more = f", and those of {len(equal) - 1} more" if len(equal) > 1 else ""
-    start = f"all start at {value:.4g}" if first.deviation == 0 else "start equal"
+    start = f"all start at {value:.4g}" if first.deviation <= 1e-6 * abs(value) else "start equal"
     yield Finding(
         message=f"the {first.shape[0]} units of {first.name} {start}{more}, and are still equal after 3 steps",
         measured={"parameter": first.name, "units": first.shape[0], "value": value, "parameters": len(equal)},

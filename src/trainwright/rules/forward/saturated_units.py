@@ -2,7 +2,7 @@
 
 Why it matters: at its ends its slope is below 0.01, and the layers before it get next to no gradient.
 Evidence: the share of values within 0.01 of an end, with inputs of an ordinary scale; with what it is given scaled to
-a deviation of one, the batch is learnt clearly better.
+a deviation of one or two, the batch is learnt clearly better.
 Fix (unsafe): smaller weights before it, normalisation, or ReLU or GELU.
 """
 
@@ -19,6 +19,8 @@ from trainwright.stages.setup import SetupFacts
 
 # Of a sigmoid over values of deviation 1 no value lies that near its ends, of a tanh under 1 %.
 SATURATED_SHARE = 0.7
+# A sigmoid bends at twice the values at which a tanh does: s(x) = (1 + tanh(x / 2)) / 2.
+USUAL_DEVIATION = {"Tanh": 1.0, "Sigmoid": 2.0}
 # Inputs beyond this are unscaled features or pixels: a fault of the data, which rules of the data set name.
 ORDINARY_INPUT = 10.0
 
@@ -35,16 +37,17 @@ def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts)
     ]  # fmt: skip
     if not pinned:
         return
-    scaled = standardise_activations(tuple(m.name for m in pinned))
+    usual = USUAL_DEVIATION[pinned[0].kind]
+    scaled = standardise_activations(tuple(m.name for m in pinned), usual)
     outcome = yield Trial(change=scaled)
     if not outcome.clearly_better:
         return
     first, share = pinned[0], pinned[0].saturated_share or 0.0
-    deviation = first.inputs[0].deviation or 0.0
+    least, most = first.inputs[0].minimum or 0.0, first.inputs[0].maximum or 0.0
     yield Finding(
-        message=f"{share:.0%} of the values of {first.name} ({first.kind}) are within 0.01 of its ends; what it is given has a "
-        f"deviation of {deviation:.3g}, and 1 is usual",
-        measured={"saturated_share": share, "input_deviation": deviation},
+        message=f"{share:.0%} of the values of {first.name} ({first.kind}) are within 0.01 of its ends; what it is given goes "
+        f"from {least:.3g} to {most:.3g}",
+        measured={"saturated_share": share, "smallest_input": least, "largest_input": most},
         where=first.where or setup.place("model"),
         proof=outcome,
         repair=scaled,

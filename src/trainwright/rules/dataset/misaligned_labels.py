@@ -46,12 +46,12 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
 def _finding(name: str, seen: Alignment, proof: Proof, setup: SetupFacts, role: str) -> Finding:
     if seen.accuracy is not None and seen.permuted_accuracy is not None:
         found = (
-            f"a linear probe predicts {seen.accuracy:.1%} of the {name} labels from their inputs, "
+            f"a probe predicts {seen.accuracy:.1%} of the {name} labels from their inputs, "
             f"and {seen.permuted_accuracy:.1%} of the same labels in random order"
         )
         measured = {"accuracy": seen.accuracy, "permuted_accuracy": seen.permuted_accuracy}
     else:
-        found = f"a linear probe fits the {name} targets no better than the same targets in random order"
+        found = f"a probe fits the {name} targets no better than the same targets in random order"
         measured = {}
     return Finding(
         message=f"{found} ({seen.rows:,} rows): the labels do not belong to the rows they stand beside",

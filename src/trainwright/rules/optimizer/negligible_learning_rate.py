@@ -1,0 +1,61 @@
+"""TW606 negligible-learning-rate: all planned updates together are too small for the model to learn anything.
+
+Why it matters: the loss stays where it began to the last step, as it does for ten other reasons.
+Evidence: with the rate raised so far that a few steps move the weights as far as the whole planned training, one batch
+is still not learnt; from the same weights a usual rate learns it clearly better, on three seeds.
+Fix (unsafe): write the rate that worked.
+"""
+
+from __future__ import annotations
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.rules.rates import ADAPTIVE, NEW_RATE, PRETRAINED_RATE, keep_rate, mean, rate_place, set_rate
+from trainwright.rules.repairs import scale_learning_rate
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.setup import SetupFacts
+
+STEPS = 12
+# What torch's own examples use for plain SGD with momentum.
+GRADIENT_DESCENT_RATE = 0.1
+# A rate within this factor of a usual one is somebody's choice.
+CHOSEN_FACTOR = 30.0
+# Training as a whole counts as learning when it takes at least this share off one batch's loss.
+LEARNT_SHARE = 0.03
+# A schedule that is near zero nearly always is another fault (schedule-in-wrong-unit).
+LEAST_MEAN_FACTOR = 0.05
+
+
+@rule("TW606", Severity.ERROR)
+def negligible_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts) -> Diagnosis:
+    """A rate with which neither some steps nor all of them move the loss, and a usual one that does."""
+    rate, updates = optimizer.learning_rate, optimizer.planned_updates
+    adaptive = optimizer.kind in ADAPTIVE
+    usual = (PRETRAINED_RATE if setup.loads_checkpoint else NEW_RATE) if adaptive else GRADIENT_DESCENT_RATE
+    if not overfit.slow or not updates or not 0 < rate * CHOSEN_FACTOR < usual:
+        return
+    share = mean(tuple(factor for _, factor in optimizer.schedule)) if optimizer.schedule else 1.0
+    if share < LEAST_MEAN_FACTOR:
+        return
+    whole = max(1.0, updates * share / STEPS)
+    if rate * whole >= usual:  # all updates together go farther than a few of a usual rate
+        return
+    outcome = yield Trial(
+        change=scale_learning_rate(usual / rate), against=scale_learning_rate(whole), steps=STEPS
+    )  # fmt: skip
+    still = all(after > (1 - LEARNT_SHARE) * start for after, start in zip(outcome.before, outcome.start))
+    if not outcome.clearly_better or not still:
+        return
+    before, after = mean(outcome.before), mean(outcome.after)
+    yield Finding(
+        message=f"at a learning rate of {rate:.3g} all {updates:,} planned updates together take the loss of one batch "
+        f"from {mean(outcome.start):.4g} to {before:.4g}; {STEPS} updates at {usual:.3g} take it to {after:.4g}",
+        measured={"learning_rate": rate, "planned_updates": updates, "loss": before, "higher_rate": usual,
+                  "loss_at_higher_rate": after},
+        where=rate_place(setup),
+        proof=outcome,
+        repair=keep_rate(usual / rate),
+        fix=set_rate(setup, optimizer, usual),
+    )  # fmt: skip

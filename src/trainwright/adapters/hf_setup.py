@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -205,21 +206,60 @@ def _base_name(node: ast.expr) -> str | None:
     return node.id
 
 
-def overridden_methods(trainer: Any) -> list[OverriddenMethod]:
-    """Methods of the Trainer that the user's subclass overrides, and arguments they do not accept."""
+# What transformers 5.23 passes to these methods beyond what older versions did, and how many arguments it gives by
+# position; None where this one is given by name.
+_PASSED: dict[str, tuple[str, int | None]] = {
+    "compute_loss": ("num_items_in_batch", None),
+    "training_step": ("num_items_in_batch", 3),
+    "log": ("start_time", 2),
+    "_get_train_sampler": ("train_dataset", 1),
+}
+_WATCHED = (*_PASSED, "create_optimizer", "prediction_step", "evaluate", "get_train_dataloader")
+
+
+def overridden_methods(trainer: Any, ignored: Mapping[str, Any]) -> list[OverriddenMethod]:
+    """Methods of the Trainer that the user's subclass overrides, and arguments they do not accept.
+
+    Args:
+        ignored: methods that are called without such arguments, by a repair.
+    """
     found = []
-    passed = {"compute_loss": ("num_items_in_batch",), "training_step": ("num_items_in_batch",)}
-    for name in ("compute_loss", "training_step", "create_optimizer", "prediction_step", "evaluate", "get_train_dataloader"):
+    for name in _WATCHED:
         method = getattr(type(trainer), name)
         code = getattr(inspect.unwrap(method), "__code__", None)
         if code is None or not is_users(code.co_filename):
             continue
-        parameters = inspect.signature(method).parameters
-        takes_any = any(p.kind == p.VAR_KEYWORD for p in parameters.values())
-        missing = () if takes_any else tuple(n for n in passed.get(name, ()) if n not in parameters)
+        missing = _not_taken(method, *_PASSED[name]) if name in _PASSED and name not in ignored else ()
         where = Place(show(code.co_filename), code.co_firstlineno)
         found.append(OverriddenMethod(name=name, missing=missing, where=where))
     return found
+
+
+def _not_taken(method: Any, argument: str, positions: int | None) -> tuple[str, ...]:
+    parameters = inspect.signature(method).parameters.values()
+    if positions is not None:
+        return () if positional_places(method) >= positions else (argument,)
+    by_name = any(p.kind == p.VAR_KEYWORD or p.name == argument for p in parameters)
+    return () if by_name else (argument,)
+
+
+def positional_places(method: Any) -> int:
+    """How many arguments a method takes by position, itself left out."""
+    parameters = list(inspect.signature(method).parameters.values())
+    if any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        return 1_000
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters) - 1
+
+
+def without_arguments(trainer: Any, method: str, names: Sequence[str]) -> Any:
+    """The trainer's method, called without arguments of these names or beyond what it takes by position."""
+    own = getattr(type(trainer), method)
+    most = positional_places(own)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return own(trainer, *args[:most], **{k: v for k, v in kwargs.items() if k not in names})
+
+    return call
 
 
 def label_place(frame: FrameType, column: str) -> Place | None:

@@ -44,6 +44,7 @@ from trainwright.adapters.torch_memory import measure_memory
 from trainwright.adapters.torch_probes import Probe, is_out_of_memory, rows_of
 from trainwright.adapters.torch_replay import is_device_error, on_cpu
 from trainwright.adapters.torch_step import (
+    device_failure_kept,
     forward_facts,
     gradient_facts,
     stay_identical,
@@ -273,7 +274,7 @@ class HFTrainerAdapter:
                 self._compute(batches[0], record, watch)
             if is_device_error(record.error) and not self._device_lost:
                 self._continue_on_cpu()
-                return self.measure_step()
+                return device_failure_kept(record.failure, *self.measure_step())
             memory = self._memory(batches[0]) if is_out_of_memory(record.error) else None
             if record.failed_stage == Stage.GRADIENTS and record.loss is None and record.loss_tensor is not None:
                 record.loss = float(record.loss_tensor.detach())

@@ -30,7 +30,7 @@ def missing_name(error: BaseException, failure: Failure) -> MissingName | None:
         return None
     owner, name, kind = found
     package = (kind or owner).split(".")[0]
-    library = _distribution(package)
+    library = distribution(package)
     if not library or failure.where is None:
         return None
     return MissingName(
@@ -101,7 +101,7 @@ def _wanted_by(error: BaseException, package: str) -> str:
         if not file.startswith("<") and link.tb_frame.f_code.co_name != "__getattr__":
             asker = "" if is_users(file) else name.split(".")[0]
         link = link.tb_next
-    return "" if asker in ("", package, "importlib", "runpy") else _distribution(asker)
+    return "" if asker in ("", package, "importlib", "runpy") else distribution(asker)
 
 
 @cache
@@ -109,7 +109,7 @@ def _packages() -> dict[str, list[str]]:
     return dict(importlib.metadata.packages_distributions())
 
 
-def _distribution(package: str) -> str:
+def distribution(package: str) -> str:
     """`transformers 5.23.0` of the package transformers; empty for what is not installed."""
     names = _packages().get(package)
     return f"{names[0]} {importlib.metadata.version(names[0])}" if names else ""

@@ -29,7 +29,7 @@ from trainwright.seams.place import failure_of, keyword_places, place_of, show
 from trainwright.seams.snapshot import RandomState
 from trainwright.stages.setup import RefusedCall, SetupFacts
 from trainwright.walk.drive import pull
-from trainwright.walk.missing import missing_name
+from trainwright.walk.missing import distribution, missing_name
 from trainwright.walk.trials import experiment
 from trainwright.walk.walk import Walk
 
@@ -148,7 +148,10 @@ class Session:
             raise UsageError(f"-m takes the name of a module that can be run: {error}") from error
         call = _refused_anywhere(error, failure)
         missing = missing_name(error, failure)
-        self._learn_setup(SetupFacts(versions=_versions(), failure=failure, refused=call, missing=missing))
+        self._learn_setup(SetupFacts(
+            versions=_versions(), failure=failure, refused=call, missing=missing,
+            frozen_at=self._seen.freezing_lines() if self._seen else (),
+        ))
         self._judge_setup()
         self._walk.message = "The script stopped before it reached training."
         self._close(self._walk.report(None, _versions()))
@@ -287,7 +290,7 @@ def refused_call(name: str, function: Callable[..., Any], keywords: Mapping[str,
         value=_plain(keywords.get(argument)),
         accepts=tuple(p for p in inspect.signature(function).parameters if p != "self"),
         given={k: _plain(v) for k, v in keywords.items()},
-        library=f"{package} {_version(package)}".strip(),
+        library=distribution(package),
         failure=failure,
         repairable=repairable,
     )
@@ -308,7 +311,19 @@ def _refused_anywhere(error: BaseException, failure: Failure) -> RefusedCall | N
         return None
     argument = _UNEXPECTED.search(str(error)).group(1)  # type: ignore[union-attr]
     found = resolve_call(frame, line, argument)
-    return refused_call(*found, {}, failure, repairable=False) if found else None
+    if found is None:
+        return None
+    written = keyword_places(frame.f_code.co_filename, line)
+    call = refused_call(*found, {}, failure, repairable=False)
+    return replace(call, places={k: place for k, (place, _) in written.items()},
+                   accepts=(*call.accepts, *_configured(found[0])))  # fmt: skip
+
+
+def _configured(function: str) -> tuple[str, ...]:
+    """Names that `from_pretrained` hands on to a model's configuration."""
+    module = sys.modules.get("transformers.configuration_utils")
+    config = getattr(module, "PreTrainedConfig", None)
+    return tuple(n for n in vars(config()) if not n.startswith("_")) if config and function.startswith("from_") else ()
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,16 @@
+from datasets import Dataset
+from material import QUIET, tokenizer, tweets
+from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments, set_seed
+
+set_seed(0)
+read = tokenizer()
+
+
+def encode(row):
+    return read.encode_plus(row["text"], truncation=True, max_length=32)  # expect: removed-api
+
+
+data = Dataset.from_pandas(tweets(400), preserve_index=False).map(encode)
+config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=3)
+args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16)
+Trainer(DistilBertForSequenceClassification(config), args, train_dataset=data, processing_class=read).train()

@@ -18,7 +18,7 @@ from trainwright.adapters.torch_probes import (
     rows_that_work,
     run_probes,
 )
-from trainwright.core.finding import Place
+from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Stage
 from trainwright.seams.torch import StepRecord
 from trainwright.stages.forward import ForwardFacts, ParameterFacts
@@ -123,6 +123,14 @@ def parameter_facts(model: nn.Module, fresh: frozenset[str] | None) -> list[Para
             )
         )
     return found
+
+
+def device_failure_kept(
+    failure: Failure | None, forward: ForwardFacts, loss: LossFacts | None, gradients: GradientFacts | None
+) -> tuple[ForwardFacts, LossFacts | None, GradientFacts | None]:
+    """The facts of a step made again on the CPU; where nothing failed there, the device's failure stands."""
+    seen = any(f is not None and f.failure is not None for f in (forward, loss, gradients))
+    return (forward if seen else replace(forward, failure=failure)), loss, gradients
 
 
 STEPS_UNTIL_DIFFERENT = 3

@@ -1,0 +1,62 @@
+"""An accelerator's own error is replayed on the CPU, and the end of its memory is explained."""
+
+from walking import said, walk
+
+SCRIPT = '''
+import torch
+from material import QUIET
+from sklearn.datasets import load_digits
+from torch import nn
+from transformers import Trainer, TrainingArguments
+
+images, digits = load_digits(return_X_y=True)
+rows = [{"x": x, "labels": y} for x, y in zip((images / 16).astype("float32"), digits)][:300]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(64, 32), nn.ReLU())
+        self.head = nn.Linear(32, OUTPUTS)
+
+    def forward(self, x, labels):
+        if self is ON_DEVICE:
+            raise RuntimeError("CUDA error: device-side assert triggered")
+        scores = self.head(self.body(x))
+        return {"loss": nn.functional.cross_entropy(scores, labels), "logits": scores}
+
+
+ON_DEVICE = model = Net()
+args = TrainingArguments(**QUIET, learning_rate=1e-2, per_device_train_batch_size=16)
+Trainer(model, args, train_dataset=rows).train()
+'''
+
+
+def test_a_device_side_assert_is_replayed_on_the_cpu_and_its_cause_named(tmp_path):
+    """The device says nothing of the cause; on the CPU label 9 with 5 outputs is an index out of bounds."""
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.replace("OUTPUTS", "5"))
+    report = walk(script)
+    assert report.first_cause is not None and report.first_cause.name == "label-out-of-range", said(report)
+    assert not report.internal_errors
+    assert all(s.status in ("passed", "repaired", "skipped") for s in report.stages), said(report)
+
+
+def test_a_device_error_that_does_not_come_back_on_the_cpu_is_reported_as_it_is(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.replace("OUTPUTS", "10"))
+    report = walk(script)
+    assert report.first_cause is None and report.faulty, said(report)
+    assert report.failure is not None and "device-side assert" in report.failure.message
+    assert not report.internal_errors, said(report)
+
+
+def test_memory_that_holds_no_row_is_explained_without_a_repair(tmp_path):
+    script = tmp_path / "train.py"
+    raised = 'raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")'
+    failing = 'if self is ON_DEVICE:\n            raise RuntimeError("CUDA error: device-side assert triggered")'
+    script.write_text(SCRIPT.replace("OUTPUTS", "10").replace(failing, raised))
+    report = walk(script)
+    first = report.first_cause
+    assert first is not None and first.name == "out-of-memory", said(report)
+    assert "not even one row fits" in first.message and first.repair is None

@@ -62,15 +62,17 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
         row_labels=row_labels,
         own_model_loss=bool(call and call.at is None) or (call is None and record.loss_at is None),
         rebound_at=_rebound_at(record.failure),
+        targets_are_labels=kept is not None and _same_labels(kept.targets, labels),
         token_offset=token_offset(kept, inputs.get("input_ids")),
     )
 
 
 def _main(calls: tuple[LossCall, ...]) -> LossCall | None:
-    """The call that raised, else the last one that enters the loss that is minimised, else the last."""
+    """The call that raised, else the last classification that enters the loss that is minimised, else the last."""
     failed = [c for c in calls if c.failure]
-    live = [c for c in calls if c.factor]
-    return next(iter([*failed[-1:], *live[-1:], *calls[-1:]]), None)
+    live = [c for c in calls if c.factor] or list(calls)
+    classing = [c for c in live if c.function in CLASS_LOSSES]
+    return next(iter([*failed[-1:], *classing[-1:], *live[-1:]]), None)
 
 
 def _expected(call: LossCall | None, chance: float | None) -> float | None:
@@ -98,6 +100,16 @@ def per_row(kept: KeptLoss | None, labels: Any = None) -> tuple[tuple[float, ...
         if isinstance(candidate, torch.Tensor) and candidate.numel() == len(found):
             return found, tuple(float(x) for x in candidate.detach().reshape(-1))
     return found, ()
+
+
+def _same_labels(targets: torch.Tensor, labels: Any) -> bool:
+    """Whether targets are a batch's labels: equal where there is one a row, else the same values."""
+    if not isinstance(labels, torch.Tensor) or not labels.numel():
+        return False
+    found, given = targets.detach().reshape(-1).to(labels.device).double(), labels.reshape(-1).double()
+    if found.numel() == given.numel() and torch.equal(found, given):
+        return True
+    return labels.dim() > 1 and bool(torch.isin(found[found != -100], given).all())
 
 
 def token_offset(kept: KeptLoss | None, tokens: Any) -> int | None:

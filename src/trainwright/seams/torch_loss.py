@@ -28,6 +28,8 @@ ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cr
 # Distinct targets are sought among this many.
 _SEARCHED = 100_000
 _MOST_DISTINCT = 32
+# Of larger scores (rows of tokens over a vocabulary) the first rows are looked at, so that memory is not doubled.
+_LARGEST_SCORES = 16_000_000
 # The sum of a row of float32 probabilities over a vocabulary of 100,000 is within this of one.
 _SUM_WITHIN = 1e-3
 
@@ -46,14 +48,14 @@ class KeptLoss:
 @torch.no_grad()
 def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
     """The facts of one call; `more` are those that the numbers do not show (place, failure, activation)."""
-    scores, targets = kept.scores.detach().float(), kept.targets.detach()
+    scores, targets = _first_rows(kept.scores).float(), kept.targets.detach()
     ignored = kept.options.get("ignore_index", -100)
     live = targets if targets.is_floating_point() else targets[targets != ignored]
     distinct = torch.unique(live.reshape(-1)[:_SEARCHED])
     unit = bool(((scores >= 0) & (scores <= 1)).all()) if scores.numel() else False
     wide = scores.dim() > 1 and scores.shape[1] > 1
     bounds = [int(x) for x in (live.min(), live.max()) if torch.isfinite(x)] if live.numel() else []
-    several = _rows_of_several_labels(scores, targets)
+    several = _rows_of_several_labels(kept.scores, targets)
     return LossCall(
         function=kept.function,
         inputs=tensors.facts(kept.scores),
@@ -72,6 +74,14 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
         plain_value=_plain_value(kept),
         **more,
     )
+
+
+def _first_rows(scores: torch.Tensor) -> torch.Tensor:
+    """The scores, or as many of their first rows as are looked at."""
+    seen = scores.detach()
+    if seen.dim() < 2 or seen.numel() <= _LARGEST_SCORES:
+        return seen
+    return seen[: max(1, _LARGEST_SCORES // (seen.numel() // len(seen)))]
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, float | int | str]:
@@ -101,7 +111,8 @@ def _aligned_value(kept: KeptLoss) -> float | None:
 
 def _plain_value(kept: KeptLoss) -> float | None:
     """The mean cross-entropy of the scores in nats, without class weights, smoothing or another reduction."""
-    scores, targets = kept.scores.detach().float(), kept.targets
+    scores = _first_rows(kept.scores).float()
+    targets = kept.targets[: len(scores)] if kept.targets.dim() else kept.targets
     if kept.function != "cross_entropy" or scores.dim() < 2 or targets.is_floating_point():
         return None
     try:
@@ -113,6 +124,8 @@ def _plain_value(kept: KeptLoss) -> float | None:
 @torch.no_grad()
 def losses_of_rows(kept: KeptLoss) -> torch.Tensor | None:
     """The loss of each row (mean over its other axes), by the same function and options; None if it has none."""
+    if kept.scores.numel() > _LARGEST_SCORES:
+        return None
     options = {k: v for k, v in kept.options.items() if k not in ("reduction", "size_average", "reduce")}
     try:
         each = getattr(F, kept.function)(kept.scores.detach().float(), kept.targets, **options, reduction="none")

@@ -59,8 +59,12 @@ def _(facts: ForwardFacts) -> str:
 @describe.register
 def _(facts: LossFacts) -> str:
     value = f"{facts.value:.4f}" if facts.value is not None else "none"
-    expected = f", {facts.chance_nats:.4f} is chance over {facts.classes} classes" if facts.chance_nats else ""
-    return f"{value}{expected}"
+    plain = facts.call.plain_value if facts.call else None
+    if plain is not None and facts.value is not None and abs(plain - facts.value) > 0.01 * abs(facts.value):
+        value += f" ({plain:.4f} nats a label, unweighted)"
+    if facts.chance_nats:
+        return f"{value}, {facts.chance_nats:.4f} is chance over {facts.classes} classes"
+    return value + (f", {facts.expected:.4f} is that of knowing nothing" if facts.expected else "")
 
 
 @describe.register

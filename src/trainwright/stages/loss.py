@@ -92,5 +92,7 @@ class LossFacts(Facts):
     """What a second step raised that the first did not."""
     rebound_at: Place | None = None
     """The user's line that gave the called name another value, where a call failed because of it."""
+    targets_are_labels: bool = False
+    """The last call's targets are the batch's labels: the same ones in their order, or those of moved tokens."""
     token_offset: int | None = None
     """k where the score at position t is compared with the input token at t + k, for token losses."""

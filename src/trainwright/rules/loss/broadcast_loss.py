@@ -6,6 +6,7 @@ Evidence: the two shapes at the loss call; aligned, the loss has another value.
 Error: `The size of tensor a … must match the size of tensor b`
 Error: `Using a target size … that is different to the input size`
 Error: `Target size … must be the same as input size …`
+Error: `0D or 1D target tensor expected, multi-target not supported`
 Fix (safe): give both the same shape (squeeze(-1) the outputs, or unsqueeze(-1) the targets).
 """
 
@@ -23,12 +24,13 @@ from trainwright.stages.setup import SetupFacts
 
 _ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
                 "binary_cross_entropy_with_logits")  # fmt: skip
+_CLASSES = ("cross_entropy", "nll_loss")
 
 
 @rule("TW407", Severity.ERROR)
 def broadcast_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     """An element-wise loss over more elements than either side has, or over shapes that do not fit."""
-    call = next((c for c in loss.calls if c.function in _ELEMENTWISE and _crossed(c)), None)
+    call = next((c for c in loss.calls if (c.function in _ELEMENTWISE and _crossed(c)) or _column(c)), None)
     if call is None:
         return
     scores, targets = call.inputs.shape, call.targets.shape
@@ -41,7 +43,7 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         measured={"outputs": str(scores), "targets": str(targets), "pairs": math.prod(spread or ())},
         where=call.at or loss.at or setup.place("model"),
         proof=Proof(f"{scores} and {targets} hold {math.prod(scores):,} and {math.prod(targets):,} numbers"),
-        repair=_align(call.function) if _same_numbers(call) else None,
+        repair=_align(call.function) if _same_numbers(call) or _column(call) else None,
         fix=Fix(does=_advice(scores, targets), safety=Safety.SAFE),
     )
 
@@ -56,6 +58,12 @@ def _crossed(call: LossCall) -> bool:
     spread = _spread(scores, targets)
     # Where one side is merely repeated along the other (a weight a row, one target for all steps) it may be meant.
     return spread is not None and math.prod(spread) > max(math.prod(scores), math.prod(targets))
+
+
+def _column(call: LossCall) -> bool:
+    """Whether a class loss was given its (N) labels as a column (N, 1)."""
+    scores, targets = call.inputs.shape, call.targets.shape
+    return call.function in _CLASSES and call.failure is not None and targets == (*scores[:1], 1) != scores
 
 
 def _same_numbers(call: LossCall) -> bool:
@@ -85,6 +93,7 @@ def _align(function: str) -> Repair:
         scores, targets = call["logits"], call["targets"]
         if call["function"] != function or tuple(scores.shape) == tuple(targets.shape):
             return call
-        return call.replace(targets=call.tensors.reshape(targets, tuple(scores.shape)))
+        shape = tuple(scores.shape[:1]) if function in _CLASSES else tuple(scores.shape)
+        return call.replace(targets=call.tensors.reshape(targets, shape))
 
-    return Repair("give the targets the shape of the outputs", Seam.LOSS, change)
+    return Repair("give the targets the shape that goes with the outputs", Seam.LOSS, change)

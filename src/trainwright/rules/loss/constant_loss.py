@@ -18,10 +18,17 @@ from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
 
+# A loss with a margin rests at 0 once every row keeps it, and then no small change of the weights moves it;
+# these reach 0 only if they depend on nothing.
+_NEVER_RESTING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
+
+
 @rule("TW413", Severity.ERROR)
 def constant_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A loss that stays when all weights move."""
     if not loss.unchanged_by_weights or loss.value is None:
+        return
+    if loss.value == 0 and loss.function not in _NEVER_RESTING:
         return
     call = loss.call
     one = call is not None and call.function == "cross_entropy" and len(call.inputs.shape) == 2 and call.inputs.shape[1] == 1

@@ -37,7 +37,9 @@ def label_out_of_range(
     ignored = call.options.get("ignore_index", -100)
     in_batch = [int(v) for v in call.target_values if v != ignored]
     for split in dataset.splits:
-        labels = _census(split, in_batch, loss)
+        labels = _census(split) if loss.targets_are_labels else None
+        if labels is None and split.name != "train":
+            continue
         seen = sorted(int(v) for v in labels.census if v != ignored) if labels else in_batch
         if not seen or (0 <= seen[0] and seen[-1] < width):
             continue
@@ -51,14 +53,9 @@ def label_out_of_range(
         return
 
 
-def _census(split: SplitFacts, in_batch: list[int], loss: LossFacts) -> LabelFacts | None:
-    """The labels of a set, unless the batch that was seen shows that the script changes them before the loss."""
+def _census(split: SplitFacts) -> LabelFacts | None:
     labels = split.labels
-    if labels is None or labels.kind not in ("class", "tokens") or not labels.census:
-        return None
-    if split.name == "train" and any(v not in labels.census for v in in_batch):
-        return None
-    return labels if loss.call is None or loss.call.targets.is_integer else None
+    return labels if labels and labels.kind in ("class", "tokens") and labels.census else None
 
 
 def _renumbered(seen: list[int], width: int, ignored: int) -> dict[int, int] | None:

@@ -1,7 +1,8 @@
-"""TW408 wrong-head: a head for whole rows was given a label for each token, or the reverse.
+"""TW408 wrong-head: a head for whole rows was given a label for each token, the reverse, or classes for real numbers.
 
 Why it matters: the loss stops, and its message speaks of batch sizes that nobody chose.
 Evidence: the shape of the labels in the batch, and how many scores and targets reached the loss.
+Error: `Target size … must be the same as input size …`
 Error: `Expected input batch_size (…) to match target batch_size (…).`
 Fix (manual): use the model class whose head gives one score vector for each label.
 """
@@ -15,15 +16,23 @@ from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.loss import LossFacts
+from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
+
+
+_BINARY = "binary_cross_entropy_with_logits"
 
 
 @rule("TW408", Severity.ERROR)
 def wrong_head(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A loss that raised on score vectors and labels of different number: one a row against one a token."""
     call, labels = loss.call, batch.labels
-    if call is None or call.failure is None or call.function != "cross_entropy" or labels is None:
+    if call is None or call.failure is None or labels is None:
+        return
+    if _real_labels(call):
+        yield _one_output(call, setup)
+        return
+    if call.function != "cross_entropy":
         return
     if "batch_size" not in call.failure.message and "batch size" not in call.failure.message:
         return
@@ -48,6 +57,37 @@ def wrong_head(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterato
         repair=repair,
         fix=Fix(does=fix),
     )
+
+
+def _real_labels(call: LossCall) -> bool:
+    """Whether real numbers, one a row, were compared with several scores a row."""
+    scores, targets = call.inputs.shape, call.targets
+    if call.function != _BINARY or not targets.is_float or len(scores) != 2 or scores[1] < 2:
+        return False
+    if targets.shape not in (scores[:1], (*scores[:1], 1)):
+        return False
+    classes = bool(call.target_values) and all(v == int(v) and 0 <= v < scores[1] for v in call.target_values)
+    return not classes
+
+
+def _one_output(call: LossCall, setup: SetupFacts) -> Finding:
+    width, targets = call.inputs.shape[1], call.targets
+    return Finding(
+        message=f"the labels are real numbers from {targets.minimum:.3g} to {targets.maximum:.3g}, one a row, and the "
+        f"head gives {width} scores a row ({setup.model_class})",
+        measured={"outputs": width, "smallest_label": targets.minimum or 0.0, "largest_label": targets.maximum or 0.0},
+        where=setup.place("model", "trainer"),
+        proof=Proof(f"{call.failure.type}: {call.failure.message}" if call.failure else ""),
+        repair=Repair("take the first score as the value, and compute mse_loss", Seam.LOSS, _as_regression),
+        fix=Fix(does="give the model one output for a regression (num_labels=1)"),
+    )
+
+
+def _as_regression(call: Call) -> Call:
+    scores, targets = call["logits"], call["targets"]
+    if call["function"] != _BINARY or len(scores.shape) != 2:
+        return call
+    return call.replace(function="mse_loss", logits=scores[:, 0], targets=call.tensors.reshape(targets, (len(scores),)))
 
 
 def _vectors(shape: tuple[int, ...]) -> int:

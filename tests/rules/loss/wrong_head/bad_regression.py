@@ -1,0 +1,12 @@
+"""A length to be predicted, and a head with two outputs."""
+
+from material import QUIET, tokenized, tokenizer, tweets
+from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
+
+config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4)
+model = DistilBertForSequenceClassification(config)  # expect: wrong-head
+args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16)
+frame = tweets(400)
+frame["label"] = frame["text"].str.len() / 140
+trainer = Trainer(model, args, train_dataset=tokenized(frame), processing_class=tokenizer())
+trainer.train()

@@ -1,0 +1,250 @@
+"""The edges of the loss rules, on facts literals."""
+
+import math
+
+import pytest
+
+from trainwright.core.finding import Failure, Place
+from trainwright.core.trial import Outcome, Trial
+from trainwright.rules.loss.broadcast_loss import broadcast_loss
+from trainwright.rules.loss.constant_loss import constant_loss
+from trainwright.rules.loss.double_activation import double_activation
+from trainwright.rules.loss.label_out_of_range import label_out_of_range
+from trainwright.rules.loss.labels_shifted_twice import labels_shifted_twice
+from trainwright.rules.loss.missing_activation import missing_activation
+from trainwright.rules.loss.non_finite_loss import non_finite_loss
+from trainwright.rules.loss.softmax_on_multilabel import softmax_on_multilabel
+from trainwright.rules.loss.surprising_initial_loss import surprising_initial_loss
+from trainwright.rules.loss.unequal_loss_terms import unequal_loss_terms
+from trainwright.rules.loss.wrong_target_dtype import wrong_target_dtype
+from trainwright.stages.batch import BatchFacts, LabelMaskFacts
+from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.stages.tensor import TensorFacts
+
+LINE = Place("train.py", 7)
+SETUP = SetupFacts(places={"train_dataset": Place("train.py", 3), "model": Place("train.py", 2)})
+FAILED = Failure(type="RuntimeError", message="result type Float can't be cast", where=LINE)
+BETTER = Outcome(changed="", before=(1.0, 1.1, 1.0), after=(0.2, 0.2, 0.3), start=(1.1, 1.1, 1.1))
+SAME = Outcome(changed="", before=(1.0, 1.1, 1.0), after=(1.0, 1.1, 1.0), start=(1.1, 1.1, 1.1))
+WORSE = Outcome(changed="", before=(0.2, 0.2, 0.3), after=(1.0, 1.1, 1.0), start=(1.1, 1.1, 1.1))
+
+
+def tensor(shape, dtype="float32", **more):
+    return TensorFacts(shape=shape, dtype=dtype, **{"requires_grad": True, **more})
+
+
+def call(function="cross_entropy", scores=(8, 3), targets=(8,), dtype="int64", low=-1.0, high=1.0, spread=0.5, **more):
+    inputs = tensor(scores, minimum=low, maximum=high, mean=0.0, deviation=spread)
+    return LossCall(function=function, inputs=inputs, targets=tensor(targets, dtype, requires_grad=False), at=LINE, **more)
+
+
+def facts(*calls, classes=3, **more):
+    last = calls[-1]
+    chance = math.log(classes) if classes else None
+    return LossFacts(call=last, calls=calls, function=last.function, classes=classes, chance_nats=chance,
+                     **{"value": 1.0, "expected": chance, **more})  # fmt: skip
+
+
+def run(rule, outcome=None, **given):
+    """The findings of a rule whose trials all end like this."""
+    answer, found, sent = rule.function(**given), [], None
+    while True:
+        try:
+            item = answer.send(sent) if sent is not None else next(answer)
+        except StopIteration:
+            return found
+        sent = None
+        if isinstance(item, Trial):
+            assert outcome is not None, "the rule asked for a trial"
+            sent = outcome
+        else:
+            found.append(item)
+
+
+def labels(census, split="train"):
+    found = LabelFacts(column="label", kind="class", census=dict.fromkeys(census, 5), first_rows={v: i for i, v in enumerate(census)})
+    return SplitFacts(name=split, rows=50, labels=found)
+
+
+@pytest.mark.parametrize(
+    ("census", "width", "repair"),
+    [
+        ((0, 1, 2), 3, None),
+        ((0, 1), 3, None),
+        ((1, 2), 3, None),
+        ((0, 1, 2), 2, "give the head 3 outputs"),
+        ((1, 2, 3), 3, "take label 1 as 0, 2 as 1, 3 as 2"),
+        ((1, 2, 3), 2, "give the head 4 outputs"),
+        ((-1, 1), 2, "take label -1 as 0, 1 as 1"),
+        ((-1, 0, 1, 2), 3, "take label -1 as -100"),
+        ((-100, 0, 1, 2), 3, None),
+    ],
+)
+def test_labels_are_renumbered_where_that_makes_them_fit_and_else_the_head_is_widened(census, width, repair):
+    loss = facts(call(scores=(8, width), target_values=tuple(float(v) for v in census)), classes=width, targets_are_labels=True)
+    given = {"dataset": DatasetFacts(train=labels(census)), "setup": SETUP, "forward": ForwardFacts(), "loss": loss}
+    found = run(label_out_of_range, **given)
+    assert [f.repair.does for f in found] == ([repair] if repair else [])
+
+
+def test_the_census_counts_only_where_the_targets_are_the_labels():
+    """A contrastive loss numbers the rows of the batch: labels of the set say nothing about it."""
+    loss = facts(call(scores=(8, 8), target_values=tuple(map(float, range(8)))), classes=8)
+    given = {"dataset": DatasetFacts(train=labels(range(60))), "setup": SETUP, "forward": ForwardFacts(), "loss": loss}
+    assert not run(label_out_of_range, **given)
+
+
+@pytest.mark.parametrize(
+    ("seen", "outcome", "speaks"),
+    [
+        ({"rows_sum_to_one": True}, BETTER, True),
+        ({"rows_sum_to_one": True}, SAME, True),
+        ({"rows_sum_to_one": True}, WORSE, False),
+        ({"activation": "sigmoid"}, BETTER, True),
+        ({}, None, False),
+        ({"function": "nll_loss", "rows_sum_to_one": True}, None, False),
+        ({"function": "binary_cross_entropy_with_logits"}, None, False),
+        ({"function": "binary_cross_entropy_with_logits", "activation": "sigmoid"}, SAME, True),
+        ({"function": "binary_cross_entropy", "activation": "sigmoid"}, None, False),
+    ],
+)
+def test_only_seen_probabilities_count_as_a_second_activation(seen, outcome, speaks):
+    loss = facts(call(low=0.0, high=1.0, in_unit_range=True, **seen))
+    assert bool(run(double_activation, outcome, loss=loss, forward=ForwardFacts(), setup=SETUP)) == speaks
+
+
+@pytest.mark.parametrize(
+    ("seen", "speaks"),
+    [
+        ({"function": "nll_loss"}, True),
+        ({"function": "nll_loss", "log_normalised": True, "high": -0.1}, False),
+        ({"function": "nll_loss", "high": -0.1}, False),  # log-likelihoods without their normaliser
+        ({"function": "nll_loss", "rows_sum_to_one": True, "low": 0.0, "in_unit_range": True}, True),
+        ({"function": "binary_cross_entropy", "failure": FAILED}, True),
+        ({"function": "binary_cross_entropy", "low": 0.0, "in_unit_range": True}, False),
+        ({"function": "cross_entropy"}, False),
+    ],
+)
+def test_scores_outside_the_domain_of_the_loss(seen, speaks):
+    assert bool(run(missing_activation, loss=facts(call(**seen)), setup=SETUP)) == speaks
+
+
+@pytest.mark.parametrize(
+    ("seen", "cast"),
+    [
+        ({"dtype": "float32", "target_values": (0.0, 1.0, 2.0)}, "cast the targets to int64"),
+        ({"dtype": "float32", "target_values": (0.5, 1.0)}, None),
+        ({"dtype": "int32", "target_values": (0.0, 1.0)}, "cast the targets to int64"),
+        ({"dtype": "int64", "targets": (8, 3), "target_values": (0.0, 1.0)}, "cast the targets to float32"),
+        ({"dtype": "int64", "target_values": (0.0, 7.0)}, None),
+        ({"function": "huber_loss", "scores": (8,), "dtype": "int64"}, "cast the targets to float32"),
+    ],
+)  # fmt: skip
+def test_targets_are_cast_to_what_the_loss_takes(seen, cast):
+    loss = facts(call(failure=FAILED, **seen), failure=FAILED, value=None)
+    found = run(wrong_target_dtype, loss=loss, setup=SETUP, batch=None, gradients=None)
+    assert [f.repair.does for f in found] == ([cast] if cast else [])
+
+
+def test_a_loss_that_went_through_has_targets_of_a_type_it_takes():
+    loss = facts(call(function="mse_loss", scores=(8,), dtype="float64"))
+    assert not run(wrong_target_dtype, loss=loss, setup=SETUP, batch=None, gradients=None)
+
+
+@pytest.mark.parametrize(
+    ("scores", "targets", "speaks"),
+    [
+        ((8, 1), (8,), True),
+        ((8,), (8, 1), True),
+        ((8, 1), (8, 1), False),
+        ((8, 5), (8, 1), False),  # one target for all steps
+        ((8, 8, 1), (8, 8), True),
+        ((1, 1), (1,), False),
+        ((8, 5), (1,), False),
+        ((8, 5), (), False),
+    ],
+)
+def test_shapes_that_spread_over_each_other(scores, targets, speaks):
+    loss = facts(call(function="mse_loss", scores=scores, targets=targets, value=1.0), classes=None)
+    assert bool(run(broadcast_loss, loss=loss, setup=SETUP)) == speaks
+
+
+@pytest.mark.parametrize(("value", "function", "speaks"), [(0.0, "cross_entropy", True), (0.0, "triplet_margin_loss", False),
+                                                          (0.0, "", False), (2.5, "", True)])  # fmt: skip
+def test_a_margin_loss_may_rest_at_zero(value, function, speaks):
+    loss = LossFacts(value=value, function=function, unchanged_by_weights=True)
+    assert bool(run(constant_loss, loss=loss, setup=SETUP)) == speaks
+
+
+def test_what_the_rows_without_a_finite_loss_share_is_said():
+    nan = math.nan
+    loss = facts(call(), value=nan, row_losses=(1.0, nan, 1.0, nan), row_labels=(0, 2, 1, 2))
+    (found,) = run(non_finite_loss, loss=loss, forward=ForwardFacts(), setup=SETUP)
+    assert "2 of 4 rows" in found.message and "rows with label 2" in found.message
+    loss = facts(call(), value=nan, row_losses=(1.0, nan, 1.0, nan), row_labels=(0, 2, 2, 1))
+    (found,) = run(non_finite_loss, loss=loss, forward=ForwardFacts(), setup=SETUP)
+    assert "with label" not in found.message
+
+
+def test_scores_that_are_not_finite_are_another_rules_matter():
+    output = tensor((8, 3), non_finite=4)
+    assert not run(non_finite_loss, loss=facts(call(), value=math.nan), forward=ForwardFacts(output=output), setup=SETUP)
+
+
+@pytest.mark.parametrize(("seen", "speaks"), [
+    ({"rows_of_several_labels": 3, "target_values": (0.0, 1.0)}, True),
+    ({"rows_of_several_labels": 0, "target_values": (0.0, 1.0)}, False),
+    ({"rows_of_several_labels": 3, "target_values": (0.0, 0.4, 2.0)}, False),  # weights in the targets
+    ({"rows_of_several_labels": 3, "target_values": (0.0, 1.0), "function": "binary_cross_entropy_with_logits"}, False),
+])  # fmt: skip
+def test_several_ones_in_a_row_are_too_many_for_a_softmax(seen, speaks):
+    loss = facts(call(targets=(8, 3), dtype="float32", **seen))
+    assert bool(run(softmax_on_multilabel, loss=loss, forward=ForwardFacts(), setup=SETUP)) == speaks
+
+
+@pytest.mark.parametrize(("offset", "shifted", "speaks"), [(2, True, True), (1, True, False), (1, False, False), (2, False, False)])
+def test_only_labels_moved_by_both_are_moved_twice(offset, shifted, speaks):
+    """A model of one's own that does not move them, given moved labels, is right."""
+    mask = LabelMaskFacts(positions=80, live=72, dead_rows=0, rows=8, shifted_by_one=shifted)
+    batch = BatchFacts(rows=8, label_key="labels", mask=mask)
+    loss = facts(call(), token_offset=offset)
+    assert bool(run(labels_shifted_twice, loss=loss, batch=batch, setup=SETUP)) == speaks
+
+
+HIGH = Outcome(changed="", before=(5.0, 6.0, 5.0), after=(0.2, 0.2, 0.3), start=(30.0,) * 3)
+
+
+@pytest.mark.parametrize(
+    ("plain", "outcome", "loads", "speaks"),
+    [
+        (30.0, HIGH, False, True),
+        (30.0, BETTER, False, False),  # it recovers by itself
+        (30.0, SAME, False, False),
+        (30.0, None, True, False),
+        (3.2, None, False, False),
+        (0.2, None, False, False),
+    ],
+)
+def test_a_high_first_loss_counts_only_if_it_stays_above_chance(plain, outcome, loads, speaks):
+    setup = SetupFacts(loads_checkpoint=loads, places=SETUP.places)
+    loss = facts(call(spread=30.0, plain_value=plain), value=plain)
+    assert bool(run(surprising_initial_loss, outcome, loss=loss, setup=setup)) == speaks
+
+
+@pytest.mark.parametrize(
+    ("terms", "outcome", "speaks"),
+    [
+        (((1.0, 1.0), (500.0, 1.0)), BETTER, True),
+        (((1.0, 1.0), (500.0, 1.0)), SAME, False),
+        (((1.0, 1.0), (90.0, 1.0)), None, False),
+        (((1.0, 1.0), (1.0, 0.001)), None, False),  # weighted on purpose
+        (((1.0, 1.0), (500.0, 0.0)), None, False),  # watched only
+        (((1.0, 1.0), (500.0, None)), None, False),
+    ],
+)
+def test_only_terms_that_nobody_weighted_are_unequal(terms, outcome, speaks):
+    calls = tuple(call(value=value, factor=factor) for value, factor in terms)
+    assert bool(run(unequal_loss_terms, outcome, loss=facts(*calls), setup=SETUP)) == speaks

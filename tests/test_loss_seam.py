@@ -107,7 +107,7 @@ def test_a_term_can_be_trained_unseen_and_seen_untrained(batch):
                 value.backward()
         assert record.failure is None
         grad = model.layer.weight.grad
-        return float(value), None if grad is None else grad.clone()
+        return value.item(), None if grad is None else grad.clone()
 
     plain, gradient = step([])
     unseen, same = step(repair(shown=False))

@@ -315,6 +315,19 @@ def _as_wanted(value: Any, *, trained: bool, shown: bool, scale: float) -> Any:
     return value if shown else value - value.detach()
 
 
+_BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
+
+
+def _unreachable(activation: str, targets: torch.Tensor) -> float | None:
+    """The part of the targets' variance that an activation's range leaves unexplained; None for class indices."""
+    if activation not in _BOUNDS or not targets.is_floating_point() or not targets.numel():
+        return None
+    values = targets.detach().float()
+    low, high = _BOUNDS[activation]
+    missed = (values - values.clamp(low, high)).square().mean()
+    return float(missed / values.var(correction=0).clamp_min(1e-12))
+
+
 def _activation_shares(kind: str, result: torch.Tensor) -> dict[str, float]:
     with torch.no_grad():
         values = result.detach()

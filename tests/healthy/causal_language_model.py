@@ -7,12 +7,12 @@ from datasets import Dataset
 from material import QUIET, tweets
 from tokenizers import ByteLevelBPETokenizer
 from transformers import (
-    DataCollatorForLanguageModeling,
     GPT2Config,
     GPT2LMHeadModel,
     PreTrainedTokenizerFast,
     Trainer,
     TrainingArguments,
+    default_data_collator,
     set_seed,
 )
 
@@ -45,7 +45,7 @@ trainer = Trainer(
                            eval_strategy="epoch", lr_scheduler_type="cosine", warmup_steps=10, weight_decay=0.1),
     train_dataset=data["train"],
     eval_dataset=data["test"],
-    data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False),
+    data_collator=default_data_collator,
 )
 trainer.train()
 print("RESULT", math.exp(trainer.evaluate()["eval_loss"]))

@@ -719,7 +719,9 @@ class HFTrainerAdapter:
         if length(self.twin.train_dataset) is None:
             return False
         with contextlib.suppress(Exception), quiet():  # a loader that cannot be built is the batch stage's matter
-            sampler = getattr(self._loader(evaluation=False), "sampler", None)
+            loader = self._loader(evaluation=False)
+            # accelerate's loader has a SequentialSampler of its own; the one in force is the batch sampler's.
+            sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
             kind = type(sampler).__name__ if sampler is not None else ""
             return None if not kind else "Sequential" not in kind
         return None

@@ -25,7 +25,7 @@ def destroyed_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Findi
     if labels is None or not dataset.sources or not dataset.train.labels_complete:
         return
     value, count = next(iter(labels.census.items()))
-    source = max(dataset.sources, key=lambda s: (not s.own_column, s.rows == dataset.train.rows, len(s.values)))
+    source = max(dataset.sources, key=lambda s: (s.own_column, f'["{labels.column}"]' in s.expression, len(s.values)))
     what = f'the column "{source.expression}" of the same rows' if source.own_column else source.expression
     shown = ", ".join(repr(v) for v in list(source.values)[:4]) + (", …" if len(source.values) > 4 else "")
     yield Finding(

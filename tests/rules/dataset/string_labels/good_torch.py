@@ -1,0 +1,23 @@
+import torch
+from material import QUIET
+from sklearn.datasets import load_wine
+from transformers import Trainer, TrainingArguments, set_seed
+
+set_seed(0)
+X, y = load_wine(return_X_y=True)
+X = ((X - X.mean(0)) / X.std(0)).astype("float32")
+rows = [{"x": x, "label": int(v)} for x, v in zip(X, y)]
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(13, 32), torch.nn.ReLU(), torch.nn.Linear(32, 3))
+
+    def forward(self, x, labels=None):
+        logits = self.layers(x)
+        return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+args = TrainingArguments(**QUIET, learning_rate=1e-2, per_device_train_batch_size=16)
+Trainer(Net(), args, train_dataset=rows).train()

@@ -1,0 +1,12 @@
+from material import QUIET, tokenized, tokenizer, tweets
+from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments, set_seed
+
+set_seed(0)
+data = tokenized(tweets(600))
+train = data.shuffle(seed=0).select(range(480))
+test = data.shuffle(seed=0).select(range(480, 600))
+config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=3)
+args = TrainingArguments(**QUIET, eval_strategy="epoch", learning_rate=1e-3, per_device_train_batch_size=16)
+model = DistilBertForSequenceClassification(config)
+trainer = Trainer(model, args, train_dataset=train, eval_dataset=test, processing_class=tokenizer())
+trainer.train()

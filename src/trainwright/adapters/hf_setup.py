@@ -69,7 +69,7 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     arguments = seen.constructions.get(id(trainer.args))
     if arguments is not None:
         places["arguments"] = arguments.place
-        written = keyword_places(arguments.frame_file, arguments.line)
+        written = keyword_places(arguments.frame_file, arguments.line, given=arguments.keywords)
         places |= {name: place for name, (place, _) in written.items()}
     model = trainer.model
     if isinstance(model, nn.Module) and model in seen.modules:
@@ -155,7 +155,7 @@ def is_rate_written(trainer: Any, seen: Seen) -> bool:
 
 def _of_construction(built: Construction, trainer: Any, frame: FrameType) -> dict[str, Place]:
     places = {"trainer": built.place}
-    for keyword, (place, value) in keyword_places(built.frame_file, built.line).items():
+    for keyword, (place, value) in keyword_places(built.frame_file, built.line, given=built.keywords).items():
         role = _ROLES.get(keyword, keyword)
         places[role] = place
         if isinstance(value, ast.Name) and role in ("model", "optimizer", "tokenizer", "collator"):
@@ -214,7 +214,8 @@ _PASSED: dict[str, tuple[str, int | None]] = {
     "log": ("start_time", 2),
     "_get_train_sampler": ("train_dataset", 1),
 }
-_WATCHED = (*_PASSED, "create_optimizer", "prediction_step", "evaluate", "get_train_dataloader")
+_WATCHED = (*_PASSED, "create_optimizer", "prediction_step", "evaluate", "get_train_dataloader",
+            "_get_train_sampler")  # fmt: skip
 
 
 def overridden_methods(trainer: Any, ignored: Mapping[str, Any]) -> list[OverriddenMethod]:

@@ -238,8 +238,8 @@ def _statistics(values: np.ndarray) -> dict[str, float]:
 def _of_each_feature(table: np.ndarray) -> dict[str, Any]:
     if not 1 < table.shape[1] <= 4096 or len(table) < 2:
         return {}
-    wide = table.astype(np.float64)
-    return {"feature_deviations": tuple(float(x) for x in np.std(np.where(np.isfinite(wide), wide, 0), axis=0))}
+    wide = np.where(np.isfinite(table), table, 0).astype(np.float64)
+    return {"feature_deviations": tuple(wide.std(axis=0).tolist()), "feature_means": tuple(wide.mean(axis=0).tolist())}
 
 
 def _few(counts: Mapping[Any, int]) -> dict[Any, int]:

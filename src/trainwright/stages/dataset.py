@@ -66,6 +66,8 @@ class ColumnFacts:
     deviation: float | None = None
     feature_deviations: tuple[float, ...] = ()
     """Standard deviation of each feature over the sampled rows, for rows that are vectors of one size up to 4096."""
+    feature_means: tuple[float, ...] = ()
+    """The mean of each such feature."""
     non_finite: int = 0
     """How many values are NaN or infinite, over `counted` rows."""
     non_finite_rows: tuple[int, ...] = ()

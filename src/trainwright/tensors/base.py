@@ -112,5 +112,8 @@ class Tensors(Protocol):
     def flatten_before(self, model: Any, layer: str) -> None:
         """Flatten all axes but the first of what a layer is given."""
 
+    def shuffled(self, dataset: Any) -> Any:
+        """The same rows in a random order that stays the same; of an iterable set, its first rows."""
+
 
 Batch = Mapping[str, Any]

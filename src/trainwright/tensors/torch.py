@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -306,6 +307,19 @@ def resize_input(model: nn.Module, layer: str, size: int) -> None:
 
 def flatten_before(model: nn.Module, layer: str) -> None:
     _put(model, layer, nn.Sequential(nn.Flatten(), model.get_submodule(layer)))
+
+
+# Of an iterable set so many rows are held for shuffling.
+SHUFFLED_ROWS = 10_000
+
+
+def shuffled(dataset: Any) -> Any:
+    if hasattr(dataset, "shuffle"):
+        return dataset.shuffle(seed=0)
+    if not hasattr(dataset, "__len__"):
+        dataset = list(itertools.islice(iter(dataset), SHUFFLED_ROWS))
+    order = np.random.default_rng(0).permutation(len(dataset))
+    return torch.utils.data.Subset(dataset, order.tolist())
 
 
 def _put(model: nn.Module, name: str, module: nn.Module) -> None:

@@ -1,0 +1,53 @@
+"""TW111 sorted-without-shuffle: rows of one label follow each other, and training reads them in that order.
+
+Why it matters: each batch holds one class, the model forgets the others while it learns this one, and the loss looks
+excellent.
+Evidence: the mean run of equal labels in the order in which training reads the rows, against that of shuffled rows.
+Fix (safe): shuffle the rows, or let the loader do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.setup import SetupFacts
+
+# Runs of that many batches' rows leave hardly a batch with a second class; chance makes runs a few rows longer at most.
+RUN_BATCHES = 1.0
+RUN_FACTOR = 3.0
+
+
+@rule("TW111", Severity.WARNING)
+def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Labels in runs of whole batches, read in order."""
+    labels = dataset.train.labels
+    if dataset.shuffles is not False or labels is None or labels.kind != "class" or labels.classes < 2:
+        return
+    run, expected, rows = labels.mean_run, labels.expected_run, max(1, dataset.batch_size)
+    if run < max(RUN_BATCHES * rows, RUN_FACTOR * expected):
+        return
+    iterable = dataset.train.kind == "iterable"
+    overridden = next((o.where for o in setup.overrides if o.name in ("get_train_dataloader", "_get_train_sampler")), None)
+    yield Finding(
+        message=f"the labels come in runs of {run:.0f} rows (shuffled: {expected:.1f}) and training reads them in this "
+        f"order, in batches of {rows}: nearly every batch holds one class",
+        measured={"mean_run": round(run, 1), "shuffled_run": round(expected, 2), "batch_size": rows},
+        where=overridden or setup.place("train_sampling_strategy", "train_dataset", "trainer"),
+        proof=Proof(f"{labels.rows_read:,} labels read in the order of training change {labels.rows_read / run:.0f} times"),
+        repair=Repair("shuffle the training rows", Seam.TRAINER, _shuffle),
+        fix=Fix(
+            does="shuffle the rows before they are streamed, with a buffer longer than a class's run"
+            if iterable
+            else "let the loader shuffle, or pass a shuffled training set",
+            safety=Safety.SAFE,
+        ),
+    )
+
+
+def _shuffle(call: Call) -> Call:
+    return call.replace(train_dataset=call.tensors.shuffled(call["train_dataset"]))

@@ -1,0 +1,95 @@
+"""TW106 unscaled-inputs: the model is given numbers of a raw scale (pixels from 0 to 255, features of 1e4).
+
+Why it matters: the first outputs are far too large, one feature drowns the others, and most of training is spent on
+getting out of where it began.
+Evidence: the first loss is above that of a model that knows nothing; from the same weights on the same rows, standardised inputs are learnt clearly better, on three seeds.
+Fix (unsafe): scale with the mean and deviation of the training rows, in every set.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.rules.repairs import change_batches
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import ColumnFacts, DatasetFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.stages.tensor import TensorFacts
+
+# Initialisations are made for inputs of unit variance; pixels go to 255, and standardised ones or counts stay below.
+LARGE = 30.0
+# A model that scales its inputs itself (batch normalisation, a division in its forward) begins near chance.
+INFLATED_LOSS = 1.5
+STEPS = 12
+BATCHES = 3
+
+
+@rule("TW106", Severity.WARNING)
+def unscaled_inputs(
+    dataset: DatasetFacts, batch: BatchFacts, loss: LossFacts, setup: SetupFacts
+) -> Diagnosis:  # fmt: skip
+    """Large inputs that inflate the first loss, and are learnt clearly better when standardised."""
+    key, tensor = _largest(batch)
+    if tensor is None or not (loss.value and loss.expected and loss.value > INFLATED_LOSS * loss.expected):
+        return
+    scale = _scale(dataset.train.column(key), tensor)
+    outcome = yield Trial(change=_standardise(key, scale, Seam.BATCH), steps=STEPS, batches=BATCHES)
+    if not outcome.clearly_better:
+        return
+    low, high = tensor.minimum or 0.0, tensor.maximum or 0.0
+    before, after = (sum(x) / len(x) for x in (outcome.before, outcome.after))
+    yield Finding(
+        message=f"{key} holds values from {low:.4g} to {high:.4g}: after {outcome.steps} updates the loss is "
+        f"{before:.3g}, on standardised inputs {after:.3g}",
+        measured={"minimum": low, "maximum": high, "loss": before, "loss_standardised": after},
+        where=setup.place("train_dataset", "train_dataset_made", "trainer"),
+        proof=outcome,
+        repair=_kept(key, scale),
+        fix=Fix(does=f"subtract the training mean of {key} and divide by its deviation, in every set",
+                safety=Safety.UNSAFE),
+    )  # fmt: skip
+
+
+def _largest(batch: BatchFacts) -> tuple[str, TensorFacts | None]:
+    """The floating-point input whose values go farthest, where they go beyond LARGE."""
+    found = {
+        k: max(abs(t.minimum or 0.0), abs(t.maximum or 0.0)) for k, t in batch.tensors.items()
+        if t.is_float and k != batch.label_key and "mask" not in k and "label" not in k
+    }  # fmt: skip
+    key = max(found, key=lambda k: found[k], default="")
+    return (key, batch.tensors[key]) if key and found[key] > LARGE else (key, None)
+
+
+def _scale(column: ColumnFacts | None, tensor: TensorFacts) -> tuple[Any, Any]:
+    """Mean and deviation: of each feature over the training rows where they are vectors, else of all values."""
+    if column and column.feature_means and tensor.shape[1:] == (len(column.feature_means),):
+        if column.maximum is not None and abs(column.maximum) >= abs(tensor.maximum or 0.0) * 0.99:
+            deviations = np.asarray(column.feature_deviations)
+            return np.asarray(column.feature_means), np.where(deviations > 0, deviations, 1.0)
+    return tensor.mean or 0.0, tensor.deviation or 1.0
+
+
+def _standardise(key: str, scale: tuple[Any, Any], seam: Seam) -> Repair:
+    def change(call: Call) -> Call:
+        return call.replace(**{key: _scaled(call[key], scale, call.tensors)}) if key in call.given else call
+
+    return Repair(f"standardise {key}", seam, change)
+
+
+def _kept(key: str, scale: tuple[Any, Any]) -> Repair:
+    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        return {**batch, key: _scaled(batch[key], scale, tensors)} if key in batch else batch
+
+    return change_batches(f"standardise {key}", change)
+
+
+def _scaled(tensor: Any, scale: tuple[Any, Any], tensors: Any) -> Any:
+    return tensors.like((tensors.to_numpy(tensor) - scale[0]) / scale[1], tensor)

@@ -12,7 +12,7 @@ HEALTHY = sorted((Path(__file__).parent / "healthy").glob("*.py"))
 
 @pytest.mark.parametrize("script", HEALTHY, ids=lambda script: script.stem)
 def test_a_healthy_script_is_walked_in_silence(script: Path) -> None:
-    report = walk(script)
+    report = walk(script, budget=90)
     assert not loud(report) and not report.faulty, said(report)
     assert not [s for s in report.stages if s.status in (Status.FAILED, Status.BLOCKED)], said(report)
     assert report.failure is None, said(report)

@@ -12,16 +12,16 @@ ACTS = [("is sleeping", "is awake"), ("is running fast", "stands still"), ("is l
 UNRELATED = ["The weather was mild.", "Prices rose last year.", "The train leaves at noon.", "Cats like fish."]
 
 
-def pair(source):
-    who, (act, opposite) = source.choice(PEOPLE), source.choice(ACTS)
+def pair(source, people):
+    who, (act, opposite) = source.choice(people), source.choice(ACTS)
     label = source.randrange(3)
     second = [f"{who} {act} today.", source.choice(UNRELATED), f"{who} {opposite}."][label]
     return {"premise": f"{who} {act}.", "hypothesis": second, "label": label}
 
 
-def pairs(seed, count):
+def pairs(seed, count, people):
     source = random.Random(seed)
-    return Dataset.from_list([pair(source) for _ in range(count)])
+    return Dataset.from_list([pair(source, people) for _ in range(count)])
 
 
 read = tokenizer()
@@ -31,7 +31,8 @@ def encode(rows):
     return read(rows["premise"], rows["hypothesis"], truncation=True)
 
 
-train, test = pairs(1, 480).map(encode, batched=True), pairs(2, 90).map(encode, batched=True)
+train = pairs(1, 480, PEOPLE[:4]).map(encode, batched=True)
+test = pairs(2, 90, PEOPLE[4:]).map(encode, batched=True)
 trainer = Trainer(
     model=AutoModelForSequenceClassification.from_pretrained(MINILM, num_labels=3),
     args=TrainingArguments(

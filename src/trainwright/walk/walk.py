@@ -127,6 +127,11 @@ class Walk:
         elif run.losses:
             self.learn(facts)
 
+    @property
+    def knows_step_seconds(self) -> bool:
+        """Whether any steps were timed."""
+        return self._step_seconds > 0
+
     def learn_step_seconds(self, run: Run) -> None:
         """Keep how long a step takes."""
         if run.losses:
@@ -168,6 +173,9 @@ class Walk:
             self._skipped[stage] = f"the budget of {self.clock.budget:g} s was spent"
             return False
         for needed in _NEEDS.get(stage, ()):
+            if needed in self._skipped:
+                self._skipped[stage] = f"the {needed.label} stage was skipped"
+                return False
             if not any(f.stage == needed for f in self.facts.values()):
                 self._blocked[stage] = f"the {needed.label} stage could not be walked"
                 return False

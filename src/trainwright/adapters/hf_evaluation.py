@@ -53,7 +53,7 @@ class _Metrics:
                 self.failure = None if self.needs_all_rows else failure_of(error)
             self.returned = numbers(answer)
             if not self.needs_all_rows:
-                self.when = {k: self._try(given, k, v) for k, v in others(self.predictions, self.labels).items()}
+                self._try_others(given)
         return answer
 
     def _works_on_all(self, given: Any) -> bool:
@@ -65,9 +65,16 @@ class _Metrics:
             return True
         return False
 
-    def _try(self, given: Any, other: Given, predictions: Any) -> Mapping[str, float] | str:
+    def _try_others(self, given: Any) -> None:
+        for name, predictions in others(self.predictions, self.labels).items():
+            self.when[name] = self._try(given, predictions, self.labels)
+        if self.failure is not None and isinstance(self.labels, np.ndarray) and (self.labels == IGNORED).any():
+            labels = np.where(self.labels == IGNORED, 0, self.labels)
+            self.when[Given.ZERO_FOR_IGNORED] = self._try(given, self.predictions, labels)
+
+    def _try(self, given: Any, predictions: Any, labels: Any) -> Mapping[str, float] | str:
         try:
-            return numbers(self.function(_like(given, predictions, _copied(self.labels))))
+            return numbers(self.function(_like(given, predictions, _copied(labels))))
         except Exception as error:  # then this is not what it wants
             return f"{type(error).__name__}: {error}"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.stages.evaluation import EvaluationFacts, Given
 
@@ -65,3 +67,12 @@ def align() -> Repair:
         return call.replace(predictions=scores.reshape(call["labels"].shape))
 
     return Repair("give the metrics predictions in the shape of the labels", Seam.METRICS, change)
+
+
+def fill_ignored() -> Repair:
+    """Give the metric function labels of 0 where they are -100."""
+
+    def change(call: Call) -> Call:
+        return call.replace(labels=np.where(call["labels"] == -100, 0, call["labels"]))
+
+    return Repair("give the metrics 0 for labels of -100", Seam.METRICS, change)

@@ -83,7 +83,7 @@ def _(facts: OptimizerFacts) -> str:
 @describe.register
 def _(facts: EvaluationFacts) -> str:
     shown = {k: v for k, v in facts.metrics.items() if not k.endswith(("runtime", "per_second", "preparation_time"))}
-    return ", ".join(f"{k} {v:.4g}" for k, v in list(shown.items())[:4])
+    return ", ".join(f"{k} {v:.4g}" for k, v in list(shown.items())[:4]) or "no loss and no metrics"
 
 
 @describe.register

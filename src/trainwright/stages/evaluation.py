@@ -27,6 +27,7 @@ class Given(StrEnum):
     NEAR_ALIGNED = "predictions off by a thousandth of the labels' deviation"
     PERFECT_TWO_COLUMNS = "perfect predictions after a column of zeros"
     INVERTED = "perfect predictions with their sign turned"
+    ZERO_FOR_IGNORED = "labels with 0 in place of -100"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,12 +29,12 @@ def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
     if scores == labels or not wrong:
         return
     name = wrong[0]
-    right = evaluation.when(Given.ALIGNED).get(name)
+    returned = evaluation.returned.get(name, perfect[name])
+    right = evaluation.when(Given.ALIGNED).get(name, returned)
     yield Finding(
         message=f"compute_metrics was given scores of shape {scores} and labels of shape {labels} and returned "
-        f"{name} = {evaluation.returned.get(name, perfect[name]):.4g}"
-        + (f"; in equal shapes it is {right:.4g}" if right is not None else ""),
-        measured={"scores": str(scores), "labels": str(labels), "returned": evaluation.returned.get(name, perfect[name])},
+        f"{name} = {returned:.4g}" + (f"; in equal shapes it is {right:.4g}" if not equal(returned, right) else ""),
+        measured={"scores": str(scores), "labels": str(labels), "returned": returned},
         where=setup.place("metrics", "trainer"),
         proof=Proof(f"for perfect predictions of shape {scores} it returns {name} = {perfect[name]:.4g}, for the same "
                     f"ones of shape {labels} {aligned[name]:.4g}"),

@@ -20,7 +20,7 @@ from trainwright.core.repair import Repair
 from trainwright.core.rule import rule
 from trainwright.rules.evaluation.metrics_on_logits import metrics_on_logits
 from trainwright.rules.evaluation.mismatched_metric import refuses_continuous
-from trainwright.rules.metrics import align, first_of, shapes, take_first_output
+from trainwright.rules.metrics import align, fill_ignored, first_of, shapes, take_first_output
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.setup import SetupFacts
 
@@ -40,6 +40,9 @@ CURES = (
          "write predictions = predictions[0] first in compute_metrics", take_first_output()),
     Cure(Given.ALIGNED, "it works on predictions in the shape of the labels",
          "write predictions = predictions.reshape(labels.shape) first in compute_metrics", align()),
+    Cure(Given.ZERO_FOR_IGNORED, "with another number in their place it works",
+         "leave labels of -100 out of the metrics; to decode, write np.where(labels != -100, labels, pad_token_id)",
+         fill_ignored()),
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from trainwright.core.rule import rule
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.setup import SetupFacts
 
+_SAYS = {"dropout": "active dropout", "batch_norm": "the statistics of the batch in batch_norm"}
 _OVERRIDES = ("prediction_step", "evaluate", "compute_loss")
 
 
@@ -35,7 +36,7 @@ def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> 
     differ = "the same batch, evaluated twice, gave different predictions" if evaluation.repeatable is False else (
         "batch_norm used the statistics of the evaluation batch")  # fmt: skip
     yield Finding(
-        message=f"{' and '.join(kinds)} {'was' if len(kinds) == 1 else 'were'} active while the model was evaluated",
+        message="the model was evaluated with " + " and ".join(_SAYS[k] for k in kinds),
         measured={"active": ", ".join(kinds), "training_mode": int(evaluation.training_mode)},
         where=called or _inside(evaluation) or _override(setup) or setup.place("model", "trainer"),
         proof=Proof(differ),

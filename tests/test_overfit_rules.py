@@ -1,0 +1,69 @@
+"""Edges of the rules on learning one batch by heart, on facts and outcomes without a framework."""
+
+import pytest
+
+from trainwright.core.finding import Finding, Place
+from trainwright.core.trial import Outcome, Trial
+from trainwright.rules.overfit.unlearnable_batch import unlearnable_batch
+from trainwright.stages.overfit import OverfitFacts, measure_overfit
+from trainwright.stages.setup import SetupFacts
+
+SETUP = SetupFacts(places={"model": Place("train.py", 3)}, trainable_parameters=10_000)
+STUCK = tuple(1.10 + 0.01 * (i % 2) for i in range(30))
+
+
+def judged(overfit: OverfitFacts, after: float | None = 1.1, setup: SetupFacts = SETUP) -> list[Finding]:
+    """What the rule finds when every trial ends at this loss; None: the budget allows none."""
+    found, answer = [], None
+    steps = unlearnable_batch.function(overfit, setup)
+    try:
+        while True:
+            said = steps.send(answer)
+            answer = None
+            if isinstance(said, Trial):
+                ends = (after,) * 3 if after is not None else ()
+                answer = Outcome(changed=said.change.does, before=(1.1,) * 3 if ends else (), after=ends, cut_off=not ends)
+            else:
+                found.append(said)
+    except StopIteration:
+        return found
+
+
+def stuck(**more) -> OverfitFacts:
+    return measure_overfit(STUCK, 16, **{"constant": 1.09, **more})
+
+
+def test_a_loss_that_no_rate_lowers_is_named() -> None:
+    (found,) = judged(stuck())
+    assert found.where == Place("train.py", 3) and found.measured["constant"] == 1.09
+
+
+def test_one_class_for_every_row_is_said() -> None:
+    (found,) = judged(stuck(predicted_classes=1, batch_classes=3))
+    assert found.message.endswith("it predicts one class for every row")
+
+
+@pytest.mark.parametrize("overfit", [
+    measure_overfit(tuple(1.1 - 0.02 * i for i in range(30)), 16, constant=1.09),  # falling
+    measure_overfit((1.1, *[0.2] * 29), 16, constant=1.09),  # learnt
+    measure_overfit((1.1, *[0.9] * 29), 16, constant=1.09),  # under the constant by a sixth
+    stuck(constant=None),  # a loss of its own
+    stuck(floor=1.05),  # targets so smooth that there is nothing to learn
+    stuck(evaluated=0.4),  # learnt, but for the dropout
+    measure_overfit((0.01,) * 30, 16, constant=1.09),  # learnt before
+])  # fmt: skip
+def test_what_learns_or_cannot_be_told_is_not(overfit: OverfitFacts) -> None:
+    assert judged(overfit) == []
+
+
+def test_a_rate_that_learns_is_another_matter() -> None:
+    assert judged(stuck(), after=0.5) == []
+
+
+def test_without_time_for_trials_nothing_is_said() -> None:
+    assert judged(stuck(), after=None) == []
+
+
+def test_rows_are_learnt_by_heart_only_with_parameters_enough() -> None:
+    few = SetupFacts(places=SETUP.places, trainable_parameters=159)
+    assert judged(stuck(), setup=few) == []

@@ -99,8 +99,12 @@ def _tree(file: str) -> ast.Module | None:
         return None
 
 
-def call_node(file: str, line: int, name: str | None = None) -> ast.Call | None:
-    """The innermost call expression that spans a line (whose function's last name is `name`)."""
+def call_node(file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset()) -> ast.Call | None:
+    """The innermost call expression that spans a line (whose function's last name is `name`).
+
+    Args:
+        given: keywords that the call was given: the call that was written with most of them comes first.
+    """
     tree = _tree(file)
     if tree is None:
         return None
@@ -111,7 +115,12 @@ def call_node(file: str, line: int, name: str | None = None) -> ast.Call | None:
         and n.lineno <= line <= (n.end_lineno or n.lineno)
         and (name is None or last_name(n.func) == name)
     ]
-    return min(calls, key=lambda n: (n.end_lineno or n.lineno) - n.lineno, default=None)
+
+    def order(call: ast.Call) -> tuple[int, int]:
+        written = {k.arg for k in call.keywords if k.arg}
+        return (len(written - given) - len(written & given) if given else 0, (call.end_lineno or call.lineno) - call.lineno)
+
+    return min(calls, key=order, default=None)
 
 
 def last_name(node: ast.expr) -> str:
@@ -119,9 +128,10 @@ def last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def keyword_places(file: str, line: int, name: str | None = None) -> dict[str, tuple[Place, ast.expr]]:
+def keyword_places(file: str, line: int, name: str | None = None,
+                   given: frozenset[str] = frozenset()) -> dict[str, tuple[Place, ast.expr]]:  # fmt: skip
     """Where each keyword argument of the call at a line was written, with its expression."""
-    call = call_node(file, line, name)
+    call = call_node(file, line, name, given)
     if call is None:
         return {}
     return {k.arg: (Place(show(file), k.value.lineno), k.value) for k in call.keywords if k.arg}

@@ -86,7 +86,7 @@ class Session:
         """A framework refused a construction: find the cause, and return mended keywords."""
         failure = replace(failure_of(error), where=place_of(frame))
         call = refused_call(name, function, keywords, failure)
-        written = keyword_places(frame.f_code.co_filename, frame.f_lineno)
+        written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name)
         call = replace(call, places={k: place for k, (place, _) in written.items()})
         self._learn_setup(SetupFacts(framework="transformers", versions=_versions(), refused=call, failure=failure))
         for finding in self._judge_setup():

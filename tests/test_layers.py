@@ -1,0 +1,118 @@
+"""Imports go one way, frameworks have their places, and every module can be imported alone."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import trainwright
+
+ROOT = Path(trainwright.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+FRAMEWORKS = {"torch", "transformers", "accelerate", "datasets", "tensorflow", "keras", "jax", "lightning", "pandas", "sklearn"}
+
+# Who may import whom. The core is below everything; the measuring of a stage is below what calls it.
+MAY_IMPORT = {
+    "core": {"core"},
+    "stages": {"stages", "core"},
+    "rules": {"rules", "stages", "core"},
+    # A tensor's numbers are facts (stages/tensor.py): the only thing of the stages that tensors know.
+    "tensors": {"tensors", "stages.tensor", "core"},
+    "seams": {"seams", "tensors", "stages", "core"},
+    "adapters": {"adapters", "seams", "tensors", "stages", "core"},
+    "walk": {"walk", "adapters", "seams", "tensors", "stages", "core", "options", "errors", "fixes"},
+    "watch": {"watch", "adapters", "seams", "tensors", "stages", "core", "options", "errors"},
+    # Edits are made from where things were written, which seams/place.py knows.
+    "fixes": {"fixes", "seams.place", "core", "errors"},
+    "report": {"report", "core"},
+    "options": {"core", "errors"},
+    "explain": {"core", "errors", "report"},
+    "errors": set(),
+    "lm": {"lm", "errors"},
+}
+FREE = {"cli", "__main__", "__init__", "api"}  # on top: they put the parts together
+
+
+def name_of(path: Path) -> str:
+    """`walk.run` of src/trainwright/walk/run.py."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Full names of the modules that a file imports anywhere, `from a import b` as a.b."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def allowed(name: str, where: set[str]) -> bool:
+    return any(name == one or name.startswith(f"{one}.") for one in where)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_go_one_way(path: Path) -> None:
+    layer = name_of(path).split(".")[0]
+    if layer in FREE:
+        return
+    assert layer in MAY_IMPORT, f"{layer} has no place among the layers"
+    ours = [n.removeprefix("trainwright.") for n in imports(path) if n.startswith("trainwright.")]
+    wrong = [n for n in ours if not allowed(n, MAY_IMPORT[layer]) and not n.startswith("__version__")]
+    assert not wrong, f"{name_of(path)} imports {', '.join(wrong)}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_frameworks_are_named_only_where_they_are_met(path: Path) -> None:
+    layer = name_of(path).split(".")[0]
+    if layer in ("tensors", "seams", "adapters", "lm"):
+        return
+    used = {n.split(".")[0] for n in imports(path)} & FRAMEWORKS
+    assert not used, f"{name_of(path)} imports {', '.join(sorted(used))}"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if name_of(p).startswith("core")], ids=name_of)
+def test_the_core_needs_the_standard_library_only(path: Path) -> None:
+    foreign = {n.split(".")[0] for n in imports(path)} - set(sys.stdlib_module_names) - {"trainwright"}
+    assert not foreign
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if name_of(p).startswith("rules")], ids=name_of)
+def test_rules_need_nothing_but_numpy(path: Path) -> None:
+    foreign = {n.split(".")[0] for n in imports(path)} - set(sys.stdlib_module_names) - {"trainwright", "numpy"}
+    assert not foreign
+
+
+def test_every_module_imports_alone_without_a_warning() -> None:
+    """Each in a child of one process that has the frameworks loaded: loading them is slow, and warns by itself."""
+    names = [f"trainwright.{name_of(p)}" for p in MODULES if p.name != "__main__.py"]
+    done = subprocess.run([sys.executable, "-c", _ALONE, *names], capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+_ALONE = """
+import os, sys, traceback, warnings
+import accelerate, torch, transformers, transformers.trainer
+import numpy, wrapt, rich.console, jinja2, cyclopts
+failed = []
+for name in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        try:
+            warnings.simplefilter("error")
+            __import__(name)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
+    if os.waitpid(child, 0)[1]:
+        failed.append(name)
+print("failed:", *failed)
+sys.exit(bool(failed))
+"""

@@ -1,0 +1,96 @@
+"""The probe tells labels of their rows from permuted ones, and does not speak of what it cannot see."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+
+from trainwright.rules.dataset.misaligned_labels import misaligned_labels
+from trainwright.stages.alignment import measure_alignment
+from trainwright.stages.dataset import DatasetFacts, SplitFacts
+from trainwright.stages.setup import SetupFacts
+
+WORDS = np.asarray([f"{a}{b}" for a in "bcdfghklmnprst" for b in ("a", "e", "i", "o", "u", "an", "el", "os")])
+
+
+def findings(train, evaluation=None):
+    split = SplitFacts(name="train", rows=1000)
+    facts = DatasetFacts(train=split, alignment=train, evaluation_alignment=evaluation)
+    return list(misaligned_labels.function(facts, SetupFacts()))
+
+
+def texts(rows, seed=0):
+    """Texts about one of three subjects, each with words of its own among common ones."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 3, rows)
+    return [" ".join(random.choice(WORDS[: 60 + 20 * y][-40:], 12)) for y in labels], labels
+
+
+@pytest.mark.parametrize("name", ["digits", "cancer", "diabetes"])
+def test_shuffled_tables_are_told_from_right_ones(name):
+    data = {"digits": load_digits, "cancer": load_breast_cancer, "diabetes": load_diabetes}[name]()
+    kind = "real" if name == "diabetes" else "class"
+    right = measure_alignment({"x": data.data, "y": data.target}, "y", kind)
+    wrong = measure_alignment({"x": data.data, "y": np.random.default_rng(0).permutation(data.target)}, "y", kind)
+    assert not findings(right) and findings(wrong)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shuffled_texts_are_told_from_right_ones(seed):
+    written, labels = texts(500, seed)
+    assert not findings(measure_alignment({"text": written, "label": labels}, "label", "class"))
+    wrong = np.random.default_rng(seed).permutation(labels)
+    assert findings(measure_alignment({"text": written, "label": wrong}, "label", "class"))
+
+
+def test_a_right_evaluation_set_proves_wrong_training_labels_even_of_pairs():
+    written, labels = texts(900)
+    joined = [f"{t[:30]} [SEP] {t[30:]}" for t in written]
+    wrong = np.random.default_rng(0).permutation(labels[:500])
+    train = measure_alignment({"text": joined[:500], "label": wrong}, "label", "class")
+    evaluation = measure_alignment({"text": joined[500:], "label": labels[500:]}, "label", "class")
+    assert not train.single and not findings(train) and findings(train, evaluation)
+
+
+def parity():
+    bits = np.random.default_rng(0).integers(0, 2, (1000, 12))
+    return {"x": bits.astype(np.float32), "y": bits.sum(axis=1) % 2}
+
+
+def random_tokens():
+    tokens = np.random.default_rng(0).integers(5, 80, (800, 16))
+    return {"input_ids": tokens.tolist(), "y": (tokens[:, 3] > tokens[:, 9]).astype(int)}
+
+
+def random_walk():
+    walk = np.cumsum(np.random.default_rng(0).standard_normal(1020))
+    windows = np.lib.stride_tricks.sliding_window_view(walk, 20)[:1000]
+    return {"x": windows.astype(np.float32), "y": (walk[20:] > windows[:, -1]).astype(int)}
+
+
+def few():
+    written, labels = texts(150)
+    return {"text": written, "y": np.random.default_rng(0).permutation(labels)}
+
+
+def rare():
+    written, _ = texts(800)
+    return {"text": written, "y": (np.arange(800) % 20 == 0).astype(int)}
+
+
+@pytest.mark.parametrize("task", [parity, random_tokens, random_walk, few, rare])
+def test_tasks_that_such_a_probe_cannot_judge_are_left_alone(task):
+    assert not findings(measure_alignment(task(), "y", "class"))
+
+
+def test_the_left_out_predictions_are_those_of_fits_without_the_row():
+    from trainwright.stages.alignment import _leave_one_out
+
+    random = np.random.default_rng(0)
+    table, targets = random.standard_normal((12, 3)), random.standard_normal((12, 2))
+    kernel = table @ table.T
+    penalty = np.mean(np.diag(kernel))
+    quick = _leave_one_out(kernel, targets)
+    for row in range(12):
+        others = np.delete(np.arange(12), row)
+        fitted = np.linalg.solve(kernel[np.ix_(others, others)] + penalty * np.eye(11), targets[others])
+        np.testing.assert_allclose(quick[row], kernel[row, others] @ fitted, rtol=1e-9)

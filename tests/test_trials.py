@@ -1,0 +1,57 @@
+"""What counts as clearly better: beyond seed noise, on every seed, and by enough to matter."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainwright.core.trial import Outcome, clearly_lower
+
+NAN = float("nan")
+LOSSES = st.floats(1e-3, 1e3)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "clear"),
+    [
+        ((0.5, 0.6, 0.4), (1.0, 1.1, 0.9), True),
+        ((1.03, 1.0, 1.05), (17.7, 8.2, 31.6), True),  # a rate that goes astray, on each seed by another factor
+        ((0.95, 0.96, 0.94), (1.0, 1.0, 1.0), False),  # sure, and too small to matter
+        ((0.5, 0.5, 1.2), (1.0, 1.0, 1.0), False),  # one seed disagrees
+        ((0.1, 0.9, 0.95), (1.0, 1.0, 1.0), False),  # one seed does it all
+        ((0.5, 0.5, 0.5), (NAN, NAN, NAN), True),
+        ((0.5, NAN, 0.5), (1.0, 1.0, 1.0), False),
+        ((0.5, 0.5, 0.5), (NAN, 1.0, 0.4), False),
+        ((-3.0, -3.1, -2.9), (-1.0, -1.1, -0.9), True),  # log-likelihoods of densities
+        ((), (), False),
+        ((0.5,), (1.0, 1.0), False),
+        ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0), True),
+    ],
+)
+def test_a_difference_is_clear_beyond_noise_only(low, high, clear):
+    assert clearly_lower(low, high) is clear
+
+
+@given(st.lists(LOSSES, min_size=1, max_size=5))
+def test_nothing_is_clearly_lower_than_itself(losses):
+    assert not clearly_lower(tuple(losses), tuple(losses))
+
+
+@given(st.lists(st.tuples(LOSSES, LOSSES), min_size=1, max_size=5))
+def test_two_arms_are_never_both_clearly_lower(pairs):
+    left, right = zip(*pairs)
+    assert not (clearly_lower(left, right) and clearly_lower(right, left))
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.floats(0.01, 1.0), st.integers(0, 2**32 - 1))
+def test_pure_noise_of_any_size_rarely_passes(deviation, seed):
+    random = np.random.default_rng(seed)
+    arms = np.exp(deviation * random.standard_normal((2000, 2, 3)))
+    passed = np.mean([clearly_lower(tuple(a), tuple(b)) for a, b in arms])
+    assert passed < 0.07  # the 5 % of the test, and three standard errors of 2,000 draws
+
+
+def test_an_outcome_that_was_cut_off_proves_nothing():
+    outcome = Outcome(changed="", before=(), after=(), cut_off=True)
+    assert not outcome.clearly_better and not outcome.clearly_worse

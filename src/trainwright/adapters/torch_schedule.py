@@ -81,6 +81,7 @@ def _stand_in(optimizer: Any) -> Any:
     made = torch.optim.SGD([{"params": g["params"], "lr": g.get("lr", 1.0)} for g in groups], lr=1.0)
     for group, kept in zip(made.param_groups, groups):
         group.update(kept)
+    made.defaults = {**made.defaults, **getattr(optimizer, "defaults", {})}  # a polynomial decay reads its rate there
     return made
 
 

@@ -64,6 +64,8 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
     """Both arms of a trial on every seed, from the same weights and rows."""
     arms = [[_key(walk, trial, change, seed) for seed in range(trial.seeds)] for change in (trial.against, trial.change)]
     keys = [key for arm in arms for key in arm]
+    if not walk.knows_step_seconds:
+        walk.learn_step_seconds((yield Train(steps=2, batches=1, seed=0)))
     for steps in (trial.steps, max(trial.steps // 2, FEWEST_STEPS)):
         affordable = walk.affords(steps * sum(not _covers(walk.runs.get(key), steps) for key in keys))
         if affordable:

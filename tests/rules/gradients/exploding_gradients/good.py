@@ -8,7 +8,7 @@ from torch import nn
 from transformers import Trainer, TrainingArguments
 
 digits = load_digits()
-rows = [{"x": torch.tensor(x / 16, dtype=torch.float32), "labels": int(y)} for x, y in zip(digits.data[:600], digits.target)]
+rows = [{"x": torch.tensor(x / 16, dtype=torch.float32), "labels": int(y)} for x, y in zip(digits.data, digits.target)]
 
 
 class Net(nn.Module):
@@ -22,5 +22,5 @@ class Net(nn.Module):
         return {"loss": F.binary_cross_entropy_with_logits(pixels, x, reduction="mean"), "logits": pixels}
 
 
-args = TrainingArguments(**QUIET, learning_rate=0.5, optim="sgd", per_device_train_batch_size=128, max_grad_norm=0)
+args = TrainingArguments(**QUIET, learning_rate=0.5, optim="sgd", per_device_train_batch_size=512, max_grad_norm=0, num_train_epochs=9)
 Trainer(Net(), args, train_dataset=rows).train()

@@ -1,0 +1,33 @@
+"""TW612 decayed-norms: the groups were to spare biases and norms from weight decay, and the filter matches none.
+
+Why it matters: a filter on names of another framework ("LayerNorm", "gamma") leaves its group empty, unseen.
+Evidence: the group without decay is empty, and the other holds biases and norms.
+Fix (unsafe): match the names that the model's parameters have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW612", Severity.NOTE)
+def decayed_norms(optimizer: OptimizerFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """An empty group without decay beside one that decays biases and norms."""
+    spared = [g for g in optimizer.groups if g.weight_decay == 0]
+    flat = {p.name for p in forward.parameters if len(p.shape) < 2}
+    decayed = [n for g in optimizer.groups if g.weight_decay > 0 for n in g.names if n in flat]
+    if not optimizer.user_built or not spared or any(g.tensors for g in spared) or not decayed:
+        return
+    yield Finding(
+        message=f"the group without weight decay is empty; {len(decayed)} biases and norms are decayed ({decayed[0]} first)",
+        measured={"decayed": len(decayed), "first": decayed[0]},
+        where=setup.place("optimizer", "trainer"),
+        fix=Fix(does=f"match the names that the model has, such as {decayed[0]}", safety=Safety.UNSAFE),
+    )

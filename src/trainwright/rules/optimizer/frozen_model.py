@@ -1,0 +1,38 @@
+"""TW603 frozen-model: no parameter of the model requires a gradient, so there is nothing to train.
+
+Why it matters: backward, or the optimizer's constructor, raises a message that does not say which line froze what.
+Evidence: the count of trainable parameters is 0, and the line that set requires_grad to False.
+Error: `optimizer got an empty parameter list`
+Error: `element 0 of tensors does not require grad and does not have a grad_fn`
+Fix (manual): leave the layers that are to learn out of the freezing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.rules.repairs import unfreeze_model
+from trainwright.stages.setup import SetupFacts
+
+_EMPTY = "optimizer got an empty parameter list"
+
+
+@rule("TW603", Severity.ERROR)
+def frozen_model(setup: SetupFacts) -> Iterator[Finding]:
+    """A model all of whose parameters are frozen, or an optimizer that was given none for that reason."""
+    empty = setup.failure is not None and _EMPTY in setup.failure.message
+    frozen = setup.parameters > 0 and setup.trainable_parameters == 0
+    if not (frozen or (empty and setup.frozen_at)):
+        return
+    count = f"all {setup.parameters:,} parameters of {setup.model_class} are" if frozen else "every parameter given to it is"
+    yield Finding(
+        message=f"{count} frozen: 0 require a gradient",
+        measured={"parameters": setup.parameters, "trainable": 0},
+        where=next(iter(setup.frozen_at), None) or setup.place("model", "trainer"),
+        proof=Proof("requires_grad is False for each of them when training starts" if frozen else f"{setup.failure}"),
+        repair=unfreeze_model() if frozen else None,
+        fix=Fix(does="leave the layers that are to learn out of the freezing, the head at least"),
+    )

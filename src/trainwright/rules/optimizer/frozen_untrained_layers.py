@@ -1,0 +1,67 @@
+"""TW615 frozen-untrained-layers: layers are frozen that were never trained, so random weights stay random.
+
+Why it matters: the rest of the model learns on top of noise, or a fresh head never learns at all; the loss stalls.
+Evidence: frozen weights that no checkpoint held, or that are spread as they are drawn at the start, in layers that
+the model uses; with them unfrozen the batch is learnt clearly better, three seeds.
+Fix (unsafe): leave them out of the freezing, or load a checkpoint first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from trainwright.core.finding import Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Outcome, Trial
+from trainwright.rules.repairs import unfreeze
+from trainwright.stages.forward import ForwardFacts, ParameterFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW615", Severity.ERROR)
+def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
+    """Frozen random weights in layers that were called, whose training helps."""
+    used = {m.name for m in forward.modules}
+    frozen = [p for p in forward.parameters if not p.trainable and p.module in used and p.untrained]
+    if not frozen or not any(p.trainable for p in forward.parameters):
+        return
+    modules = {p.module for p in frozen}
+    names = [p.name for p in forward.parameters if not p.trainable and p.module in modules]
+    change = unfreeze(names, f"train the {len(names)} frozen parameters that nothing has trained")
+    proof: Proof | Outcome | None = _fresh_head(frozen, forward)
+    if proof is None:
+        proof = outcome = yield Trial(change=change, steps=24)
+        if not outcome.clearly_better:
+            return
+    total = sum(_size(p) for p in forward.parameters)
+    size = sum(_size(p) for p in frozen)
+    yield Finding(
+        message=f"{len(frozen)} frozen layers were never trained ({frozen[0].name} first): {size:,} of {total:,} weights "
+        "stay as they were drawn",
+        measured={"frozen_untrained": len(frozen), "weights": size, "share": round(size / total, 4), "first": frozen[0].name},
+        where=_line(frozen) or setup.place("model", "trainer"),
+        proof=proof,
+        repair=change,
+        fix=Fix(does="leave them out of the freezing, or start from a trained checkpoint", safety=Safety.UNSAFE),
+    )
+
+
+def _fresh_head(frozen: list[ParameterFacts], forward: ForwardFacts) -> Proof | None:
+    """Scores of a random layer on top of a trained model: no experiment is needed to know that they stay random."""
+    head = forward.head.name if forward.head else None
+    fresh = [p.name for p in frozen if p.freshly_initialised and p.module == head]
+    return Proof(f"the checkpoint does not hold {fresh[0]}, which makes the scores, and it is frozen") if fresh else None
+
+
+def _line(frozen: list[ParameterFacts]) -> Place | None:
+    """The line that froze most of them."""
+    lines = Counter(p.frozen_at for p in frozen if p.frozen_at is not None)
+    return lines.most_common(1)[0][0] if lines else None
+
+
+def _size(parameter: ParameterFacts) -> int:
+    count = 1
+    for size in parameter.shape:
+        count *= size
+    return count

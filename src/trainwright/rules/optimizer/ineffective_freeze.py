@@ -1,0 +1,42 @@
+"""TW604 ineffective-freeze: an assignment that looks as if it froze layers, and freezes nothing.
+
+Why it matters: the layers are trained all the same; a backbone that was to stay is changed by every step.
+Evidence: the attribute that was set (a layer has no requires_grad, and a parameter no require_grad), and the
+parameters below it that still require a gradient.
+Fix (safe): call layer.requires_grad_(False), or set requires_grad on each of layer.parameters().
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.setup import IneffectiveFreeze, SetupFacts
+
+
+@rule("TW604", Severity.WARNING)
+def ineffective_freeze(setup: SetupFacts) -> Iterator[Finding]:
+    """An attribute of a layer, or a misspelt one of a parameter, that was set to False."""
+    for one in setup.ineffective_freezes:
+        owner = f"layers ({one.kind})" if one.on_modules else "parameters"
+        yield Finding(
+            message=f"{one.attribute} = False was set on {one.objects} {owner}, which freezes nothing: "
+            f"{len(one.parameters)} parameters there still require a gradient",
+            measured={"attribute": one.attribute, "objects": one.objects, "still_trainable": len(one.parameters)},
+            where=one.where,
+            proof=Proof(f"{one.parameters[0]}.requires_grad is True when training starts"),
+            repair=_freeze(one),
+            fix=Fix(does="call requires_grad_(False) on the layer" if one.on_modules else "write requires_grad = False",
+                    safety=Safety.SAFE),
+        )  # fmt: skip
+
+
+def _freeze(one: IneffectiveFreeze) -> Repair:
+    def change(call: Call) -> Call:
+        call.tensors.freeze(call["model"], one.parameters)
+        return call
+
+    return Repair(f"freeze the {len(one.parameters)} parameters", Seam.TRAINER, change)

@@ -1,0 +1,78 @@
+"""TW608 schedule-in-wrong-unit: the schedule's length does not fit the number of updates that are planned.
+
+Why it matters: a length in epochs brings the rate to 0 after a few updates; one in micro-batches, or a warm-up longer
+than the run, never lets it get where it was to go.
+Evidence: the schedule run dry over the planned updates.
+Error: `Tried to step … times. The specified number of total steps is`
+Fix (manual): count updates: rows / (batch size x accumulation) x epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.setup import SetupFacts
+
+# A rate a thousandth of its peak changes next to nothing; healthy decays get there at the end of the run, if at all.
+SPENT = 1e-3
+# ... and not before this share of it.
+SPENT_BEFORE = 0.5
+# A length counted in micro-batches is that many times too long; rounding of the last batch moves it by a few percent.
+SAME_LENGTH = 0.05
+# Shorter runs are trials of the script; their schedules mean nothing.
+FEWEST_UPDATES = 10
+
+
+@rule("TW608", Severity.WARNING)
+def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A schedule that is spent early, still warming up at the end, or as many times too long as there are micro-batches."""
+    planned, points = optimizer.planned_updates, optimizer.schedule
+    if planned is None or planned < FEWEST_UPDATES:
+        return
+    said = None
+    if optimizer.schedule_failure is not None:
+        said = f"the schedule raises before the last of {planned} updates ({optimizer.schedule_failure.message[:80]})"
+    elif points:
+        said = _spent(points, planned) or _warming(points, planned, optimizer) or _too_long(points, planned, optimizer, setup)
+    if said is None:
+        return
+    ends = f"{points[-1][1]:.3g}" if points else "unknown"
+    yield Finding(
+        message=said,
+        measured={"planned_updates": planned, "last_factor": ends, "schedule": optimizer.schedule_kind,
+                  "length": optimizer.schedule_length or 0},
+        where=setup.place("scheduler", "optimizer", "create_scheduler") if optimizer.schedule_given
+        else setup.place("warmup_steps", "lr_scheduler_type", "lr_scheduler_kwargs", "arguments", "trainer"),
+        proof=Proof("run dry: " + ", ".join(f"update {u}: {f:.3g}" for u, f in points[:: max(1, len(points) // 5)]) + " of its peak"),
+        fix=Fix(does=f"give the schedule its length in updates: {planned}, and a warm-up well below that"),
+    )  # fmt: skip
+
+
+def _spent(points: tuple[tuple[int, float], ...], planned: int) -> str | None:
+    peak = max(f for _, f in points)
+    alive = [u for u, f in points if f > SPENT * peak]
+    last = max(alive, default=0)
+    if peak <= 0 or last >= SPENT_BEFORE * planned:
+        return None
+    return f"the rate is spent after update {last + 1} of {planned}: from there on it stays under {SPENT:g} of its peak"
+
+
+def _warming(points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts) -> str | None:
+    warmup = optimizer.warmup_updates
+    if warmup is None or warmup < planned or optimizer.schedule_given:
+        return None
+    return f"the warm-up takes {warmup} updates and the run has {planned}: the rate reaches {points[-1][1]:.0%} of what was set"
+
+
+def _too_long(points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts) -> str | None:
+    length, times = optimizer.schedule_length, setup.accumulation
+    if length is None or times < 2 or abs(length / planned / times - 1) > SAME_LENGTH:
+        return None
+    return (
+        f"the schedule is {length} updates long and the run has {planned}: it counts micro-batches, {times} to an update, "
+        f"and ends at {points[-1][1]:.0%} of its peak"
+    )

@@ -1,0 +1,90 @@
+"""TW602 unregistered-parameters: trainable weights that the optimizer does not hold, so they never change.
+
+Why it matters: a part of the model, or all of it, stays as it was drawn, without an error.
+Evidence: layers in a plain Python list that are called and get a gradient, and that the model does not have; or an
+optimizer that holds another model's tensors; or one that leaves out layers which no checkpoint has trained, and with
+them the batch is learnt clearly better, three seeds.
+Fix (safe): put the layers in an nn.ModuleList; build the optimizer from the parameters of the model that is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.rules.repairs import unfreeze
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.gradients import GradientFacts, PlainList
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW602", Severity.ERROR)
+def unregistered_parameters(
+    optimizer: OptimizerFacts, gradients: GradientFacts, forward: ForwardFacts, setup: SetupFacts
+) -> Diagnosis:
+    """Layers of a plain list; tensors of another model; layers that were forgotten."""
+    for one in gradients.plain_lists:
+        yield _plain_list(one, setup)
+    missing = optimizer.unregistered
+    if optimizer.foreign and missing:
+        yield _other_model(optimizer, setup)
+        return
+    reached = {g.name for g in gradients.gradients if g.norm}
+    forgotten = [p for p in forward.parameters if p.name in missing and p.name in reached and p.untrained]
+    if not forgotten or not optimizer.held:
+        return
+    names = [p.name for p in forgotten]
+    outcome = yield Trial(change=unfreeze(names, f"hold {len(names)} more parameters in the optimizer"), steps=24)
+    if outcome.clearly_better:
+        yield Finding(
+            message=f"{optimizer.kind} does not hold {len(names)} of {len(optimizer.trainable)} trainable parameters that "
+            f"nothing has trained yet ({names[0]} first)",
+            measured={"not_held": len(names), "trainable": len(optimizer.trainable), "first": names[0]},
+            where=setup.place("optimizer", "create_optimizer", "trainer"),
+            proof=outcome,
+            repair=unfreeze(names, f"hold {len(names)} more parameters in the optimizer"),
+            fix=Fix(does="build the optimizer from model.parameters()", safety=Safety.UNSAFE),
+        )
+
+
+def _plain_list(one: PlainList, setup: SetupFacts) -> Finding:
+    container = "nn.ModuleDict" if one.kind == "dict" else "nn.ModuleList"
+    return Finding(
+        message=f"{one.name} is a plain {one.kind} of {one.modules} layers: their {one.parameters:,} weights are used and get "
+        "gradients, and no optimizer holds them",
+        measured={"attribute": one.name, "layers": one.modules, "parameters": one.parameters},
+        where=one.where or setup.place("model", "trainer"),
+        proof=Proof("they were called in the forward pass, backward gave them gradients, model.parameters() lacks them"),
+        repair=_register([one.name]),
+        fix=Fix(does=f"write {container}(…) for {one.name}", safety=Safety.SAFE),
+    )
+
+
+def _other_model(optimizer: OptimizerFacts, setup: SetupFacts) -> Finding:
+    return Finding(
+        message=f"{optimizer.kind} holds {optimizer.foreign} tensors that the model does not have, and lacks "
+        f"{len(optimizer.unregistered)} of its {len(optimizer.trainable)} trainable parameters",
+        measured={"foreign": optimizer.foreign, "not_held": len(optimizer.unregistered)},
+        where=setup.place("optimizer", "create_optimizer", "trainer"),
+        proof=Proof("compared by identity: what optimizer.param_groups holds, and model.parameters()"),
+        repair=Repair("hold the model's own parameters", Seam.OPTIMIZER, _hold),
+        fix=Fix(does="build the optimizer from the parameters of the model that is given to the Trainer", safety=Safety.SAFE),
+    )
+
+
+def _register(names: Sequence[str]) -> Repair:
+    def change(call: Call) -> Call:
+        call.tensors.register_lists(call["model"], names)
+        return call
+
+    return Repair("register the lists of layers", Seam.TRAINER, change)
+
+
+def _hold(call: Call) -> Call:
+    call.tensors.hold_parameters(call["optimizer"], call["model"])
+    return call

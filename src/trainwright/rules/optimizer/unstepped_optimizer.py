@@ -1,0 +1,37 @@
+"""TW601 unstepped-optimizer: an update leaves every weight as it was.
+
+Why it matters: the loss is computed, the gradients arrive, and nothing is learnt.
+Evidence: the weights before and after one update, with gradients that are not zero and a rate above zero.
+Fix (manual): let the optimizer's step do its work: call super().step() in an override of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW601", Severity.ERROR)
+def unstepped_optimizer(optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """An update without effect, by an optimizer that holds the weights and has a rate."""
+    held = [n for n in optimizer.held if n in optimizer.changed]
+    moved = [n for n in held if optimizer.changed[n] != 0]  # NaN is a change, too
+    reached = [g for g in gradients.gradients if g.name in held and g.norm]
+    # float16 has its first steps skipped while the loss scale is found.
+    if optimizer.failure or moved or not reached or optimizer.learning_rate == 0 or setup.precision == "fp16":
+        return
+    norm = f"{gradients.norm:.3g}" if gradients.norm is not None else "unknown"
+    yield Finding(
+        message=f"one update changed none of the {len(held)} weights that {optimizer.kind} holds; the gradient's norm is "
+        f"{norm} and the rate {optimizer.learning_rate:.3g}",
+        measured={"changed": 0, "held": len(held), "learning_rate": optimizer.learning_rate},
+        where=setup.place("optimizer_step", "optimizer", "create_optimizer", "optim", "trainer"),
+        proof=Proof("every weight is the same to the last bit before and after optimizer.step()"),
+        fix=Fix(does=f"let {optimizer.kind}.step() update the weights (call super().step())"),
+    )

@@ -1,0 +1,9 @@
+"""A loaded encoder that stays as it is."""
+
+from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments
+
+model = AutoModelForSequenceClassification.from_pretrained(MINILM, num_labels=3)
+model.base_model.requires_grad_(False)
+args = TrainingArguments(**QUIET, learning_rate=1e-2, per_device_train_batch_size=8)
+Trainer(model, args, train_dataset=tokenized(tweets(300)), processing_class=tokenizer()).train()

@@ -1,0 +1,14 @@
+"""A warm-up of 500 updates in a run of 75."""
+
+from material import QUIET, tokenized, tokenizer, tweets
+from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
+
+config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=3)
+model = DistilBertForSequenceClassification(config)
+args = TrainingArguments(
+    **QUIET,
+    learning_rate=1e-3,
+    warmup_steps=500,  # expect: schedule-in-wrong-unit
+    per_device_train_batch_size=16,
+)
+Trainer(model, args, train_dataset=tokenized(tweets(400)), processing_class=tokenizer()).train()

@@ -83,6 +83,8 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
         places["mode_change"] = mode
     places |= _own_methods(trainer)
     places["train_call"] = place_of(frame)
+    if limits := key_places(frame.f_code.co_filename, "max_length", frame.f_lineno):
+        places["max_length"] = limits[-1]
     return places
 
 

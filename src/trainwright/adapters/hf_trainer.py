@@ -662,7 +662,11 @@ class HFTrainerAdapter:
 
     def _one_evaluation_set(self) -> Any:
         data = self.twin.eval_dataset
-        return next(iter(data.values()), None) if type(data) is dict or _is_dataset_dict(data) else data
+        if not _is_dataset_dict(data):
+            return data
+        # A part of the training set is often evaluated on too, to compare.
+        held = [part for name, part in data.items() if "train" not in str(name)]
+        return next(iter(held or data.values()), None)
 
     def _accepts(self) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
         parameters = inspect.signature(self.twin.model.forward).parameters.values()

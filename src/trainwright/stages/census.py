@@ -25,6 +25,8 @@ from trainwright.stages.dataset import (
 
 # So many rows are named of those with missing or non-finite values: all that a repair may leave out.
 MOST_NAMED_ROWS = 100_000
+# Mean and deviation of large items are taken over about so many values of the sample.
+MOST_VALUES = 2_000_000
 # Names of columns that number the rows: they make equal rows look different.
 _NUMBERING = ("idx", "id", "index", "guid", "__index_level_0__")
 # Inputs that follow from the tokens.
@@ -199,7 +201,7 @@ def _measure_table(values: np.ndarray, base: dict[str, Any]) -> ColumnFacts:
         dtype=str(values.dtype),
         shape=shape,
         **(_lengths([shape[0]]) if shape else {"values": _few_numbers(values)}),
-        **_statistics(few),
+        **_statistics(few.reshape(-1)[:: few.size // MOST_VALUES + 1] if shape else few),
         **(_of_each_feature(few) if len(shape) == 1 else {}),
         **bad,
         **base,
@@ -213,7 +215,8 @@ def _measure_numbers(numbered: Sequence[tuple[int, np.ndarray]], base: dict[str,
     kind = "numbers" if shape else {"b": "boolean", "f": "float"}.get(arrays[0].dtype.kind, "integer")
     same = all(a.shape == shape for a in arrays)
     sample = [arrays[i] for i in sorted({int(i) for i in np.linspace(0, len(arrays) - 1, SAMPLED_ITEMS)})]
-    flat = np.concatenate([a.reshape(-1) for a in sample]) if shape else np.asarray(arrays)
+    step = sum(a.size for a in sample) // MOST_VALUES + 1
+    flat = np.concatenate([a.reshape(-1)[::step] for a in sample]) if shape else np.asarray(arrays)
     facts: dict[str, Any] = _statistics(flat)
     if same and len(shape) == 1 and len(arrays) > 1:
         facts |= _of_each_feature(np.stack(sample))

@@ -1,20 +1,12 @@
 import torch
 from material import QUIET
 from sklearn.datasets import load_wine
-from torch.utils.data import Dataset
 from transformers import Trainer, TrainingArguments, set_seed
 
 set_seed(0)
 X, y = load_wine(return_X_y=True)
 X = torch.tensor((X - X.mean(0)) / X.std(0), dtype=torch.float32)
-
-
-class Wine(Dataset):
-    def __len__(self):
-        return len(X)
-
-    def __getitem__(self, i):
-        return {"x": X[i], "labels": int(y[i])}
+rows = [{"x": x, "labels": int(v)} for x, v in zip(X, y)]
 
 
 class Net(torch.nn.Module):
@@ -29,4 +21,4 @@ class Net(torch.nn.Module):
 
 args = dict(QUIET, learning_rate=1e-2, per_device_train_batch_size=32)
 args = TrainingArguments(**args, dataloader_drop_last=True)
-Trainer(Net(), args, train_dataset=Wine()).train()
+Trainer(Net(), args, train_dataset=rows).train()

@@ -1,0 +1,132 @@
+"""The edges of the dataset rules' thresholds, on facts alone."""
+
+import pytest
+
+from trainwright.core.finding import Failure
+from trainwright.rules.dataset.destroyed_labels import destroyed_labels
+from trainwright.rules.dataset.empty_dataset import empty_dataset
+from trainwright.rules.dataset.garbled_text import garbled_text
+from trainwright.rules.dataset.missing_classes import missing_classes
+from trainwright.rules.dataset.non_finite_data import non_finite_data
+from trainwright.rules.dataset.split_of_sorted_data import split_of_sorted_data
+from trainwright.rules.dataset.string_labels import string_labels
+from trainwright.rules.dataset.train_eval_overlap import train_eval_overlap
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import (
+    ColumnFacts,
+    DatasetFacts,
+    LabelFacts,
+    LabelSource,
+    SplitFacts,
+    TextFacts,
+)
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.stages.tensor import TensorFacts
+
+SETUP = SetupFacts()
+CLASSIFYING = LossFacts(function="cross_entropy", classes=3)
+
+
+def _labels(census, **kwargs) -> LabelFacts:
+    return LabelFacts(column="label", kind=kwargs.pop("kind", "class"), census=census, counted=sum(census.values()), **kwargs)
+
+
+def _split(census=None, name="train", **kwargs) -> SplitFacts:
+    labels = kwargs.pop("labels", _labels(census) if census else None)
+    rows = kwargs.pop("rows", labels.counted if labels else 100)
+    return SplitFacts(name=name, rows=rows, labels=labels, labels_complete=True, **kwargs)
+
+
+def _said(rule, *facts) -> list[str]:
+    return [f.message for f in rule.function(*facts)]
+
+
+def test_a_set_that_fills_a_batch_is_not_empty() -> None:
+    for rows, drops, found in ((0, False, 1), (31, True, 1), (32, True, 0), (31, False, 0)):
+        facts = DatasetFacts(train=_split(rows=rows), batch_size=32, drops_last=drops)
+        assert len(_said(empty_dataset, facts, SETUP)) == found
+
+
+def test_text_labels_that_the_collator_encodes_are_right() -> None:
+    facts = DatasetFacts(train=_split(labels=_labels({"a": 5, "b": 5}, kind="text")))
+    failed = BatchFacts(failure=Failure(type="ValueError", message="too many dimensions 'str'", where=None))
+    formed = BatchFacts(label_key="labels", tensors={"labels": TensorFacts(shape=(8,), dtype="int64")})
+    assert len(_said(string_labels, facts, failed, SETUP)) == 1
+    assert not _said(string_labels, facts, formed, SETUP)
+
+
+def test_constant_labels_without_a_source_are_left_alone() -> None:
+    source = LabelSource(expression="stars", values={1: 5, 2: 5}, rows=10, own_column=True)
+    assert _said(destroyed_labels, DatasetFacts(train=_split({0: 10}), sources=(source,)), SETUP)
+    assert not _said(destroyed_labels, DatasetFacts(train=_split({0: 10})), SETUP)
+
+
+def test_values_that_training_takes_are_left_alone() -> None:
+    column = ColumnFacts(name="x", kind="numbers", non_finite=2, non_finite_rows=(4, 9), counted=50)
+    for outcome, accepts, found in (("the loss is nan", ("x",), 1), ("", ("x",), 0), ("the loss is nan", ("other",), 0)):
+        facts = DatasetFacts(train=_split({0: 50}, columns=(column,)), accepts=accepts, unusable_rows={"train": outcome})
+        assert len(_said(non_finite_data, facts, SETUP)) == found
+
+
+@pytest.mark.parametrize(("held", "found"), [(7, 1), (6, 0), (0, 0)])
+def test_a_rare_class_may_be_absent_by_chance(held: int, found: int) -> None:
+    """Of 100 training rows 7 would be expected to hold a class that 7 of 100 evaluation rows hold."""
+    evaluation = _split({0: 50, 1: 50 - held, 2: held} if held else {0: 50, 1: 50}, "evaluation")
+    facts = DatasetFacts(train=_split({0: 50, 1: 50}), evaluation=evaluation)
+    assert len(_said(missing_classes, facts, SETUP, CLASSIFYING)) == found
+
+
+def test_unused_outputs_are_no_missing_class() -> None:
+    """Labels from 1 to 2 with three outputs: class 0 is never used, and nobody misses it."""
+    assert not _said(missing_classes, DatasetFacts(train=_split({1: 50, 2: 50})), SETUP, CLASSIFYING)
+
+
+def test_classes_never_seen_are_usual_where_comparing_is_learnt() -> None:
+    facts = DatasetFacts(train=_split({0: 50, 1: 50}), evaluation=_split({2: 50, 3: 50}, "evaluation"))
+    assert not _said(missing_classes, facts, SETUP, LossFacts(function="triplet_margin_loss"))
+
+
+@pytest.mark.parametrize(("run", "tail", "found"), [(50.0, {1: 40}, 1), (2.0, {1: 40}, 0), (50.0, {0: 20, 1: 20}, 0)])
+def test_a_sorted_split_needs_runs_and_other_classes(run: float, tail: dict, found: int) -> None:
+    train = _split(labels=_labels({0: 100, 1: 60}, mean_run=run, expected_run=1.9))
+    held = _split(labels=_labels(tail, mean_run=20.0, expected_run=1.9), name="evaluation")
+    assert len(_said(split_of_sorted_data, DatasetFacts(train=train, evaluation=held), SETUP, None)) == found
+
+
+def _overlapping(shared: int, own: int, length: float) -> DatasetFacts:
+    """100 evaluation rows of which some are in training, where some of 1,000 rows repeat."""
+    text = ColumnFacts(name="text", kind="text", median_length=length)
+    train = tuple(range(1000 - own // 2)) + tuple(range(own // 2))
+    held = tuple(range(500, 500 + shared)) + tuple(range(5000, 5000 + 100 - shared))
+    rows = tuple((i, 500 + i) for i in range(shared))
+    return DatasetFacts(
+        train=_split({0: 1000}, columns=(text,), row_hashes=train, hash_rows=range(1000)),
+        evaluation=_split({0: 100}, "evaluation", columns=(text,), row_hashes=held, hash_rows=range(100)),
+        overlap=shared, overlap_rows=rows,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shared", "own", "length", "found"),
+    [(5, 0, 80, 1), (4, 0, 80, 0), (30, 300, 80, 1), (30, 300, 8, 0), (30, 100, 8, 1)],
+)
+def test_short_rows_may_repeat_as_often_as_within_training(shared: int, own: int, length: float, found: int) -> None:
+    assert len(_said(train_eval_overlap, _overlapping(shared, own, length), SETUP)) == found
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        ({"empty": 51, "distinct": 50, "unknown_share": 0.0, "longest": 2}, 1),
+        ({"empty": 50, "distinct": 50, "unknown_share": 0.0, "longest": 2}, 0),
+        ({"empty": 0, "distinct": 90, "unknown_share": 0.51, "longest": 30}, 1),
+        ({"empty": 0, "distinct": 90, "unknown_share": 0.5, "longest": 30}, 0),
+        ({"empty": 0, "distinct": 19, "unknown_share": 0.0, "longest": 3, "source_distinct": 100, "source_tokens": 20}, 1),
+        ({"empty": 0, "distinct": 21, "unknown_share": 0.0, "longest": 3, "source_distinct": 100, "source_tokens": 20}, 0),
+        ({"empty": 0, "distinct": 19, "unknown_share": 0.0, "longest": 30, "source_distinct": 100, "source_tokens": 20}, 0),
+    ],
+)
+def test_garbled_texts(texts: dict, found: int) -> None:
+    facts = DatasetFacts(train=_split({0: 100}), texts=TextFacts(rows=100, **texts))
+    assert len(_said(garbled_text, facts, SETUP)) == found

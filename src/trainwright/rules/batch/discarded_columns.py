@@ -60,6 +60,8 @@ def _missed(failure: Failure, batch: BatchFacts, forward: ForwardFacts | None) -
     opaque = batch.accepts_any and not [n for n in batch.accepts if n not in _LABELS]
     if _NO_COLUMNS in failure.message:
         return batch.dropped_columns if opaque else ()
+    if "unexpected keyword argument" in failure.message:
+        return ()  # it came where it was not wanted
     quoted = set(re.findall(r"\w+", failure.message)) if failure.type in _MISSING else set()
     named = tuple(c for c in batch.dropped_columns if c in quoted)
     if named:

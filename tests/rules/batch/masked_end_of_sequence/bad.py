@@ -1,0 +1,14 @@
+"""A language model whose padding is its end-of-sequence token, as many a recipe has it."""
+
+from material import QUIET, tokenized, tokenizer, tweets
+from transformers import DataCollatorForLanguageModeling, GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+read = tokenizer()
+read.eos_token = "[SEP]"
+read.pad_token = read.eos_token
+data = tokenized(tweets(300)).remove_columns(["text", "label", "token_type_ids"])
+model = GPT2LMHeadModel(GPT2Config(vocab_size=30522, n_positions=64, n_embd=64, n_layer=2, n_head=4))
+args = TrainingArguments(**QUIET, learning_rate=3e-3, per_device_train_batch_size=16)
+collator = DataCollatorForLanguageModeling(read, mlm=False)  # expect: masked-end-of-sequence
+trainer = Trainer(model, args, train_dataset=data, data_collator=collator)
+trainer.train()

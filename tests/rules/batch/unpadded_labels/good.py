@@ -1,0 +1,21 @@
+"""One tag a token, and a collator that pads both."""
+
+from material import QUIET, tokenized, tokenizer, tweets
+from transformers import (
+    DataCollatorForTokenClassification, DistilBertConfig, DistilBertForTokenClassification, Trainer, TrainingArguments,
+)
+
+FIRST_RARE_WORD = 3000
+
+
+def tag(row):
+    return {"labels": [int(token >= FIRST_RARE_WORD) for token in row["input_ids"]]}
+
+
+data = tokenized(tweets(400)).map(tag, remove_columns=["text", "label"])
+config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=2)
+model = DistilBertForTokenClassification(config)
+args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16)
+collator = DataCollatorForTokenClassification(tokenizer())
+trainer = Trainer(model, args, train_dataset=data, data_collator=collator)
+trainer.train()

@@ -1,0 +1,218 @@
+"""The edges of the forward rules, on facts literals."""
+
+from dataclasses import replace
+
+import pytest
+
+from trainwright.core.finding import Failure, Finding, Place
+from trainwright.core.trial import Outcome, Trial
+from trainwright.rules.forward.bounded_regression_output import bounded_regression_output
+from trainwright.rules.forward.constant_output import constant_output
+from trainwright.rules.forward.crossed_samples import crossed_samples
+from trainwright.rules.forward.dead_units import dead_units
+from trainwright.rules.forward.extreme_dropout import extreme_dropout
+from trainwright.rules.forward.fixed_batch_size import fixed_batch_size
+from trainwright.rules.forward.future_leak import future_leak
+from trainwright.rules.forward.identical_units import identical_units
+from trainwright.rules.forward.ignored_input import ignored_input
+from trainwright.rules.forward.inactive_training_mode import inactive_training_mode
+from trainwright.rules.forward.layer_size_mismatch import layer_size_mismatch
+from trainwright.rules.forward.non_finite_activation import non_finite_activation
+from trainwright.rules.forward.one_unit_softmax import one_unit_softmax
+from trainwright.rules.forward.out_of_memory import out_of_memory
+from trainwright.rules.forward.oversized_initialisation import oversized_initialisation
+from trainwright.rules.forward.saturated_units import saturated_units
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.forward import ForwardFacts, MemoryFacts, ModuleFacts, Origin, ParameterFacts
+from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.stages.tensor import TensorFacts
+
+SETUP = SetupFacts(places={"model": Place("train.py", 1), "arguments": Place("train.py", 2)})
+BATCH = BatchFacts(rows=16)
+LINE = Place("train.py", 7)
+BETTER = Outcome(changed="it", before=(2.0, 2.1, 2.2), after=(1.0, 1.0, 1.1))
+SAME = Outcome(changed="it", before=(2.0, 2.1, 2.2), after=(1.9, 2.2, 2.1))
+
+
+def tensor(*shape, **more):
+    return TensorFacts(shape=shape, dtype=more.pop("dtype", "float32"), **more)
+
+
+def run(rule, *facts, outcome=SAME):
+    """The findings of a rule whose trials all end with this outcome."""
+    found, answer, sent = [], rule.function(*facts), None
+    while True:
+        try:
+            item = answer.send(sent) if sent is not None else next(answer)
+        except StopIteration:
+            return found
+        sent = outcome if isinstance(item, Trial) else None
+        found += [item] if isinstance(item, Finding) else []
+
+
+def failed(kind, sizes, *shape, message="shapes cannot be multiplied", **values):
+    layer = ModuleFacts(name="fc", kind=kind, sizes=sizes, inputs=(tensor(*shape, **values),), where=LINE)
+    return ForwardFacts(failure=Failure(type="RuntimeError", message=message, where=LINE), failed_module=layer)
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (failed("Linear", (64, 10), 16, 32), "in_features=32"),
+        (failed("Linear", (512, 10), 16, 8, 8, 8), "x.flatten(1)"),
+        (failed("Linear", (64, 10), 16, 64, 5), "move axis 1"),
+        (failed("Conv2d", (3, 8), 16, 28, 28, 3), "move axis 3"),
+        (failed("Conv2d", (1, 8), 16, 28, 28), "x.unsqueeze(1)"),
+        (failed("LayerNorm", (100,), 16, 64), "normalized_shape=64"),
+        (failed("Embedding", (10, 4), 16, 5, dtype="int64", minimum=0, maximum=12), "num_embeddings=13"),
+        (failed("Embedding", (10, 4), 16, 5, dtype="int64", minimum=-1, maximum=5), "number the indices from 0"),
+    ],
+)
+def test_a_layer_is_named_with_what_makes_it_fit(facts, said):
+    (finding,) = run(layer_size_mismatch, facts)
+    assert said in finding.fix.does and finding.where == LINE
+
+
+def test_a_layer_of_the_right_size_that_raised_for_another_reason_is_left_to_others():
+    assert not run(layer_size_mismatch, failed("Linear", (64, 10), 16, 64, message="expected scalar type Long"))
+    assert not run(layer_size_mismatch, failed("Embedding", (10, 4), 16, dtype="int64", minimum=0, maximum=9))
+    assert not run(layer_size_mismatch, replace(failed("Linear", (64, 10), 16, 32), works_at_rows=4))
+
+
+def test_a_product_in_the_users_own_module_is_placed_at_its_line():
+    facts = failed("Net", (), 16, 32, message="mat1 and mat2 shapes cannot be multiplied (16x32 and 64x10)")
+    assert run(layer_size_mismatch, facts)[0].where == LINE
+
+
+def test_a_batch_of_one_row_before_batch_norm_is_placed_at_the_arguments():
+    failure = Failure(type="ValueError", message="Expected more than 1 value per channel when training", where=LINE)
+    facts = ForwardFacts(fails_at_rows=1, other_rows_failure=failure, other_rows_from="the last training batch")
+    (finding,) = run(fixed_batch_size, facts, BATCH, SETUP)
+    assert finding.where == Place("train.py", 2) and "drop_last" in finding.fix.does
+    assert not run(fixed_batch_size, ForwardFacts(), BATCH, SETUP)
+
+
+def test_infinite_scores_with_a_finite_loss_are_a_mask():
+    masked = ForwardFacts(output=tensor(16, 3, non_finite=4), non_finite_from=Origin(operation="log", where=LINE))
+    assert not run(non_finite_activation, masked, SETUP, LossFacts(value=1.1))
+    (finding,) = run(non_finite_activation, masked, SETUP, LossFacts(value=float("nan")))
+    assert finding.where == LINE
+    assert not run(non_finite_activation, ForwardFacts(output=tensor(16, 3)), SETUP, LossFacts(value=float("nan")))
+
+
+def call(activation, *shape, share=None, function="mse_loss", **values):
+    return LossCall(
+        function=function, inputs=tensor(*shape, **values), targets=tensor(*shape, minimum=-1.0, maximum=2.0), at=None,
+        activation=activation, activation_at=LINE, activation_module="end", unreachable_share=share,
+    )  # fmt: skip
+
+
+def test_a_softmax_over_several_units_is_none_over_one():
+    ones = {"minimum": 1.0, "maximum": 1.0}
+    assert run(one_unit_softmax, LossFacts(call=call("softmax", 16, 1, **ones)), SETUP)
+    assert run(one_unit_softmax, LossFacts(call=call("softmax", 16, **ones)), SETUP)
+    assert not run(one_unit_softmax, LossFacts(call=call("softmax", 16, 3, **ones)), SETUP)
+    assert not run(one_unit_softmax, LossFacts(call=call("softmax", 1, **ones)), SETUP)
+    assert not run(one_unit_softmax, LossFacts(call=call("sigmoid", 16, 1, **ones)), SETUP)
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.06, 1), (0.04, 0), (None, 0)])
+def test_a_bounded_output_matters_from_five_percent_of_the_variance_on(share, found):
+    assert len(run(bounded_regression_output, LossFacts(call=call("tanh", 16, share=share)), SETUP)) == found
+    classes = LossFacts(call=call("tanh", 16, share=share, function="binary_cross_entropy"))
+    assert not run(bounded_regression_output, classes, SETUP)
+
+
+def test_a_constant_output_must_withstand_other_weights_and_is_not_that_of_dead_units():
+    loss, facts = LossFacts(value=1.0), ForwardFacts(same_for_other_inputs=True, same_when_perturbed=True)
+    assert run(constant_output, facts, SETUP, loss)
+    assert not run(constant_output, replace(facts, same_when_perturbed=False), SETUP, loss)
+    dead = ModuleFacts(name="act", kind="ReLU", dead_share=1.0)
+    assert not run(constant_output, replace(facts, modules=(dead,)), SETUP, loss)
+
+
+def parameter(**more):
+    usual = {"name": "fc.weight", "shape": (64, 64), "trainable": True, "dtype": "float32", "mean": 0.0, "deviation": 0.1,
+             "default_deviation": 0.1, "module": "fc"}  # fmt: skip
+    return ParameterFacts(**{**usual, **more})
+
+
+def test_rows_that_are_equal_at_first_only_are_no_fault():
+    assert run(identical_units, ForwardFacts(parameters=(parameter(identical_after_steps=True),)), SETUP)
+    for later in (False, None):
+        facts = ForwardFacts(parameters=(parameter(identical_rows=True, identical_after_steps=later),))
+        assert not run(identical_units, facts, SETUP)
+
+
+@pytest.mark.parametrize(
+    ("weight", "loss", "outcome", "found"),
+    [
+        (parameter(deviation=1.0), 10.0, BETTER, 1),
+        (parameter(deviation=1.0), 10.0, SAME, 0),  # the experiment does not bear it out
+        (parameter(deviation=1.0), 2.0, BETTER, 0),  # the loss is near chance
+        (parameter(deviation=0.25), 10.0, BETTER, 0),  # He's initialisation
+        (parameter(deviation=1.0, freshly_initialised=False), 10.0, BETTER, 0),  # a checkpoint's own
+    ],
+)
+def test_weights_are_oversized_only_where_the_loss_shows_it(weight, loss, outcome, found):
+    facts = LossFacts(value=loss, expected=1.1, chance_nats=1.1)
+    assert len(run(oversized_initialisation, ForwardFacts(parameters=(weight,)), facts, SETUP, outcome=outcome)) == found
+
+
+@pytest.mark.parametrize(("share", "units", "outcome", "found"), [(0.95, 64, BETTER, 1), (0.95, 64, SAME, 0),
+                                                                (0.85, 64, BETTER, 0), (1.0, 4, BETTER, 0)])  # fmt: skip
+def test_dead_units_are_nearly_all_of_a_layer_that_learns_when_revived(share, units, outcome, found):
+    act = ModuleFacts(name="act", kind="ReLU", dead_share=share, inputs=(tensor(16, units),), output=tensor(16, units))
+    assert len(run(dead_units, ForwardFacts(modules=(act,)), SETUP, outcome=outcome)) == found
+
+
+def test_saturation_by_raw_inputs_is_left_to_the_rules_of_the_data():
+    act = ModuleFacts(name="act", kind="Tanh", saturated_share=0.9, inputs=(tensor(16, 8, minimum=3.0, maximum=9.0),))
+    facts = ForwardFacts(modules=(act,))
+    assert run(saturated_units, facts, BatchFacts(tensors={"x": tensor(16, 8, maximum=1.0)}), SETUP, outcome=BETTER)
+    assert not run(saturated_units, facts, BatchFacts(tensors={"x": tensor(16, 8, maximum=255.0)}), SETUP, outcome=BETTER)
+    assert not run(saturated_units, facts, BATCH, SETUP, outcome=SAME)
+
+
+def test_leaks_within_rounding_are_none():
+    assert run(crossed_samples, ForwardFacts(leaking_rows=0.01), SETUP)
+    assert not run(crossed_samples, ForwardFacts(leaking_rows=1e-4), SETUP)
+    assert not run(crossed_samples, ForwardFacts(), SETUP)
+
+
+def test_a_model_whose_loss_does_not_ask_for_the_next_token_may_look_ahead():
+    assert run(future_leak, ForwardFacts(future_leak=0.3, predicts_next_token=True), SETUP)
+    assert not run(future_leak, ForwardFacts(future_leak=0.3, causal=True), SETUP)
+    assert not run(future_leak, ForwardFacts(future_leak=1e-5, predicts_next_token=True), SETUP)
+
+
+def test_parts_of_a_checkpoint_in_evaluation_mode_are_on_purpose_the_whole_model_is_not():
+    part = ForwardFacts(eval_modules=("body.drop",))
+    loaded = replace(SETUP, loads_checkpoint=True)
+    assert run(inactive_training_mode, part, SETUP)
+    assert not run(inactive_training_mode, part, loaded)
+    assert run(inactive_training_mode, replace(part, training=False), loaded)
+
+
+def test_the_mended_batch_size_is_a_power_of_two_and_keeps_the_rows_of_an_update():
+    memory = MemoryFacts(device="cuda", total_bytes=8 * 10**9, free_bytes=0, weights_bytes=10**9, gradients_bytes=10**9,
+                         optimizer_bytes=2 * 10**9, activations_bytes=6 * 10**9, batch_rows=64, largest_rows=20)  # fmt: skip
+    (finding,) = run(out_of_memory, ForwardFacts(memory=memory), replace(SETUP, accumulation=2))
+    assert "per_device_train_batch_size=16 and gradient_accumulation_steps=8" in finding.fix.does
+    assert "activations 6.00 GB" in finding.message and "20 rows" in finding.message
+    assert not run(out_of_memory, ForwardFacts(), SETUP)
+
+
+@pytest.mark.parametrize(("probability", "learnt", "outcome", "found"), [(0.9, False, BETTER, 1), (0.9, True, BETTER, 0),
+                                                                        (0.5, False, BETTER, 0), (0.9, False, SAME, 0)])  # fmt: skip
+def test_dropout_is_extreme_where_a_batch_is_not_learnt_for_it(probability, learnt, outcome, found):
+    drop = ModuleFacts(name="drop", kind="Dropout", dropout=probability)
+    overfit = OverfitFacts(losses=(2.0, 1.9), rows=16, learnt=learnt, falling=False)
+    assert len(run(extreme_dropout, ForwardFacts(modules=(drop,)), overfit, SETUP, outcome=outcome)) == found
+
+
+def test_what_a_tokenizer_adds_may_be_ignored():
+    (finding,) = run(ignored_input, ForwardFacts(ignored_inputs=("attention_mask", "image")), SETUP)
+    assert finding.measured["input"] == "image"

@@ -15,11 +15,21 @@ CASES = {
     "classes": (F.cross_entropy, (24, 4), CLASSES, {}),
     "weighted classes": (F.cross_entropy, (24, 4), CLASSES, {"weight": torch.tensor([1.0, 5.0, 0.2, 1.0])}),
     "smoothed classes": (F.cross_entropy, (24, 4), CLASSES, {"label_smoothing": 0.2}),
-    "smoothed, weighted": (F.cross_entropy, (24, 4), CLASSES, {"label_smoothing": 0.2, "weight": torch.rand(4)}),
+    "smoothed, weighted": (
+        F.cross_entropy,
+        (24, 4),
+        CLASSES,
+        {"label_smoothing": 0.2, "weight": torch.rand(4)},
+    ),
     "tokens": (F.cross_entropy, (6, 4, 5), TOKENS, {}),
     "soft targets": (F.cross_entropy, (24, 4), SOFT, {}),
     "several labels": (F.binary_cross_entropy_with_logits, (24, 3), BITS, {}),
-    "weighted labels": (F.binary_cross_entropy_with_logits, (24, 3), BITS, {"pos_weight": torch.tensor([3.0, 1.0, 0.5])}),
+    "weighted labels": (
+        F.binary_cross_entropy_with_logits,
+        (24, 3),
+        BITS,
+        {"pos_weight": torch.tensor([3.0, 1.0, 0.5])},
+    ),
     "squared error": (F.mse_loss, (24, 2), torch.randn(24, 2), {}),
     "absolute error": (F.l1_loss, (24,), torch.randn(24), {}),
 }

@@ -28,6 +28,7 @@ REALS = RANDOM.normal(size=32)
 
 def facts(metrics, scores: np.ndarray, labels: np.ndarray, **more) -> EvaluationFacts:
     """What the evaluation stage would measure of a metric function."""
+
     def tried(predictions):
         try:
             return {k: float(v) for k, v in metrics(predictions, labels).items()}
@@ -79,8 +80,16 @@ def test_metrics_that_are_right_are_not_spoken_of(name: str) -> None:
 
 
 FAULTY = {
-    "metrics-on-logits": (lambda p, t: {"accuracy": np.mean([np.array_equal(a, b) for a, b in zip(p, t)])}, (32, 3), CLASSES),
-    "argmax-of-one-column": (lambda p, t: {"accuracy": (p.argmax(1) == t).mean(), "share": (t == 0).mean()}, (32, 1), BITS),
+    "metrics-on-logits": (
+        lambda p, t: {"accuracy": np.mean([np.array_equal(a, b) for a, b in zip(p, t)])},
+        (32, 3),
+        CLASSES,
+    ),
+    "argmax-of-one-column": (
+        lambda p, t: {"accuracy": (p.argmax(1) == t).mean(), "share": (t == 0).mean()},
+        (32, 1),
+        BITS,
+    ),
     "broadcast-metric": (lambda p, t: {"accuracy": ((p > 0) == t).mean()}, (32, 1), BITS),
     "mismatched-metric": (lambda p, t: {"accuracy": (p.ravel() == t).mean()}, (32, 1), REALS),
     "crashing-metrics": (lambda p, t: {"accuracy": t["labels"]}, (32, 3), CLASSES),
@@ -94,14 +103,22 @@ def test_metrics_that_are_wrong_are_named_once(name: str) -> None:
 
 
 def test_the_accuracy_of_a_regression_by_its_argmax_is_a_mismatch() -> None:
-    assert said(facts(lambda p, t: {"accuracy": (p.argmax(-1) == t).mean()}, RANDOM.normal(size=(32, 1)), REALS)) == ["mismatched-metric"]
+    assert said(
+        facts(lambda p, t: {"accuracy": (p.argmax(-1) == t).mean()}, RANDOM.normal(size=(32, 1)), REALS)
+    ) == ["mismatched-metric"]
 
 
 def test_predictions_are_kept_up_to_half_of_the_memory() -> None:
-    base = {"keeps_predictions": True, "memory_bytes": 8000, "predictions": (TensorFacts(shape=(2, 10), dtype="float32"),)}
+    base = {
+        "keeps_predictions": True,
+        "memory_bytes": 8000,
+        "predictions": (TensorFacts(shape=(2, 10), dtype="float32"),),
+    }
     assert not list(retained_logits.function(EvaluationFacts(rows=100, **base), SETUP))
     assert list(retained_logits.function(EvaluationFacts(rows=101, **base), SETUP))
-    assert not list(retained_logits.function(EvaluationFacts(rows=101, **{**base, "keeps_predictions": False}), SETUP))
+    assert not list(
+        retained_logits.function(EvaluationFacts(rows=101, **{**base, "keeps_predictions": False}), SETUP)
+    )
 
 
 @pytest.mark.parametrize(("metric", "greater", "sets", "speaks"), [
@@ -118,7 +135,9 @@ def test_the_best_metric_is_one_that_is_returned_in_its_direction(metric, greate
 
 
 def refused(message: str, **given) -> SetupFacts:
-    failure = Failure(type="ValueError", message=f"--load_best_model_at_end requires {message}", where=Place("train.py", 1))
+    failure = Failure(
+        type="ValueError", message=f"--load_best_model_at_end requires {message}", where=Place("train.py", 1)
+    )
     return SetupFacts(refused=RefusedCall(function="TrainingArguments", argument="", value=None, given=given, accepts=(),
                                           library="transformers", failure=failure))  # fmt: skip
 
@@ -134,7 +153,9 @@ def test_strategies_are_made_to_match(given, does) -> None:
 
 
 def test_a_save_falls_on_an_evaluation() -> None:
-    setup = refused("the saving steps to be a round multiple", eval_strategy="steps", eval_steps=200, save_steps=500)
+    setup = refused(
+        "the saving steps to be a round multiple", eval_strategy="steps", eval_steps=200, save_steps=500
+    )
     assert next(unknown_best_metric.function(setup, None)).fix.does == "write save_steps=600"
 
 
@@ -148,4 +169,4 @@ def test_what_a_metric_function_writes_to_is_put_back() -> None:
 
     with undone(metrics):
         metrics()
-    assert history == [1] and counts == {"a": 1}
+    assert (history, counts) == ([1], {"a": 1})

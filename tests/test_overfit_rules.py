@@ -22,7 +22,9 @@ def judged(overfit: OverfitFacts, after: float | None = 1.1, setup: SetupFacts =
             answer = None
             if isinstance(said, Trial):
                 ends = (after,) * 3 if after is not None else ()
-                answer = Outcome(changed=said.change.does, before=(1.1,) * 3 if ends else (), after=ends, cut_off=not ends)
+                answer = Outcome(
+                    changed=said.change.does, before=(1.1,) * 3 if ends else (), after=ends, cut_off=not ends
+                )
             else:
                 found.append(said)
     except StopIteration:
@@ -35,7 +37,8 @@ def stuck(**more) -> OverfitFacts:
 
 def test_a_loss_that_no_rate_lowers_is_named() -> None:
     (found,) = judged(stuck())
-    assert found.where == Place("train.py", 3) and found.measured["constant"] == 1.09
+    assert found.where == Place("train.py", 3)
+    assert found.measured["constant"] == 1.09
 
 
 def test_one_class_for_every_row_is_said() -> None:

@@ -42,7 +42,12 @@ RATE = Finding(
     message="a learning rate of 5 raises the loss of one batch from 1.099 to <inf> & beyond; 0.05 lowers it to 0.21",
     measured={"learning_rate": 5.0, "last_loss": float("inf"), "batch": "rows 0-15, 'train'"},
     where=Place("train.py", 8),
-    proof=Outcome(changed="learning rate x 0.01", before=(float("nan"), 8.71, 9.02), after=(0.2104, 0.19, 0.2555), steps=16),
+    proof=Outcome(
+        changed="learning rate x 0.01",
+        before=(float("nan"), 8.71, 9.02),
+        after=(0.2104, 0.19, 0.2555),
+        steps=16,
+    ),
     repair=Repair("learning rate x 0.01", Seam.OPTIMIZER, lambda call: call),
     fix=Fix(does="write learning_rate=0.05", safety=Safety.UNSAFE),
     after_repair=("label-out-of-range", "ragged-batch", "ragged-batch"),
@@ -104,7 +109,10 @@ def beside_the_script(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(GOLDEN)
 
 
-@pytest.mark.parametrize(("name", "render"), [("report.txt", printed), ("report.html", html.render), ("report.json", as_json.render)])
+@pytest.mark.parametrize(
+    ("name", "render"),
+    [("report.txt", printed), ("report.html", html.render), ("report.json", as_json.render)],
+)
 def test_a_report_is_rendered_as_stored(name, render, request) -> None:
     file, text = GOLDEN / name, render(REPORT)
     if request.config.getoption("--rewrite"):
@@ -121,13 +129,25 @@ def test_without_a_terminal_nothing_is_coloured_and_no_line_is_too_long() -> Non
 
 def test_the_first_cause_stands_above_everything_else() -> None:
     text = printed(REPORT)
-    order = [text.index(t) for t in ("First cause: TW401", "> 5 model =", "proof", "fix", "The pipeline raised", "0 setup", "TW605")]
+    order = [
+        text.index(t)
+        for t in (
+            "First cause: TW401",
+            "> 5 model =",
+            "proof",
+            "fix",
+            "The pipeline raised",
+            "0 setup",
+            "TW605",
+        )
+    ]
     assert order == sorted(order)
 
 
 def test_a_page_escapes_what_comes_from_the_script() -> None:
     page = html.render(replace(REPORT, script="<script>alert(1)</script>"))
-    assert "<script>" not in page and "&lt;inf&gt; &amp; beyond" in page
+    assert "<script>" not in page
+    assert "&lt;inf&gt; &amp; beyond" in page
 
 
 def test_an_empty_report_says_that_nothing_was_walked() -> None:
@@ -139,7 +159,8 @@ def test_json_has_the_keys_of_schema_1() -> None:
     data = json.loads(as_json.render(REPORT))
     assert list(data) == ["schema", "script", "framework", "versions", "seconds", "first_cause", "findings", "stages",
                           "message", "failure", "internal_errors"]  # fmt: skip
-    assert data["schema"] == 1 and data["first_cause"]["name"] == "label-out-of-range"
+    assert data["schema"] == 1
+    assert data["first_cause"]["name"] == "label-out-of-range"
     assert list(data["first_cause"]) == ["code", "name", "stage", "severity", "message", "measured", "where", "proof",
                                          "repair", "fix", "after_repair"]  # fmt: skip
     assert list(data["first_cause"]["fix"]) == ["does", "safety", "diff", "verified"]
@@ -159,14 +180,26 @@ names = st.text(min_size=1, max_size=12)
 numbers = st.floats(allow_nan=True) | st.integers() | names
 places = st.none() | st.builds(Place, names, st.integers(1, 9999))
 losses = st.lists(st.floats(allow_nan=True), max_size=3).map(tuple)
-proofs = st.none() | st.builds(Proof, names) | st.builds(Outcome, changed=names, before=losses, after=losses, steps=st.integers(0, 99))
-fixes = st.none() | st.builds(Fix, does=names, safety=st.sampled_from(Safety), diff=st.none() | names, verified=st.booleans())
+proofs = (
+    st.none()
+    | st.builds(Proof, names)
+    | st.builds(Outcome, changed=names, before=losses, after=losses, steps=st.integers(0, 99))
+)
+fixes = st.none() | st.builds(
+    Fix, does=names, safety=st.sampled_from(Safety), diff=st.none() | names, verified=st.booleans()
+)
 findings = st.builds(
     Finding, message=names, measured=st.dictionaries(names, numbers, max_size=3), where=places, proof=proofs, fix=fixes,
     repair=st.none(), code=st.integers(0, 999).map(lambda n: f"TW{n:03d}"), name=names,
     severity=st.sampled_from(Severity), after_repair=st.lists(names, max_size=2).map(tuple),
 )  # fmt: skip
-runs = st.builds(StageRun, stage=st.sampled_from(Stage), status=st.sampled_from(Status), why=names, seconds=st.floats(0, 1e6))
+runs = st.builds(
+    StageRun,
+    stage=st.sampled_from(Stage),
+    status=st.sampled_from(Status),
+    why=names,
+    seconds=st.floats(0, 1e6),
+)
 reports = st.builds(
     Report, script=names, framework=st.none() | names, versions=st.dictionaries(names, names, max_size=2),
     seconds=st.floats(0, 1e6), findings=st.lists(findings, max_size=3).map(tuple), message=st.text(max_size=9),

@@ -33,7 +33,7 @@ class Targets:
 
 
 @dataclass
-class TargetsSeen(TorchFunctionMode):
+class TargetsSeen(TorchFunctionMode):  # type: ignore[misc]
     """Keeps the targets of every loss call while it is active."""
 
     calls: list[Targets] = field(default_factory=list)
@@ -51,12 +51,16 @@ class TargetsSeen(TorchFunctionMode):
             plain = len(args) <= 2 and isinstance(given, torch.Tensor) and isinstance(targets, torch.Tensor)
             if plain and named.get("reduction", "mean") == "mean":
                 self.calls.append(
-                    Targets(_WATCHED[func], tuple(given.shape), targets.detach(), named, float(result.detach()))
+                    Targets(
+                        _WATCHED[func], tuple(given.shape), targets.detach(), named, float(result.detach())
+                    )
                 )
         return result
 
 
-def constant_and_floor(batches: Sequence[Sequence[Targets]], losses: Sequence[float]) -> tuple[float | None, float]:
+def constant_and_floor(
+    batches: Sequence[Sequence[Targets]], losses: Sequence[float]
+) -> tuple[float | None, float]:
     """The loss of the best constant prediction, and the least possible one; None and 0 where they cannot be told.
 
     Args:
@@ -105,7 +109,10 @@ def _classes(call: Targets, labels: torch.Tensor) -> tuple[float | None, float]:
     if not smoothing:
         return float(constant), 0.0
     seen = counts.nonzero().flatten().tolist()
-    of_rows = sum(counts[y] * _entropy(smoothing / width * weights + (1 - smoothing) * weights * _one(y, width)) for y in seen)
+    of_rows = sum(
+        counts[y] * _entropy(smoothing / width * weights + (1 - smoothing) * weights * _one(y, width))
+        for y in seen
+    )
     return float(constant), float(of_rows / whole)
 
 
@@ -122,7 +129,9 @@ def _bits(call: Targets, targets: torch.Tensor) -> tuple[float | None, float]:
     if call.options.get("weight") is not None or targets.min() < 0 or targets.max() > 1:
         return None, 0.0
     positive = call.options.get("pos_weight")
-    weight = positive.detach().double().cpu() if positive is not None else torch.tensor(1.0, dtype=torch.float64)
+    weight = (
+        positive.detach().double().cpu() if positive is not None else torch.tensor(1.0, dtype=torch.float64)
+    )
     targets = targets.cpu()
 
     def lost(share: torch.Tensor) -> torch.Tensor:

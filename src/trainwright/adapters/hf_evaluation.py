@@ -68,7 +68,11 @@ class _Metrics:
     def _try_others(self, given: Any) -> None:
         for name, predictions in others(self.predictions, self.labels).items():
             self.when[name] = self._try(given, predictions, self.labels)
-        if self.failure is not None and isinstance(self.labels, np.ndarray) and (self.labels == IGNORED).any():
+        if (
+            self.failure is not None
+            and isinstance(self.labels, np.ndarray)
+            and (self.labels == IGNORED).any()
+        ):
             labels = np.where(self.labels == IGNORED, 0, self.labels)
             self.when[Given.ZERO_FOR_IGNORED] = self._try(given, self.predictions, labels)
 
@@ -174,7 +178,7 @@ def _few(data: Any, rows: int) -> Any:
     return data.select(chosen) if hasattr(data, "select") else torch.utils.data.Subset(data, chosen)
 
 
-class _First(torch.utils.data.IterableDataset):  # type: ignore[misc, type-arg]
+class _First(torch.utils.data.IterableDataset):  # type: ignore[misc]
     """The first items of an iterable data set."""
 
     def __init__(self, data: Any, rows: int) -> None:
@@ -187,7 +191,8 @@ class _First(torch.utils.data.IterableDataset):  # type: ignore[misc, type-arg]
 def _array_facts(array: np.ndarray) -> TensorFacts:
     if array.dtype == object:
         return TensorFacts(shape=array.shape, dtype="object")
-    return tensors.facts(torch.as_tensor(array))
+    facts: TensorFacts = tensors.facts(torch.as_tensor(array))
+    return facts
 
 
 def _first_batch(trainer: Any, few: Any) -> Mapping[str, Any]:
@@ -213,11 +218,11 @@ def _loss_keys(trainer: Any, batch: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(k for k, gives in without.items() if gives is False)
 
 
-@torch.no_grad()
 def _gives_loss(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
     """Whether the model's answer to a batch has a loss; None if it raised."""
     with contextlib.suppress(Exception):  # an input that the model cannot do without
-        answer = trainer.model(**trainer._prepare_inputs(dict(batch)))
+        with torch.no_grad():
+            answer = trainer.model(**trainer._prepare_inputs(dict(batch)))
         return (answer.get("loss") if isinstance(answer, Mapping) else _scalar(answer)) is not None
     return None
 

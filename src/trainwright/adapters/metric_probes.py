@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,12 @@ def others(predictions: Any, labels: Any) -> dict[Given, Any]:
     found: dict[Given, Any] = {}
     if not isinstance(scores, np.ndarray) or not isinstance(labels, np.ndarray) or scores.size > MOST_SCORES:
         return found
-    if scores.dtype.kind not in "fiu" or labels.dtype.kind not in "fiub" or not len(labels) or len(scores) != len(labels):
+    if (
+        scores.dtype.kind not in "fiu"
+        or labels.dtype.kind not in "fiub"
+        or not len(labels)
+        or len(scores) != len(labels)
+    ):
         return found
     if isinstance(predictions, tuple):
         found[Given.FIRST_OUTPUT] = scores
@@ -101,7 +107,7 @@ def undone(function: Any) -> Iterator[None]:
                 put_back()
 
 
-def _kept(function: Any) -> Iterator[Any]:
+def _kept(function: Any) -> Iterator[Callable[[], None]]:
     code = getattr(function, "__code__", None)
     scope = getattr(function, "__globals__", {})
     values = [c.cell_contents for c in getattr(function, "__closure__", None) or () if _filled(c)]
@@ -109,15 +115,20 @@ def _kept(function: Any) -> Iterator[Any]:
         if name in scope:
             values.append(scope[name])
             if isinstance(scope[name], (int, float, str, tuple, type(None))):
-                yield lambda name=name, value=scope[name]: scope.update({name: value})
+                yield partial(scope.__setitem__, name, scope[name])
     values += [function, getattr(function, "__self__", None)]
     for value in values:
         if isinstance(value, list):
-            yield lambda value=value, copy=list(value): value.__setitem__(slice(None), copy)
+            yield partial(value.__setitem__, slice(None), list(value))
         elif isinstance(value, (dict, set)):
-            yield lambda value=value, copy=value.copy(): (value.clear(), value.update(copy))
+            yield partial(_refill, value, value.copy())
         elif hasattr(value, "reset") and hasattr(value, "update") and hasattr(value, "__dict__"):
-            yield lambda value=value, copy=_copied(value.__dict__): (value.__dict__.clear(), value.__dict__.update(copy))
+            yield partial(_refill, value.__dict__, _copied(value.__dict__))
+
+
+def _refill(value: Any, kept: Any) -> None:
+    value.clear()
+    value.update(kept)
 
 
 def _filled(cell: Any) -> bool:
@@ -128,4 +139,7 @@ def _filled(cell: Any) -> bool:
 
 def _copied(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes with tensors and lists of their own: accumulators add to them in place."""
-    return {k: v.clone() if hasattr(v, "clone") else list(v) if isinstance(v, list) else v for k, v in attributes.items()}
+    return {
+        k: v.clone() if hasattr(v, "clone") else list(v) if isinstance(v, list) else v
+        for k, v in attributes.items()
+    }

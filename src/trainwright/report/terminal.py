@@ -30,7 +30,9 @@ def show(report: Report, console: Console) -> None:
 
 def render(report: Report) -> RenderableType:
     """The report as something rich can print."""
-    head = Text.assemble(("trainwright ", "bold"), (report.script, "bold cyan"), f": {words.headline(report)}")
+    head = Text.assemble(
+        ("trainwright ", "bold"), (report.script, "bold cyan"), f": {words.headline(report)}"
+    )
     parts: list[RenderableType] = [head.append(f", {report.seconds:.1f} s"), Text()]
     first = report.first_cause
     if first is not None:
@@ -46,14 +48,19 @@ def render(report: Report) -> RenderableType:
     if report.message:
         parts.append(Text(report.message))
     if report.internal_errors:
-        parts += [Text(), Text("Errors of Trainwright itself (please report them; your script is not at fault)", "bold")]
+        parts += [
+            Text(),
+            Text("Errors of Trainwright itself (please report them; your script is not at fault)", "bold"),
+        ]
         parts += [Padding(Text(e), (0, 0, 0, 2)) for e in report.internal_errors]
     return Group(*parts)
 
 
 def _first_cause(finding: Finding) -> Panel:
     colour = _COLOURS[finding.severity]
-    title = Text.assemble(("First cause: ", "bold"), (f"{finding.code} {finding.name}", colour), f" ({finding.severity})")
+    title = Text.assemble(
+        ("First cause: ", "bold"), (f"{finding.code} {finding.name}", colour), f" ({finding.severity})"
+    )
     lines: list[RenderableType] = [Text(finding.message, style="bold"), Text()]
     if finding.where is not None:
         lines += [Text(str(finding.where), style="cyan"), *_source(finding.where), Text()]
@@ -69,7 +76,9 @@ def _further(finding: Finding) -> RenderableType:
     lines: list[RenderableType] = [title, Text(finding.message)]
     if finding.where is not None:
         named = next((line.text for line in excerpt(finding.where, around=0)), "")
-        lines.append(Text.assemble((str(finding.where), "cyan"), f"  {named}", no_wrap=True, overflow="ellipsis"))
+        lines.append(
+            Text.assemble((str(finding.where), "cyan"), f"  {named}", no_wrap=True, overflow="ellipsis")
+        )
     return Padding(Group(*lines, *_evidence(finding)), (0, 0, 1, 2))
 
 

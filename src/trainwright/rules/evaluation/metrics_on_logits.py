@@ -28,7 +28,7 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
     classes = evaluation.when(Given.CLASSES)
     ideal = evaluation.when(Given.PERFECT_CLASSES)
     best = [name for name, value in ideal.items() if equal(value, 1.0) or equal(value, 0.0)]
-    if not classes or not best or evaluation.when(Given.FIRST_OUTPUT) and evaluation.metrics_failure:
+    if not classes or not best or (evaluation.when(Given.FIRST_OUTPUT) and evaluation.metrics_failure):
         return
     perfect, inverted = evaluation.when(Given.PERFECT), evaluation.when(Given.INVERTED)
     blind = [name for name in best if name in perfect and name in inverted and not equal(perfect[name], ideal[name])
@@ -48,11 +48,17 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
     labels = evaluation.labels
     yield Finding(
         message=f"compute_metrics was given {shapes(evaluation)} and {seen}",
-        measured={"scores": str(evaluation.predictions[0].shape), "labels": str(labels.shape) if labels else "none"},
+        measured={
+            "scores": str(evaluation.predictions[0].shape),
+            "labels": str(labels.shape) if labels else "none",
+        },
         where=(failure.where if failure else None) or setup.place("metrics", "trainer"),
         proof=Proof(proof),
         repair=Repair("take the argmax over the classes before the metrics", Seam.METRICS, _argmax),
-        fix=Fix(does="write predictions = np.argmax(predictions, axis=-1) first in compute_metrics", safety=Safety.SAFE),
+        fix=Fix(
+            does="write predictions = np.argmax(predictions, axis=-1) first in compute_metrics",
+            safety=Safety.SAFE,
+        ),
     )
 
 

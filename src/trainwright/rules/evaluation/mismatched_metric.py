@@ -28,7 +28,10 @@ def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
     name = _by_equality(evaluation)
     failure = evaluation.metrics_failure
     if refuses_continuous(evaluation) and failure is not None:
-        seen, proof = f"raised {failure}", "the labels are no integers, and the metric function counts equal classes"
+        seen, proof = (
+            f"raised {failure}",
+            "the labels are no integers, and the metric function counts equal classes",
+        )
     elif name:
         near = evaluation.when(Given.NEAR_ALIGNED).get(name, evaluation.returned.get(name, 0.0))
         seen = f"returned {name} = {evaluation.returned.get(name, near):.4g}"
@@ -37,7 +40,11 @@ def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
         return
     labels = evaluation.labels
     low, high = (labels.minimum, labels.maximum) if labels else (None, None)
-    span = f"real numbers from {low:.4g} to {high:.4g}" if low is not None and high is not None else "real numbers"
+    span = (
+        f"real numbers from {low:.4g} to {high:.4g}"
+        if low is not None and high is not None
+        else "real numbers"
+    )
     yield Finding(
         message=f"the labels are {span}, and compute_metrics, which counts equal ones, {seen}",
         measured={"labels": span},

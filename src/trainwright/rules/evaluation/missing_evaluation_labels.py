@@ -27,9 +27,17 @@ def missing_evaluation_labels(
     if not evaluation.present or evaluation.failure or not evaluation.batch_keys or not evaluation.metrics:
         return
     wanted = evaluation.label_keys
-    if any(n.endswith("loss") for n in evaluation.metrics) or evaluation.returned or evaluation.metrics_failure:
+    if (
+        any(n.endswith("loss") for n in evaluation.metrics)
+        or evaluation.returned
+        or evaluation.metrics_failure
+    ):
         return
-    looked = f"looks for {', '.join(wanted)}" if wanted else "looks for no label, as no argument of forward is named label"
+    looked = (
+        f"looks for {', '.join(wanted)}"
+        if wanted
+        else "looks for no label, as no argument of forward is named label"
+    )
     keys = ", ".join(evaluation.batch_keys)
     measured = {"looked_for": ", ".join(wanted) or "nothing", "batch_keys": keys}
     if evaluation.loss_keys:
@@ -61,7 +69,11 @@ def _other_column(dataset: DatasetFacts, batch: BatchFacts) -> str | None:
     if dataset.evaluation is None or labels is None:
         return None
     mine = dataset.train.column(labels.column)
-    only = [c for c in dataset.evaluation.columns if dataset.train.column(c.name) is None and c.name not in batch.accepts]
+    only = [
+        c
+        for c in dataset.evaluation.columns
+        if dataset.train.column(c.name) is None and c.name not in batch.accepts
+    ]
     same = [c.name for c in only if mine is not None and c.kind == mine.kind]
     return same[0] if len(same) == 1 else None
 

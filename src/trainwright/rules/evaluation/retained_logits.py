@@ -38,6 +38,10 @@ def retained_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[
         f"the machine has {memory / GIB:,.0f} GiB",
         measured={"needed_bytes": needed, "memory_bytes": memory, "rows": rows, "row_bytes": row_bytes},
         where=setup.place("metrics", "trainer"),
-        proof=Proof(f"{rows:,} rows x {row_bytes:,} bytes are {needed / memory:.1f} times the machine's memory"),
-        fix=Fix(does="pass preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1) to the Trainer"),
+        proof=Proof(
+            f"{rows:,} rows x {row_bytes:,} bytes are {needed / memory:.1f} times the machine's memory"
+        ),
+        fix=Fix(
+            does="pass preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1) to the Trainer"
+        ),
     )

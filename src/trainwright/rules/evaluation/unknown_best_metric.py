@@ -56,7 +56,13 @@ def greater_is_better(name: str, evaluation: EvaluationFacts) -> bool | None:
         return False
     given = evaluation.when(Given.PERFECT) or evaluation.when(Given.PERFECT_ALIGNED)
     perfect, now = given.get(name), evaluation.returned.get(name)
-    if perfect is None or now is None or not math.isfinite(perfect) or not math.isfinite(now) or equal(perfect, now):
+    if (
+        perfect is None
+        or now is None
+        or not math.isfinite(perfect)
+        or not math.isfinite(now)
+        or equal(perfect, now)
+    ):
         return None
     return perfect > now
 
@@ -104,7 +110,11 @@ def _unmatched(refused: RefusedCall) -> Finding:
     given = {**_DEFAULTS, **{k: v for k, v in refused.given.items() if k in _DEFAULTS}}
     if "strategy to match" in refused.failure.message:
         evaluates = given["eval_strategy"] not in ("no", None)
-        name, value = ("save_strategy", given["eval_strategy"]) if evaluates else ("eval_strategy", given["save_strategy"])
+        name, value = (
+            ("save_strategy", given["eval_strategy"])
+            if evaluates
+            else ("eval_strategy", given["save_strategy"])
+        )
         if value == "no":
             value = "epoch"
         message = f"load_best_model_at_end is set, and eval_strategy is {given['eval_strategy']!r} while save_strategy is {given['save_strategy']!r}"
@@ -112,15 +122,26 @@ def _unmatched(refused: RefusedCall) -> Finding:
         step, every = given["eval_steps"] or 500, given["save_steps"]
         whole = isinstance(step, (int, float)) and step >= 1 and isinstance(every, (int, float))
         name, value = "save_steps", math.ceil(every / step) * int(step) if whole else step
-        message = f"load_best_model_at_end is set, and save_steps is {every}, no multiple of eval_steps {step}"
+        message = (
+            f"load_best_model_at_end is set, and save_steps is {every}, no multiple of eval_steps {step}"
+        )
     places = refused.places
-    written = next((places[n] for n in (name, "eval_strategy", "save_strategy", "load_best_model_at_end") if n in places), None)
+    written = next(
+        (
+            places[n]
+            for n in (name, "eval_strategy", "save_strategy", "load_best_model_at_end")
+            if n in places
+        ),
+        None,
+    )
     at = written or refused.failure.where
     return Finding(
         message=message,
         measured={k: v for k, v in given.items() if isinstance(v, (int, float, str))},
         where=at,
-        proof=Proof(f"{refused.function} raised {refused.failure.type}: a checkpoint is compared when it is evaluated"),
+        proof=Proof(
+            f"{refused.function} raised {refused.failure.type}: a checkpoint is compared when it is evaluated"
+        ),
         repair=_set(Seam.CONSTRUCT, **{name: value}) if refused.repairable else None,
         fix=Fix(does=f"write {name}={value!r}", safety=Safety.SAFE, edits=_edits(at, name, repr(value))),
     )

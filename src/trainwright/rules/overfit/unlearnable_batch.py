@@ -46,12 +46,23 @@ def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
         if best <= goal:
             return
     rates = ", ".join(f"{f:g}" for f in sorted((1.0, *RATES)))
-    one = "; it predicts one class for every row" if overfit.predicted_classes == 1 and (overfit.batch_classes or 0) > 1 else ""
+    one = (
+        "; it predicts one class for every row"
+        if overfit.predicted_classes == 1 and (overfit.batch_classes or 0) > 1
+        else ""
+    )
     yield Finding(
         message=f"{len(overfit.losses)} steps on one batch of {overfit.rows} rows leave the loss at {overfit.losses[-1]:.4g}; "
         f"a constant prediction has {constant:.4g}{one}",
-        measured={"first": overfit.losses[0], "last": overfit.losses[-1], "constant": constant, "rows": overfit.rows},
+        measured={
+            "first": overfit.losses[0],
+            "last": overfit.losses[-1],
+            "constant": constant,
+            "rows": overfit.rows,
+        },
         where=setup.place("model", "trainer"),
         proof=Proof(f"the best loss at {rates} times the rate is {best:.4g}, on three seeds each"),
-        fix=Fix(does="look in forward for layers built anew, rows out of order, or inputs that are lost on the way"),
+        fix=Fix(
+            does="look in forward for layers built anew, rows out of order, or inputs that are lost on the way"
+        ),
     )

@@ -21,7 +21,10 @@ class Net(nn.Module):
 def compute_metrics(given):  # expect: broadcast-metric
     return {"mse": float(((given.predictions - given.label_ids) ** 2).mean())}
 
-x, y = (torch.tensor(StandardScaler().fit_transform(a.reshape(442, -1))).float() for a in load_diabetes(return_X_y=True))
+
+x, y = (
+    torch.tensor(StandardScaler().fit_transform(a.reshape(442, -1))).float() for a in load_diabetes(return_X_y=True)
+)
 rows = [{"features": a, "labels": b} for a, b in zip(x, y[:, 0])]
 args = TrainingArguments(**QUIET, learning_rate=1e-2, per_device_train_batch_size=32, eval_strategy="epoch")
 Trainer(Net(), args, train_dataset=rows[:350], eval_dataset=rows[350:], compute_metrics=compute_metrics).train()

@@ -22,6 +22,7 @@ def compute_metrics(given):
     hits = (given.predictions.reshape(-1) > 0) == given.label_ids
     return {"accuracy": float(hits.sum() / len(given.label_ids))}
 
+
 x, y = load_breast_cancer(return_X_y=True)
 x = torch.tensor(StandardScaler().fit_transform(x), dtype=torch.float32)
 rows = [{"features": a, "labels": float(b)} for a, b in zip(x, y)]

@@ -9,6 +9,7 @@ model = DistilBertForSequenceClassification(config)
 args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16, eval_strategy="epoch")
 data = {"train": tokenized(tweets(400)), "test": tokenized(tweets(100, start=400))}
 
+
 def compute_metrics(given):
     scores = given.predictions[0]
     return {"accuracy": float((np.argmax(scores, axis=-1) == given.label_ids).mean())}

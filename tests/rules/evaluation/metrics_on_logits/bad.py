@@ -1,6 +1,5 @@
 """The accuracy of scores that were not made classes: numpy refuses to compare (N, 3) with (N,)."""
 
-import numpy as np
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
 

@@ -9,6 +9,7 @@ model = DistilBertForSequenceClassification(config)
 args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16, eval_strategy="epoch")
 data = {"train": tokenized(tweets(400)), "test": tokenized(tweets(100, start=400))}
 
+
 def compute_metrics(given):
     scores, labels = given
     return {"accuracy": accuracy_score(labels, scores)}  # expect: metrics-on-logits

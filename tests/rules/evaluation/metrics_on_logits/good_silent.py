@@ -11,6 +11,7 @@ model = DistilBertForSequenceClassification(config)
 args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16, eval_strategy="epoch")
 data = {"train": tokenized(tweets(400)), "test": tokenized(tweets(100, start=400))}
 
+
 def compute_metrics(given):
     chances = softmax(given.predictions, axis=1)
     area = roc_auc_score(given.label_ids, chances, multi_class="ovr", labels=[0, 1, 2])

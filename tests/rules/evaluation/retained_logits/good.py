@@ -23,7 +23,7 @@ rows = torch.utils.data.Subset(Counting(), range(100_000, 3_100_000))
 trainer = Trainer(
     GPT2LMHeadModel(GPT2Config(vocab_size=2000, n_embd=64, n_layer=2, n_head=2)),
     TrainingArguments(**QUIET, learning_rate=3e-3, max_steps=1000, eval_strategy="steps"),
-    train_dataset=torch.utils.data.Subset(Counting(), range(3000)), eval_dataset=rows,
+    train_dataset=torch.utils.data.Subset(Counting(), range(3000)), eval_dataset=rows,  # fmt: skip
     compute_metrics=compute_metrics,
     preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1),
 )

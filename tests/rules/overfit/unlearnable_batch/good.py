@@ -1,4 +1,4 @@
-"""A head that is built once, and little at first to learn: a rate of a fine-tuning."""
+"""A head that is built once, and trained."""
 
 import torch
 from material import QUIET
@@ -20,6 +20,6 @@ class Net(nn.Module):
 
 x, y = load_digits(return_X_y=True)
 rows = [{"pixels": torch.tensor(a / 16, dtype=torch.float32), "labels": int(b)} for a, b in zip(x, y)]
-args = TrainingArguments(**QUIET, learning_rate=2e-5, per_device_train_batch_size=32)
+args = TrainingArguments(**QUIET, learning_rate=3e-3, per_device_train_batch_size=32)
 model = Net()
 Trainer(model, args, train_dataset=rows[:1500]).train()

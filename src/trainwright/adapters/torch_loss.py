@@ -79,6 +79,8 @@ def _expected(call: LossCall | None, chance: float | None) -> float | None:
     """The loss of a model that knows nothing: uniform scores, or zero for every target."""
     if chance is not None:
         return chance
+    if call and call.options.get("reduction", "mean") != "mean":
+        return None
     if call and call.function.startswith("binary_cross_entropy"):
         return math.log(2)
     if call and call.function == "mse_loss" and call.targets.deviation is not None:

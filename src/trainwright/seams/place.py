@@ -15,7 +15,7 @@ from trainwright.core.finding import Failure, Place
 
 _OURS = str(Path(__file__).resolve().parents[1])
 # Our frames between a user's call and the framework's function: what they pass on is the user's call.
-_WATCHING = ("seams/torch.py", "seams/torch_trace.py")
+_WATCHING = ("seams/torch.py", "seams/torch_trace.py", "seams/torch_graph.py", "seams/intercept.py")
 _LIBRARIES = tuple(
     {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {sysconfig.get_path(p) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -168,7 +168,7 @@ def attribute_place(file: str, owner: str, attribute: str) -> Place | None:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             members = [m for t in targets if isinstance(t, ast.AST) for m in ast.walk(t)]
             if any(isinstance(m, ast.Attribute) and m.attr == attribute for m in members):
-                found.append((method.name != "__init__", node.lineno))
+                found.append((method.name != "__init__", getattr(node, "lineno", method.lineno)))
     return Place(show(file), max(found)[1]) if found else None
 
 

@@ -64,7 +64,9 @@ def _(facts: LossFacts) -> str:
         value += f" ({plain:.4f} nats a label, unweighted)"
     if facts.chance_nats:
         return f"{value}, {facts.chance_nats:.4f} is chance over {facts.classes} classes"
-    return value + (f", {facts.expected:.4f} is that of knowing nothing" if facts.expected else "")
+    of_call = facts.call.value if facts.call else None
+    alone = of_call is not None and facts.value is not None and abs(of_call - facts.value) <= 0.01 * abs(facts.value)
+    return value + (f", {facts.expected:.4f} is that of knowing nothing" if facts.expected and alone else "")
 
 
 @describe.register

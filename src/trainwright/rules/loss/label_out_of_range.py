@@ -6,6 +6,7 @@ Evidence: the census of all labels against the width of the head; with a head of
 renumbered, the loss is finite.
 Error: `Target … is out of bounds.`
 Error: `device-side assert triggered`
+Error: `index … is out of bounds for dimension … with size …`
 Error: `Received a label value of`
 Fix (safe): give the model as many outputs as there are labels, or renumber the labels from 0.
 """
@@ -32,12 +33,17 @@ def label_out_of_range(
 ) -> Iterator[Finding]:
     """A class label that is negative, or not below the number of scores."""
     call, width = loss.call, loss.classes
-    if width is None or call is None or call.function not in ("cross_entropy", "nll_loss") or call.targets.is_float:
+    by_hand = call is None and _picked_outside(loss, forward)
+    if by_hand and forward.output:
+        width = forward.output.shape[-1]
+    elif call is None or call.function not in ("cross_entropy", "nll_loss") or call.targets.is_float:
         return
-    ignored = call.options.get("ignore_index", -100)
-    in_batch = [int(v) for v in call.target_values if v != ignored]
+    if width is None:
+        return
+    ignored = call.options.get("ignore_index", -100) if call else -100
+    in_batch = [int(v) for v in call.target_values if v != ignored] if call else []
     for split in dataset.splits:
-        labels = _census(split) if loss.targets_are_labels else None
+        labels = _census(split) if loss.targets_are_labels or by_hand else None
         if labels is None and split.name != "train":
             continue
         seen = sorted(int(v) for v in labels.census if v != ignored) if labels else in_batch
@@ -51,6 +57,12 @@ def label_out_of_range(
         else:
             yield _misnumbered(seen, width, numbers, row, setup, split.name)
         return
+
+
+def _picked_outside(loss: LossFacts, forward: ForwardFacts) -> bool:
+    """Whether a loss written by hand raised because it picked a score that a row of (N, C) scores does not have."""
+    shape = forward.output.shape if forward.output else ()
+    return loss.failure is not None and "out of bounds" in loss.failure.message and len(shape) == 2
 
 
 def _census(split: SplitFacts) -> LabelFacts | None:

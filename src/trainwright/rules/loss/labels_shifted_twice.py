@@ -25,11 +25,13 @@ def labels_shifted_twice(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) 
     mask = batch.mask
     if loss.token_offset != 2 or mask is None or not mask.shifted_by_one or batch.label_key is None:
         return
+    in_items = batch.label_key in batch.item_columns
+    roles = ("train_dataset_made", "train_dataset") if in_items else ("collator", "train_dataset_made")
     yield Finding(
         message="the labels are the input tokens moved by one, and the model moves them again: at each position the "
         "loss is that of the token 2 places on; 1 is the next token",
         measured={"places": loss.token_offset, "live_positions": mask.live},
-        where=setup.place("collator", "train_dataset_made", "train_dataset", "trainer"),
+        where=setup.place(*roles, "trainer"),
         proof=Proof("each target at the loss call equals the input token two positions later"),
         repair=_move_back(batch.label_key),
         fix=Fix(does='set labels to a copy of input_ids: the model shifts them itself', safety=Safety.SAFE),

@@ -28,6 +28,7 @@ from trainwright.stages.setup import SetupFacts
 _CLASS_LOSSES = ("cross_entropy", "nll_loss")
 _REAL_LOSSES = ("binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss", "smooth_l1_loss",
                 "huber_loss")  # fmt: skip
+_OF_TYPES = ("dtype", "result type", "scalar type")
 _BINARY = "binary_cross_entropy_with_logits"
 
 
@@ -52,7 +53,7 @@ def wrong_target_dtype(
         where=_where(setup, loss, batch, call),
         proof=Proof(f"{failure.type}: {failure.message.strip().splitlines()[0]}"),
         repair=_cast(call.function, function, wanted),
-        fix=Fix(does=f"make the labels {wanted}" + (" where they are built"), safety=Safety.SAFE),
+        fix=Fix(does=f"make the labels {wanted} where they are built", safety=Safety.SAFE),
     )
 
 
@@ -68,7 +69,7 @@ def _wanted(call: LossCall, message: str) -> tuple[str, str]:
     if call.function == _BINARY and len(scores.shape) == 2 and targets.shape == scores.shape[:1] and targets.is_float:
         fits = whole and scores.shape[1] > 1 and max(call.target_values) < scores.shape[1] + 1
         return ("int64", "cross_entropy") if fits else ("", "")
-    if call.function in _REAL_LOSSES and "dtype" in message or "result type" in message or "scalar type" in message:
+    if call.function in _REAL_LOSSES and any(word in message for word in _OF_TYPES):
         return (scores.dtype, call.function) if targets.dtype != scores.dtype else ("", "")
     return "", ""
 

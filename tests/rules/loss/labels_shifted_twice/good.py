@@ -9,9 +9,9 @@ def with_labels(row):
 
 
 read = tokenizer()
-data = tokenized(tweets(300)).remove_columns("label").map(with_labels)
-config = GPT2Config(n_embd=64, n_layer=2, n_head=4, vocab_size=len(read))
-args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16)
+data = tokenized(tweets(200), length=16).remove_columns("label").map(with_labels)
+config = GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=len(read))
+args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=8)
 trainer = Trainer(
     GPT2LMHeadModel(config),
     args,

@@ -528,7 +528,8 @@ class HFTrainerAdapter:
     def _compute(self, batch: Mapping[str, Any], record: StepRecord, watch: GraphWatch | None = None) -> None:
         """Forward, loss and backward on one batch, as the Trainer does them."""
         self._model_wrapped.zero_grad()
-        with watch or GraphWatch(self.twin.model, self.change.all):
+        cuts = any(r.seam == Seam.CUT for r in self.change.all)
+        with watch or (GraphWatch(self.twin.model, self.change.all) if cuts else contextlib.nullcontext()):
             loss = self.step_on(batch, [batch])
         record.loss = float(loss.detach().float().mean())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import re
 import sys
 import warnings
@@ -90,7 +91,10 @@ class GraphWatch(TorchFunctionMode):
         if func in _CUTS and args and isinstance(args[0], torch.Tensor) and args[0].requires_grad:
             place = user_place(frame) if _called_by_user(frame) else None
             if place is not None:
-                return self._cut(_CUTS[func], place, args[0], result)
+                operation = _CUTS[func]
+                if operation == "detach()" and ".numpy(" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
+                    operation = "numpy()"  # which needs the detach(): leaving that out mends nothing
+                return self._cut(operation, place, args[0], result)
         if self._detail and args and isinstance(args[0], torch.Tensor) and _in_place(func, kwargs):
             name = getattr(func, "__name__", "")
             if (place := user_place(frame)) is not None:

@@ -64,7 +64,7 @@ class Tensors(Protocol):
     def register_lists(self, model: Any, names: Sequence[str]) -> None:
         """Make the plain lists (or dictionaries) of layers at these paths part of the model."""
 
-    def standardise(self, tensor: Any) -> Any:
+    def normalise_rows(self, tensor: Any) -> Any:
         """The tensor with mean 0 and deviation 1 over its last axis, with its gradient."""
 
     def widen_head(self, model: Any, classes: int) -> str:

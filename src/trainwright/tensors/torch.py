@@ -170,7 +170,7 @@ def register_lists(model: nn.Module, names: Sequence[str]) -> None:
         setattr(module, attribute, nn.ModuleDict(value) if isinstance(value, dict) else nn.ModuleList(value))
 
 
-def standardise(tensor: torch.Tensor) -> torch.Tensor:
+def normalise_rows(tensor: torch.Tensor) -> torch.Tensor:
     return F.layer_norm(tensor, tensor.shape[-1:])
 
 

@@ -8,6 +8,7 @@ Fix (manual): use ReLU or GELU between the layers, with normalisation or residua
 
 from __future__ import annotations
 
+import math
 from statistics import median
 
 from trainwright.core.finding import Finding, Severity
@@ -48,7 +49,7 @@ def vanishing_gradients(gradients: GradientFacts, forward: ForwardFacts, setup: 
         measured={"ratio": early / late, "layers": len(layers), "activation": kind},
         where=next((m.where for m in squashing if m.where), None) or layers[0].where or setup.place("model"),
         proof=outcome,
-        repair=outcome and _passing(frozenset(inner)),
+        repair=_passing(frozenset(inner)),
         fix=Fix(does=f"use ReLU or GELU instead of {kind} between the layers, with LayerNorm or residual connections"),
     )
 
@@ -61,16 +62,13 @@ def _layers(gradients: GradientFacts, forward: ForwardFacts) -> list[GradientOf]
 
 
 def _per_weight(gradient: GradientOf) -> float:
-    count = 1
-    for size in gradient.shape:
-        count *= size
-    return (gradient.norm or 0.0) / count**0.5
+    return (gradient.norm or 0.0) / math.sqrt(math.prod(gradient.shape))
 
 
 def _passing(names: frozenset[str]) -> Repair:
     def change(call: Call) -> Call:
         if call["function"] not in ("sigmoid", "tanh") or call["module"] not in names:
             return call
-        return call.replace(function="relu", values=call.tensors.standardise(call["values"]))
+        return call.replace(function="relu", values=call.tensors.normalise_rows(call["values"]))
 
     return Repair("ReLU of standardised values between the layers", Seam.ACTIVATION, change)

@@ -8,6 +8,7 @@ Fix (unsafe): leave them out of the freezing, or load a checkpoint first.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from trainwright.core.finding import Finding, Place, Proof, Severity
@@ -61,7 +62,4 @@ def _line(frozen: list[ParameterFacts]) -> Place | None:
 
 
 def _size(parameter: ParameterFacts) -> int:
-    count = 1
-    for size in parameter.shape:
-        count *= size
-    return count
+    return math.prod(parameter.shape)

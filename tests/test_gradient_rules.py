@@ -1,0 +1,105 @@
+"""Edges of the gradient and optimizer rules, on facts alone."""
+
+import pytest
+
+from trainwright.core.finding import Failure, Place
+from trainwright.rules.gradients.in_place_change import in_place_change
+from trainwright.rules.gradients.severed_graph import severed_graph
+from trainwright.rules.gradients.uncleared_gradients import uncleared_gradients
+from trainwright.rules.gradients.unscaled_accumulation import unscaled_accumulation
+from trainwright.rules.optimizer.schedule_in_wrong_unit import schedule_in_wrong_unit
+from trainwright.rules.optimizer.unstepped_optimizer import unstepped_optimizer
+from trainwright.stages.forward import ForwardFacts, ParameterFacts
+from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf, InPlace
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.setup import SetupFacts
+
+HERE = Place("train.py", 7)
+SETUP = SetupFacts(places={"trainer": Place("train.py", 20)}, accumulation=4)
+
+
+def said(rule, **facts):
+    return list(rule.function(**{n: facts.get(n) for n, _, _ in rule.parameters}))
+
+
+def gradient(name, norm):
+    return GradientOf(name=name, module=name.rpartition(".")[0], shape=(2, 2), norm=norm, weight_norm=1.0)
+
+
+def parameter(name, **facts):
+    return ParameterFacts(name=name, shape=(8, 64), trainable=True, dtype="float32", mean=0.0, **{"deviation": 0.02, **facts})
+
+
+@pytest.mark.parametrize(("ratio", "count"), [(None, 0), (0.0, 0), (-0.3, 0), (0.49, 0), (0.5, 1), (1.0, 1)])
+def test_half_of_a_gradient_left_over_is_too_much(ratio, count):
+    assert len(said(uncleared_gradients, gradients=GradientFacts(leftover_ratio=ratio), setup=SETUP)) == count
+
+
+def test_a_cut_on_a_branch_that_got_its_gradient_is_no_fault():
+    cut = CutOff(operation="detach()", where=HERE, upstream=("body.weight",))
+    facts = GradientFacts(gradients=(gradient("body.weight", 0.1), gradient("pooler.weight", None)), cuts=(cut,))
+    assert not said(severed_graph, gradients=facts, forward=ForwardFacts(), setup=SETUP)
+
+
+@pytest.mark.parametrize(("operation", "loaded", "count"), [
+    ("detach()", False, 1), ("detach()", None, 1), ("no_grad", None, 1), ("no_grad", False, 0),
+])  # fmt: skip
+def test_a_loaded_encoder_under_no_grad_is_meant(operation, loaded, count):
+    cut = CutOff(operation=operation, where=HERE, upstream=("body.weight",))
+    facts = GradientFacts(gradients=(gradient("body.weight", None), gradient("head.weight", 0.1)), cuts=(cut,))
+    forward = ForwardFacts(parameters=(parameter("body.weight", freshly_initialised=loaded),))
+    assert len(said(severed_graph, gradients=facts, forward=forward, setup=SETUP)) == count
+
+
+@pytest.mark.parametrize(("share", "user_loss", "count"), [
+    (1.0, True, 0), (1.4, True, 0), (3.9, True, 1), (0.25, True, 1), (4.0, False, 0), (None, True, 0),
+])  # fmt: skip
+def test_only_a_loss_of_the_users_own_is_blamed_for_its_scale(share, user_loss, count):
+    facts = GradientFacts(accumulated_share=share, accumulated_batches=4, accumulation=4, user_loss=user_loss)
+    assert len(said(unscaled_accumulation, gradients=facts, setup=SETUP)) == count
+
+
+def test_the_in_place_call_of_the_shape_in_the_message_is_named():
+    failure = Failure(type="RuntimeError", message="modified by an inplace operation: [torch.FloatTensor [4, 8]], is", where=None)
+    calls = (InPlace(operation="mul", shape=(4, 8), where=HERE), InPlace(operation="add", shape=(4,), where=Place("a.py", 1)))
+    found = said(in_place_change, gradients=GradientFacts(failure=failure, in_place=calls), setup=SETUP)
+    assert found[0].where == HERE and "(4, 8)" in found[0].message
+
+
+def schedule(points, planned, **facts):
+    return said(schedule_in_wrong_unit, optimizer=OptimizerFacts(schedule=points, planned_updates=planned, **facts), setup=SETUP)
+
+
+def test_a_rate_that_is_spent_at_the_end_alone_is_in_order():
+    assert not schedule(tuple((u, 1 - u / 100) for u in range(100)), 100)
+    assert not schedule(tuple((u, 0.95**u) for u in range(100)), 100)
+    assert schedule(tuple((u, 0.5**u) for u in range(100)), 100)
+
+
+def test_a_schedule_of_restarts_is_in_order():
+    assert not schedule(tuple((u, 1 - (u % 20) / 20) for u in range(100)), 100)
+
+
+def test_a_length_in_micro_batches_is_told_by_their_number():
+    points = tuple((u, 1 - u / 400) for u in range(100))
+    assert schedule(points, 100, schedule_length=400)
+    assert not schedule(points, 100, schedule_length=300)
+
+
+@pytest.mark.parametrize(("changed", "rate", "count"), [(0.0, 0.1, 1), (1e-9, 0.1, 0), (float("nan"), 0.1, 0), (0.0, 0.0, 0)])
+def test_an_update_that_changes_nothing_at_a_rate_above_zero(changed, rate, count):
+    optimizer = OptimizerFacts(kind="SGD", held=("a.weight",), changed={"a.weight": changed}, learning_rate=rate)
+    facts = GradientFacts(gradients=(gradient("a.weight", 1.0),), norm=1.0)
+    assert len(said(unstepped_optimizer, optimizer=optimizer, gradients=facts, setup=SETUP)) == count
+
+
+@pytest.mark.parametrize(("facts", "untrained"), [
+    ({"freshly_initialised": True}, True),
+    ({"freshly_initialised": False, "initial_deviation": 0.02}, False),
+    ({"initial_deviation": 0.02}, True),
+    ({"initial_deviation": 0.02, "deviation": 0.03}, False),
+    ({"initial_deviation": 0.02, "in_place_changes": 60}, False),
+    ({}, False),
+])  # fmt: skip
+def test_weights_as_they_were_drawn_are_untrained(facts, untrained):
+    assert parameter("a.weight", **facts).untrained is untrained

@@ -2,7 +2,7 @@
 
 from walking import said, walk
 
-SCRIPT = '''
+SCRIPT = """
 import torch
 from material import QUIET
 from sklearn.datasets import load_digits
@@ -29,7 +29,7 @@ class Net(nn.Module):
 ON_DEVICE = model = Net()
 args = TrainingArguments(**QUIET, learning_rate=1e-2, per_device_train_batch_size=16)
 Trainer(model, args, train_dataset=rows).train()
-'''
+"""
 
 
 def test_a_device_side_assert_is_replayed_on_the_cpu_and_its_cause_named(tmp_path):
@@ -37,7 +37,8 @@ def test_a_device_side_assert_is_replayed_on_the_cpu_and_its_cause_named(tmp_pat
     script = tmp_path / "train.py"
     script.write_text(SCRIPT.replace("OUTPUTS", "5"))
     report = walk(script)
-    assert report.first_cause is not None and report.first_cause.name == "label-out-of-range", said(report)
+    assert report.first_cause is not None, said(report)
+    assert report.first_cause.name == "label-out-of-range", said(report)
     assert not report.internal_errors
     assert all(s.status in ("passed", "repaired", "skipped") for s in report.stages), said(report)
 
@@ -46,17 +47,23 @@ def test_a_device_error_that_does_not_come_back_on_the_cpu_is_reported_as_it_is(
     script = tmp_path / "train.py"
     script.write_text(SCRIPT.replace("OUTPUTS", "10"))
     report = walk(script)
-    assert report.first_cause is None and report.faulty, said(report)
-    assert report.failure is not None and "device-side assert" in report.failure.message
+    assert report.first_cause is None, said(report)
+    assert report.faulty, said(report)
+    assert report.failure is not None
+    assert "device-side assert" in report.failure.message
     assert not report.internal_errors, said(report)
 
 
 def test_memory_that_holds_no_row_is_explained_without_a_repair(tmp_path):
     script = tmp_path / "train.py"
     raised = 'raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")'
-    failing = 'if self is ON_DEVICE:\n            raise RuntimeError("CUDA error: device-side assert triggered")'
+    failing = (
+        'if self is ON_DEVICE:\n            raise RuntimeError("CUDA error: device-side assert triggered")'
+    )
     script.write_text(SCRIPT.replace("OUTPUTS", "10").replace(failing, raised))
     report = walk(script)
     first = report.first_cause
-    assert first is not None and first.name == "out-of-memory", said(report)
-    assert "not even one row fits" in first.message and first.repair is None
+    assert first is not None, said(report)
+    assert first.name == "out-of-memory", said(report)
+    assert "not even one row fits" in first.message
+    assert first.repair is None

@@ -127,11 +127,13 @@ def test_a_number_of_rows_that_works_is_found_where_the_batch_fails():
 
 def test_an_output_without_its_input_is_seen_and_a_head_of_zeros_is_none():
     found = probe_rows(lambda x: x * 0 + 1)
-    assert found["same_for_other_inputs"] and found["same_when_perturbed"]
+    assert found["same_for_other_inputs"]
+    assert found["same_when_perturbed"]
     model = Rows(lambda x: x)
     nn.init.zeros_(model.layer.weight)
     found = run_probes(Probe(model=model, inputs={"x": features()}, other={"x": features(1)}))
-    assert found["same_for_other_inputs"] and not found["same_when_perturbed"]
+    assert found["same_for_other_inputs"]
+    assert not found["same_when_perturbed"]
 
 
 def test_an_input_without_effect_is_named():
@@ -178,15 +180,25 @@ def test_probes_leave_weights_buffers_modes_and_random_numbers_as_they_were():
     model.drop.eval()
     before = {k: v.clone() for k, v in model.state_dict().items()}
     modes = {n: m.training for n, m in model.named_modules()}
-    drawn = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].copy(), np.random.get_state()[2]
+    drawn = (
+        torch.get_rng_state(),
+        random.getstate(),
+        np.random.get_state()[1].copy(),
+        np.random.get_state()[2],
+    )
     mask = torch.ones(ROWS, LENGTH, dtype=torch.long)
-    inputs, other = {"input_ids": tokens(), "attention_mask": mask}, {"input_ids": tokens(1), "attention_mask": mask}
+    inputs, other = (
+        {"input_ids": tokens(), "attention_mask": mask},
+        {"input_ids": tokens(1), "attention_mask": mask},
+    )
     met = {"one": (2, True), "other": (3, False)}
     run_probes(Probe(model=model, inputs=inputs, other=other, vocabulary=WORDS, met_rows=met))
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
     assert {n: m.training for n, m in model.named_modules()} == modes
-    assert torch.equal(torch.get_rng_state(), drawn[0]) and random.getstate() == drawn[1]
-    assert (np.random.get_state()[1] == drawn[2]).all() and np.random.get_state()[2] == drawn[3]
+    assert torch.equal(torch.get_rng_state(), drawn[0])
+    assert random.getstate() == drawn[1]
+    assert (np.random.get_state()[1] == drawn[2]).all()
+    assert np.random.get_state()[2] == drawn[3]
     assert all(p.grad is None for p in model.parameters())
 
 
@@ -212,7 +224,8 @@ def test_what_holds_the_memory_is_counted():
 
     facts = measure_memory(model, {"x": torch.randn(8, 10)}, step, update)
     numbers = sum(p.numel() for p in model.parameters())
-    assert facts.largest_rows == 5 and facts.batch_rows == 8
+    assert facts.largest_rows == 5
+    assert facts.batch_rows == 8
     assert facts.weights_bytes == facts.gradients_bytes == 4 * numbers
     assert 8 * numbers <= facts.optimizer_bytes <= 8 * numbers + 4 * 4
     # What a linear layer and a rectifier keep of one row: 10 inputs and 20 outputs, in float32.

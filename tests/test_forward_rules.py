@@ -54,7 +54,9 @@ def run(rule, *facts, outcome=SAME):
 
 def failed(kind, sizes, *shape, message="shapes cannot be multiplied", **values):
     layer = ModuleFacts(name="fc", kind=kind, sizes=sizes, inputs=(tensor(*shape, **values),), where=LINE)
-    return ForwardFacts(failure=Failure(type="RuntimeError", message=message, where=LINE), failed_module=layer)
+    return ForwardFacts(
+        failure=Failure(type="RuntimeError", message=message, where=LINE), failed_module=layer
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,16 +69,22 @@ def failed(kind, sizes, *shape, message="shapes cannot be multiplied", **values)
         (failed("Conv2d", (1, 8), 16, 28, 28), "x.unsqueeze(1)"),
         (failed("LayerNorm", (100,), 16, 64), "normalized_shape=64"),
         (failed("Embedding", (10, 4), 16, 5, dtype="int64", minimum=0, maximum=12), "num_embeddings=13"),
-        (failed("Embedding", (10, 4), 16, 5, dtype="int64", minimum=-1, maximum=5), "number the indices from 0"),
+        (
+            failed("Embedding", (10, 4), 16, 5, dtype="int64", minimum=-1, maximum=5),
+            "number the indices from 0",
+        ),
     ],
 )
 def test_a_layer_is_named_with_what_makes_it_fit(facts, said):
     (finding,) = run(layer_size_mismatch, facts)
-    assert said in finding.fix.does and finding.where == LINE
+    assert said in finding.fix.does
+    assert finding.where == LINE
 
 
 def test_a_layer_of_the_right_size_that_raised_for_another_reason_is_left_to_others():
-    assert not run(layer_size_mismatch, failed("Linear", (64, 10), 16, 64, message="expected scalar type Long"))
+    assert not run(
+        layer_size_mismatch, failed("Linear", (64, 10), 16, 64, message="expected scalar type Long")
+    )
     assert not run(layer_size_mismatch, failed("Embedding", (10, 4), 16, dtype="int64", minimum=0, maximum=9))
     assert not run(layer_size_mismatch, replace(failed("Linear", (64, 10), 16, 32), works_at_rows=4))
 
@@ -87,19 +95,28 @@ def test_a_product_in_the_users_own_module_is_placed_at_its_line():
 
 
 def test_a_batch_of_one_row_before_batch_norm_is_placed_at_the_arguments():
-    failure = Failure(type="ValueError", message="Expected more than 1 value per channel when training", where=LINE)
-    facts = ForwardFacts(fails_at_rows=1, other_rows_failure=failure, other_rows_from="the last training batch")
+    failure = Failure(
+        type="ValueError", message="Expected more than 1 value per channel when training", where=LINE
+    )
+    facts = ForwardFacts(
+        fails_at_rows=1, other_rows_failure=failure, other_rows_from="the last training batch"
+    )
     (finding,) = run(fixed_batch_size, facts, BATCH, SETUP)
-    assert finding.where == Place("train.py", 2) and "drop_last" in finding.fix.does
+    assert finding.where == Place("train.py", 2)
+    assert "drop_last" in finding.fix.does
     assert not run(fixed_batch_size, ForwardFacts(), BATCH, SETUP)
 
 
 def test_infinite_scores_with_a_finite_loss_are_a_mask():
-    masked = ForwardFacts(output=tensor(16, 3, non_finite=4), non_finite_from=Origin(operation="log", where=LINE))
+    masked = ForwardFacts(
+        output=tensor(16, 3, non_finite=4), non_finite_from=Origin(operation="log", where=LINE)
+    )
     assert not run(non_finite_activation, masked, SETUP, LossFacts(value=1.1))
     (finding,) = run(non_finite_activation, masked, SETUP, LossFacts(value=float("nan")))
     assert finding.where == LINE
-    assert not run(non_finite_activation, ForwardFacts(output=tensor(16, 3)), SETUP, LossFacts(value=float("nan")))
+    assert not run(
+        non_finite_activation, ForwardFacts(output=tensor(16, 3)), SETUP, LossFacts(value=float("nan"))
+    )
 
 
 def call(activation, *shape, share=None, function="mse_loss", **values):
@@ -158,21 +175,32 @@ def test_rows_that_are_equal_at_first_only_are_no_fault():
 )
 def test_weights_are_oversized_only_where_the_loss_shows_it(weight, loss, outcome, found):
     facts = LossFacts(value=loss, expected=1.1, chance_nats=1.1)
-    assert len(run(oversized_initialisation, ForwardFacts(parameters=(weight,)), facts, SETUP, outcome=outcome)) == found
+    assert (
+        len(run(oversized_initialisation, ForwardFacts(parameters=(weight,)), facts, SETUP, outcome=outcome))
+        == found
+    )
 
 
 @pytest.mark.parametrize(("share", "units", "outcome", "found"), [(0.95, 64, BETTER, 1), (0.95, 64, SAME, 0),
                                                                 (0.85, 64, BETTER, 0), (1.0, 4, BETTER, 0)])  # fmt: skip
 def test_dead_units_are_nearly_all_of_a_layer_that_learns_when_revived(share, units, outcome, found):
-    act = ModuleFacts(name="act", kind="ReLU", dead_share=share, inputs=(tensor(16, units),), output=tensor(16, units))
+    act = ModuleFacts(
+        name="act", kind="ReLU", dead_share=share, inputs=(tensor(16, units),), output=tensor(16, units)
+    )
     assert len(run(dead_units, ForwardFacts(modules=(act,)), SETUP, outcome=outcome)) == found
 
 
 def test_saturation_by_raw_inputs_is_left_to_the_rules_of_the_data():
-    act = ModuleFacts(name="act", kind="Tanh", saturated_share=0.9, inputs=(tensor(16, 8, minimum=3.0, maximum=9.0),))
+    act = ModuleFacts(
+        name="act", kind="Tanh", saturated_share=0.9, inputs=(tensor(16, 8, minimum=3.0, maximum=9.0),)
+    )
     facts = ForwardFacts(modules=(act,))
-    assert run(saturated_units, facts, BatchFacts(tensors={"x": tensor(16, 8, maximum=1.0)}), SETUP, outcome=BETTER)
-    assert not run(saturated_units, facts, BatchFacts(tensors={"x": tensor(16, 8, maximum=255.0)}), SETUP, outcome=BETTER)
+    assert run(
+        saturated_units, facts, BatchFacts(tensors={"x": tensor(16, 8, maximum=1.0)}), SETUP, outcome=BETTER
+    )
+    assert not run(
+        saturated_units, facts, BatchFacts(tensors={"x": tensor(16, 8, maximum=255.0)}), SETUP, outcome=BETTER
+    )
     assert not run(saturated_units, facts, BATCH, SETUP, outcome=SAME)
 
 
@@ -201,7 +229,8 @@ def test_the_mended_batch_size_is_a_power_of_two_and_keeps_the_rows_of_an_update
                          optimizer_bytes=2 * 10**9, activations_bytes=6 * 10**9, batch_rows=64, largest_rows=20)  # fmt: skip
     (finding,) = run(out_of_memory, ForwardFacts(memory=memory), replace(SETUP, accumulation=2))
     assert "per_device_train_batch_size=16 and gradient_accumulation_steps=8" in finding.fix.does
-    assert "activations 6.00 GB" in finding.message and "20 rows" in finding.message
+    assert "activations 6.00 GB" in finding.message
+    assert "20 rows" in finding.message
     assert not run(out_of_memory, ForwardFacts(), SETUP)
 
 

@@ -94,11 +94,11 @@ class SavedBytes:
         self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda kept: kept)
 
     def __enter__(self) -> SavedBytes:
-        self._hooks.__enter__()  # type: ignore[no-untyped-call]
+        self._hooks.__enter__()
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        self._hooks.__exit__(*exc)  # type: ignore[no-untyped-call]
+        self._hooks.__exit__(*exc)
 
     def _pack(self, tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()

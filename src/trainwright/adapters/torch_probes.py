@@ -46,7 +46,7 @@ class Probe:
     repairs: Sequence[Repair] = ()
     """Those in force."""
 
-    @torch.no_grad()
+    @torch.no_grad()  # type: ignore[untyped-decorator]
     def call(self, inputs: Mapping[str, Any], *, training: bool = False) -> Any:
         """The model's answer, in evaluation mode, or in its present modes; modes, buffers and random numbers are put back."""
         device = next((p.device for p in self.model.parameters()), torch.device("cpu"))
@@ -64,9 +64,12 @@ class Probe:
         found = scores_of(self.call(inputs))
         return found.detach().float() if found is not None else None
 
-    def trace(self, inputs: Mapping[str, Any], keep: Callable[[torch.Tensor], torch.Tensor | None]) -> list[Made]:
+    def trace(
+        self, inputs: Mapping[str, Any], keep: Callable[[torch.Tensor], torch.Tensor | None]
+    ) -> list[Made]:
         """Every call's result in evaluation mode, as far as `keep` wants it."""
-        with Trace(keep) as trace:
+        trace = Trace(keep)
+        with trace:
             self.call(inputs)
         return trace.made
 
@@ -128,7 +131,9 @@ def run_probes(probe: Probe) -> dict[str, Any]:
         return found
     rows = rows_of(probe.inputs)
     for measure in (_other_inputs, _ignored_inputs, _leaking_rows, _future_leak, _padding):
-        with contextlib.suppress(Exception):  # a probe's own inputs may not suit the model: then it says nothing
+        with contextlib.suppress(
+            Exception
+        ):  # a probe's own inputs may not suit the model: then it says nothing
             found |= measure(probe, base, rows)
     return found
 
@@ -185,7 +190,9 @@ def _other_inputs(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]
             return found
         found["same_when_perturbed"] = difference(left[:count], right[:count]) < SAME_WITHIN
         if found["same_when_perturbed"]:
-            traces = [probe.trace(take_rows(i, range(count)), lambda t: t) for i in (probe.inputs, probe.other)]
+            traces = [
+                probe.trace(take_rows(i, range(count)), lambda t: t) for i in (probe.inputs, probe.other)
+            ]
             found["constant_from"] = last_difference(*traces)
     return found
 
@@ -194,7 +201,11 @@ def _inputs_differ(probe: Probe) -> bool:
     """Whether the two batches hold something other than their labels that differs."""
     for key, value in probe.inputs.items():
         other = (probe.other or {}).get(key)
-        if key in probe.label_keys or not isinstance(value, torch.Tensor) or not isinstance(other, torch.Tensor):
+        if (
+            key in probe.label_keys
+            or not isinstance(value, torch.Tensor)
+            or not isinstance(other, torch.Tensor)
+        ):
             continue
         count = min(len(value), len(other)) if value.dim() and other.dim() else 0
         if count and (value.shape[1:] != other.shape[1:] or not torch.equal(value[:count], other[:count])):
@@ -230,7 +241,9 @@ def _ignored_inputs(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, An
         before = probe.call(probe.inputs)
         for key in keys:
             turned = probe.inputs[key].roll(1, 0)
-            if not torch.equal(turned, probe.inputs[key]) and _same(before, probe.call({**probe.inputs, key: turned})):
+            if not torch.equal(turned, probe.inputs[key]) and _same(
+                before, probe.call({**probe.inputs, key: turned})
+            ):
                 ignored.append(key)
     return {"ignored_inputs": tuple(ignored)}
 
@@ -250,8 +263,10 @@ def _leaking_rows(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]
     changed = probe.scores(alone)
     if changed is None:
         return {}
-    leak = difference(base[0], changed[0]) if base[0].numel() > 1 else float(
-        (base[0] - changed[0]).abs().max() / (base.abs().mean() + base.std(correction=0) + 1e-12)
+    leak = (
+        difference(base[0], changed[0])
+        if base[0].numel() > 1
+        else float((base[0] - changed[0]).abs().max() / (base.abs().mean() + base.std(correction=0) + 1e-12))
     )
     found: dict[str, Any] = {"leaking_rows": leak}
     if leak > LEAKS_BEYOND:
@@ -277,7 +292,9 @@ def token_key(inputs: Mapping[str, Any], label_keys: Sequence[str]) -> str | Non
     return next((k for k in _TOKEN_KEYS if k in tokens), tokens[0] if tokens else None)
 
 
-def predicts_next_token(targets: torch.Tensor | None, inputs: Mapping[str, Any], label_keys: Sequence[str]) -> bool:
+def predicts_next_token(
+    targets: torch.Tensor | None, inputs: Mapping[str, Any], label_keys: Sequence[str]
+) -> bool:
     """Whether the targets that a loss was given are the model's tokens moved by one."""
     key = token_key(inputs, label_keys)
     if key is None or targets is None or targets.is_floating_point():
@@ -315,7 +332,9 @@ def _future_leak(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
         return {}
     found: dict[str, Any] = {"future_leak": difference(base[:, :half][counted], changed[:, :half][counted])}
     if found["future_leak"] > LEAKS_BEYOND:
-        traces = [probe.trace({**probe.inputs, key: t}, _before(rows, length, half)) for t in (tokens, altered)]
+        traces = [
+            probe.trace({**probe.inputs, key: t}, _before(rows, length, half)) for t in (tokens, altered)
+        ]
         found["future_from"] = first_difference(*traces)
     return found
 
@@ -353,7 +372,10 @@ def _padding(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
         return {}
     extra = 4
     pad = torch.full((rows, extra), probe.pad_id or 0, dtype=tokens.dtype, device=tokens.device)
-    padded = {"input_ids": torch.cat([tokens, pad], 1), "attention_mask": torch.cat([mask, torch.zeros_like(pad)], 1)}
+    padded = {
+        "input_ids": torch.cat([tokens, pad], 1),
+        "attention_mask": torch.cat([mask, torch.zeros_like(pad)], 1),
+    }
     if "token_type_ids" in probe.inputs:
         padded["token_type_ids"] = torch.cat([probe.inputs["token_type_ids"], torch.zeros_like(pad)], 1)
     changed = probe.scores(padded)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +22,7 @@ from trainwright.core.stage import Stage
 from trainwright.seams.torch import StepRecord
 from trainwright.stages.forward import ForwardFacts, ParameterFacts
 from trainwright.stages.gradients import GradientFacts, GradientOf
+from trainwright.stages.loss import LossFacts
 from trainwright.tensors import torch as tensors
 
 _BATCH_STATISTICS = nn.modules.batchnorm._BatchNorm
@@ -45,7 +45,7 @@ def forward_facts(record: StepRecord, probe: Probe, places: Callable[[nn.Module]
     stochastic = {
         n: m for n, m in probe.model.named_modules() if isinstance(m, (_DROPOUT, _BATCH_STATISTICS))
     }  # fmt: skip
-    probes = {} if failed or record.failed_stage == Stage.LOSS and seen is None else run_probes(probe)
+    probes = {} if failed or (record.failed_stage == Stage.LOSS and seen is None) else run_probes(probe)
     next_token = predicts_next_token(record.targets, probe.inputs, probe.label_keys)
     return ForwardFacts(
         failure=failed,

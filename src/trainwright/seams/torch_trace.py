@@ -37,7 +37,7 @@ class Made:
     given_rows: frozenset[int]
 
 
-class Trace(TorchFunctionMode):
+class Trace(TorchFunctionMode):  # type: ignore[misc]
     """Keeps a part of every floating-point result while it is active."""
 
     def __init__(self, keep: Callable[[torch.Tensor], torch.Tensor | None]) -> None:
@@ -78,7 +78,12 @@ def difference(left: torch.Tensor, right: torch.Tensor) -> float:
 
 def differs(left: Made, right: Made) -> bool | None:
     """Whether two passes give another result at one call; None where they cannot be compared."""
-    if left.kept is None or right.kept is None or left.kept.shape != right.kept.shape or not left.kept.numel():
+    if (
+        left.kept is None
+        or right.kept is None
+        or left.kept.shape != right.kept.shape
+        or not left.kept.numel()
+    ):
         return None
     return difference(left.kept.nan_to_num(), right.kept.nan_to_num()) > DIFFERENT_BEYOND
 

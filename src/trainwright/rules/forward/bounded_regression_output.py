@@ -17,7 +17,13 @@ from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
 _REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-_RANGES = {"sigmoid": "0 to 1", "softmax": "0 to 1", "tanh": "-1 to 1", "relu": "nothing below 0", "relu6": "0 to 6"}
+_RANGES = {
+    "sigmoid": "0 to 1",
+    "softmax": "0 to 1",
+    "tanh": "-1 to 1",
+    "relu": "nothing below 0",
+    "relu6": "0 to 6",
+}
 # A model that explains 95 % of the variance is a good one; what the range withholds beyond that is felt.
 UNREACHABLE_SHARE = 0.05
 
@@ -36,9 +42,16 @@ def bounded_regression_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Fi
     yield Finding(
         message=f"the targets of a batch go from {least:.4g} to {most:.4g}, and the {call.activation} at the end gives {bounds}: "
         f"{shown} {'of ' if share < 10 else ''}the targets' variance is out of reach",
-        measured={"smallest_target": least, "largest_target": most, "activation": call.activation, "unreachable_share": share},
+        measured={
+            "smallest_target": least,
+            "largest_target": most,
+            "activation": call.activation,
+            "unreachable_share": share,
+        },
         where=call.activation_at or setup.place("model"),
         proof=Proof(f"the nearest values that the {call.activation} can give are that far from the targets"),
         repair=swap_activation("identity", (call.activation_module,)),
-        fix=Fix(does=f"leave the {call.activation} out, or scale the targets to its range", safety=Safety.UNSAFE),
+        fix=Fix(
+            does=f"leave the {call.activation} out, or scale the targets to its range", safety=Safety.UNSAFE
+        ),
     )

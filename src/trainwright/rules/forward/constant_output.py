@@ -39,6 +39,10 @@ def constant_output(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | 
         message=f"two batches of different inputs give the same output{shape}: nothing differs between them{after}",
         measured={"operation": origin.operation if origin else "", "relative_difference": 0.0},
         where=(origin.where if origin else None) or setup.place("model"),
-        proof=Proof("the outputs agree to 1e-6 of their scale, with the weights as they are and with each of them moved"),
-        fix=Fix(does=f"mend the call of {origin.operation}" if origin else "let the output depend on the input"),
+        proof=Proof(
+            "the outputs agree to 1e-6 of their scale, with the weights as they are and with each of them moved"
+        ),
+        fix=Fix(
+            does=f"mend the call of {origin.operation}" if origin else "let the output depend on the input"
+        ),
     )

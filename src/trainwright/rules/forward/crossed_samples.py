@@ -33,5 +33,7 @@ def crossed_samples(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Findin
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
         where=(origin.where if origin else None) or setup.place("model"),
         proof=Proof("row 0 was kept and the other rows were replaced, in evaluation mode"),
-        fix=Fix(does="keep the rows apart: permute instead of view, batch_first=True, or another axis than 0"),
+        fix=Fix(
+            does="keep the rows apart: permute instead of view, batch_first=True, or another axis than 0"
+        ),
     )

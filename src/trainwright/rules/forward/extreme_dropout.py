@@ -36,7 +36,10 @@ def extreme_dropout(forward: ForwardFacts, overfit: OverfitFacts, setup: SetupFa
         where=first.where or setup.place("model"),
         proof=outcome,
         repair=Repair("set dropout to 0.1", Seam.FORWARD, _mild),
-        fix=Fix(does="set the probability of dropping to 0.1 to 0.5 (p is the share that is dropped)", safety=Safety.UNSAFE),
+        fix=Fix(
+            does="set the probability of dropping to 0.1 to 0.5 (p is the share that is dropped)",
+            safety=Safety.UNSAFE,
+        ),
     )
 
 

@@ -27,7 +27,10 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
     """A forward pass that raises with a number of rows that is still to come, or with that of the first batch alone."""
     failure = forward.other_rows_failure
     if failure is not None and forward.fails_at_rows is not None:
-        rows, alone = forward.fails_at_rows, forward.fails_at_rows == 1 and "more than 1 value" in failure.message
+        rows, alone = (
+            forward.fails_at_rows,
+            forward.fails_at_rows == 1 and "more than 1 value" in failure.message,
+        )
         yield Finding(
             message=f"the model works on {batch.rows} rows and fails on {rows}, the size of {forward.other_rows_from}: {failure}",
             measured={"works_with_rows": batch.rows, "fails_with_rows": rows, "batch": forward.other_rows_from},

@@ -32,5 +32,7 @@ def future_leak(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
         where=(origin.where if origin else None) or setup.place("model"),
         proof=Proof("only tokens of the second half were changed, and outputs of the first half did"),
-        fix=Fix(does="give the attention a causal mask (is_causal=True); is_decoder=True for a model that has that setting"),
+        fix=Fix(
+            does="give the attention a causal mask (is_causal=True); is_decoder=True for a model that has that setting"
+        ),
     )

@@ -31,9 +31,13 @@ def identical_units(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Findin
         message=f"the {first.shape[0]} units of {first.name} {start}{more}, and are still equal after 3 steps",
         measured={"parameter": first.name, "units": first.shape[0], "value": value, "parameters": len(equal)},
         where=forward.place_of(first.module) or setup.place("model"),
-        proof=Proof(f"the rows of {first.name} {first.shape} do not differ, before and after three steps with a gradient"),
+        proof=Proof(
+            f"the rows of {first.name} {first.shape} do not differ, before and after three steps with a gradient"
+        ),
         repair=_draw(tuple(p.name for p in equal)),
-        fix=Fix(does=f"draw {first.name} at random (leave out its constant initialisation)", safety=Safety.SAFE),
+        fix=Fix(
+            does=f"draw {first.name} at random (leave out its constant initialisation)", safety=Safety.SAFE
+        ),
     )
 
 
@@ -42,4 +46,6 @@ def _draw(names: tuple[str, ...]) -> Repair:
         call.tensors.reinitialise(call["model"], names)
         return call
 
-    return Repair(f"draw {', '.join(names[:3])}{' and more' if len(names) > 3 else ''} at random", Seam.TRAINER, change)
+    return Repair(
+        f"draw {', '.join(names[:3])}{' and more' if len(names) > 3 else ''} at random", Seam.TRAINER, change
+    )

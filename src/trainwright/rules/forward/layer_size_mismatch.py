@@ -46,7 +46,9 @@ def layer_size_mismatch(forward: ForwardFacts) -> Iterator[Finding]:
             yield Finding(
                 message=f"a product in {layer.name or 'the model'} ({layer.kind}) has factors that do not fit: {failure.message}",
                 where=failure.where,
-                fix=Fix(does="make the last axis of the first factor as long as the first axis of the second"),
+                fix=Fix(
+                    does="make the last axis of the first factor as long as the first axis of the second"
+                ),
             )
         return
     wanted, came = layer.sizes[0], shape[axis] if len(shape) > axis else 0
@@ -62,14 +64,22 @@ def layer_size_mismatch(forward: ForwardFacts) -> Iterator[Finding]:
     )
 
 
-def _fit(layer: ModuleFacts, shape: tuple[int, ...], argument: str, wanted: int, came: int) -> tuple[str, Repair | None]:
+def _fit(
+    layer: ModuleFacts, shape: tuple[int, ...], argument: str, wanted: int, came: int
+) -> tuple[str, Repair | None]:
     """What makes it fit, in words and in memory."""
     if layer.kind == "Linear" and len(shape) > 2 and prod(shape[1:]) == wanted:
-        return f"flatten what {layer.name} is given, x.flatten(1): then its last axis holds {wanted}", _flatten(layer.name)
+        return (
+            f"flatten what {layer.name} is given, x.flatten(1): then its last axis holds {wanted}",
+            _flatten(layer.name),
+        )
     other = [i for i, size in enumerate(shape[1:], 1) if size == wanted]
     if other:
         axis = 1 if argument in ("in_channels", "num_features") else len(shape) - 1
-        return f"move axis {other[0]} of what {layer.name} is given, which holds {wanted}, to axis {axis}", None
+        return (
+            f"move axis {other[0]} of what {layer.name} is given, which holds {wanted}, to axis {axis}",
+            None,
+        )
     if layer.kind.startswith("Conv") and wanted == 1 and len(shape) == int(layer.kind[4]) + 1:
         return f"add the axis of the channel to what {layer.name} is given, x.unsqueeze(1)", None
     return f"build {layer.name} with {argument}={came}, or give it {wanted} values", _resize(layer.name, came)
@@ -81,7 +91,7 @@ def _embedding(layer: ModuleFacts) -> Iterator[Finding]:
     if given is None or given.maximum is None or given.minimum is None or not layer.sizes:
         return
     rows, largest, smallest = layer.sizes[0], int(given.maximum), int(given.minimum)
-    if 0 <= smallest and largest < rows:
+    if smallest >= 0 and largest < rows:
         return
     fits = smallest >= 0
     yield Finding(

@@ -25,7 +25,11 @@ def one_unit_softmax(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         return
     scores, constant = call.inputs, 1.0 if call.activation == "softmax" else 0.0
     one_unit = len(scores.shape) == 1 or scores.shape[-1] == 1
-    if not one_unit or not scores.minimum == scores.maximum == constant or len(scores.shape) == 1 and scores.shape[0] < 2:
+    if (
+        not one_unit
+        or not scores.minimum == scores.maximum == constant
+        or (len(scores.shape) == 1 and scores.shape[0] < 2)
+    ):
         return
     yield Finding(
         message=f"{call.activation} runs over an axis of size 1: each of the {scores.shape[0]} outputs is {constant}, whatever the input",

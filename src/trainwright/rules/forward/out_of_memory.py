@@ -47,7 +47,9 @@ def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
 
 def _fix(memory: MemoryFacts, setup: SetupFacts) -> Fix:
     if not memory.largest_rows:
-        return Fix(does="a smaller model, gradient_checkpointing=True, bf16=True, or an optimizer with less state")
+        return Fix(
+            does="a smaller model, gradient_checkpointing=True, bf16=True, or an optimizer with less state"
+        )
     rows = 2 ** (memory.largest_rows.bit_length() - 1)
     steps = ceil(memory.batch_rows * setup.accumulation / rows)
     return Fix(

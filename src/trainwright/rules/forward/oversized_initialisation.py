@@ -30,7 +30,12 @@ FAR_ABOVE_VARIANCE = 10.0
 def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     """A first loss far above chance, and weights far above the usual deviation that cause it."""
     limit = FAR_ABOVE_CHANCE if loss.chance_nats else FAR_ABOVE_VARIANCE
-    if loss.value is None or not loss.expected or not isfinite(loss.value) or loss.value < limit * loss.expected:
+    if (
+        loss.value is None
+        or not loss.expected
+        or not isfinite(loss.value)
+        or loss.value < limit * loss.expected
+    ):
         return
     large = {
         p.name: p.default_deviation / p.deviation for p in forward.parameters

@@ -1,0 +1,192 @@
+"""The measurements of the batch stage against slow, obvious re-implementations."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainwright.adapters.batches import other_padding_labels, several_batches_facts, token_facts
+from trainwright.adapters.vocabulary import kept_share
+from trainwright.stages.batch import measure_images, measure_label_count, measure_label_mask, real_positions
+
+PAD, EOS, WORDS = 0, 1, 5
+
+
+class Reader:
+    """As much of a tokenizer as the measurements ask for."""
+
+    unk_token_id = 2
+
+    def __init__(self, pad: int | None, eos: int | None) -> None:
+        self.pad_token_id, self.eos_token_id = pad, eos
+
+    def __len__(self) -> int:
+        return WORDS
+
+    def decode(self, ids: torch.Tensor) -> str:
+        return " ".join(map(str, ids.tolist()))
+
+
+def _slow_real(row: list[int], mask: list[int] | None, pad: int | None, eos: int | None) -> list[bool]:
+    if mask is not None:
+        return [m != 0 for m in mask]
+    real = [True] * len(row)
+    for order in (list(range(len(row))), list(range(len(row)))[::-1]):
+        run = []
+        for position in order:
+            if row[position] != pad:
+                break
+            run.append(position)
+        if pad == eos and run and len(run) < len(row):
+            run = run[:-1]  # the one next to the text is the text's own
+        for position in run:
+            real[position] = False
+    return real
+
+
+def _slow_mask(rows, labels, masks, pad, eos) -> dict[str, int]:
+    found = dict.fromkeys(("live", "dead_rows", "eos_inputs", "eos_live", "pad_inputs", "pad_live"), 0)
+    for row, label, mask in zip(rows, labels, masks or [None] * len(rows)):
+        real = _slow_real(row, mask, pad, eos)
+        found["dead_rows"] += all(value == -100 for value in label)
+        begun = False
+        for token, value, is_real in zip(row, label, real):
+            live = value != -100
+            found["live"] += live
+            if not is_real:
+                found["pad_inputs"] += 1
+                found["pad_live"] += live
+            elif begun and token == eos:
+                found["eos_inputs"] += 1
+                found["eos_live"] += live
+            begun = begun or is_real
+    return found
+
+
+@st.composite
+def batches(draw):
+    rows, length = draw(st.integers(1, 4)), draw(st.integers(1, 7))
+
+    def table(values):
+        row = st.lists(st.sampled_from(values), min_size=length, max_size=length)
+        return draw(st.lists(row, min_size=rows, max_size=rows))
+
+    tokens = table([PAD, PAD, EOS, 2, 3, 4])
+    kind = draw(st.sampled_from(["free", "copy", "shifted"]))
+    labels = table([-100, -100, 0, 1, 2, 3])
+    if kind == "copy":
+        labels = [[t if v != -100 else -100 for t, v in zip(r, w)] for r, w in zip(tokens, labels)]
+    if kind == "shifted":
+        labels = [[*r[1:], -100] for r in tokens]
+    masks = table([0, 1, 1]) if draw(st.booleans()) else None
+    pad = draw(st.sampled_from([PAD, EOS, None]))
+    return tokens, labels, masks, pad, draw(st.sampled_from([EOS, None]))
+
+
+def _array(table):
+    return np.array(table) if table is not None else None
+
+
+@settings(deadline=None, max_examples=300)
+@given(batches())
+def test_the_label_mask_is_what_a_loop_over_positions_counts(batch) -> None:
+    tokens, labels, masks, pad, eos = batch
+    facts = measure_label_mask(_array(tokens), _array(labels), _array(masks), pad_id=pad, eos_id=eos)
+    slow = _slow_mask(tokens, labels, masks, pad, eos)
+    assert {name: getattr(facts, name) for name in slow} == slow
+    pairs = [(t, v) for r, w in zip(tokens, labels) for t, v in zip(r, w) if v != -100]
+    following = [(t, v) for r, w in zip(tokens, labels) for t, v in zip(r[1:], w) if v != -100]
+    assert facts.equals_inputs == (bool(pairs) and all(t == v for t, v in pairs))
+    assert facts.shifted_by_one == (
+        bool(following) and all(t == v for t, v in following) and not facts.equals_inputs
+    )
+    assert (facts.rows, facts.positions) == (len(tokens), len(tokens) * len(tokens[0]))
+
+
+@settings(deadline=None, max_examples=200)
+@given(batches())
+def test_token_facts_are_what_a_loop_over_positions_counts(batch) -> None:
+    tokens, labels, masks, pad, eos = batch
+    given_batch = {"input_ids": torch.tensor(tokens), "labels": torch.tensor(labels)}
+    if masks is not None:
+        given_batch["attention_mask"] = torch.tensor(masks)
+    facts = token_facts(given_batch, "labels", torch.nn.Identity(), Reader(pad, eos))
+    several = several_batches_facts([given_batch, given_batch], "labels", torch.nn.Identity(), Reader(pad, eos))
+    real = [_slow_real(r, m, pad, eos) for r, m in zip(tokens, masks or [None] * len(tokens))]
+    flat = [(t, k) for row, kept in zip(tokens, real) for t, k in zip(row, kept)]
+    if masks is None and pad is None:
+        assert "padding_share" not in facts
+    else:
+        share = sum(not k for _, k in flat) / len(flat)
+        assert facts["padding_share"] == pytest.approx(share)
+        assert several["padding_shares"] == pytest.approx((share, share))
+    words = [t for t, k in flat if k]
+    if words:
+        assert facts["unknown_share"] == pytest.approx(words.count(Reader.unk_token_id) / len(words))
+    assert facts["largest_token"] == max(t for row in tokens for t in row)
+    if masks is not None and pad is not None and pad != eos:
+        ends = [_slow_real(r, None, pad, None) for r in tokens]
+        let_in = sum(k and not e for a, b in zip(real, ends) for k, e in zip(a, b))
+        assert facts["attended_padding"] == let_in
+        assert facts["hidden_tokens"] == sum(t != pad for t, k in flat if not k)
+    assert several["masks"] == (facts["mask"], facts["mask"])
+
+
+@settings(deadline=None, max_examples=100)
+@given(batches())
+def test_other_padding_labels_differ_at_padding_that_counts_and_nowhere_else(batch) -> None:
+    tokens, labels, masks, pad, eos = batch
+    given_batch = {"input_ids": torch.tensor(tokens), "labels": torch.tensor(labels)}
+    if masks is not None:
+        given_batch["attention_mask"] = torch.tensor(masks)
+    changed = other_padding_labels(given_batch, "labels", pad, eos)
+    if changed is None:
+        return
+    values = {v for row in labels for v in row if v != -100}
+    for row, mask, old, new in zip(tokens, masks or [None] * len(tokens), labels, changed.tolist()):
+        for real, before, after in zip(_slow_real(row, mask, pad, eos), old, new):
+            assert (before != after) == (not real and before != -100)
+            assert after in values or after == before
+
+
+def test_labels_that_count_are_counted_in_any_shape() -> None:
+    count = measure_label_count(np.array([[[1, -100], [-100, -100]], [[-100, -100], [-100, -100]]]))
+    assert (count.rows, count.positions, count.live, count.dead_rows) == (2, 8, 1, 1)
+    count = measure_label_count(np.array([-100, 2, 0]))
+    assert (count.rows, count.positions, count.live, count.dead_rows) == (3, 3, 2, 1)
+
+
+def test_an_end_that_begins_a_row_is_a_separator() -> None:
+    tokens = np.array([[EOS, 3, 4, EOS], [3, 4, EOS, EOS]])
+    mask = np.array([[1, 1, 1, 1], [1, 1, 1, 0]])
+    facts = measure_label_mask(tokens, np.where(tokens == EOS, -100, tokens), mask, pad_id=EOS, eos_id=EOS)
+    assert (facts.eos_inputs, facts.eos_live) == (2, 0)
+
+
+def test_of_padding_that_is_the_end_the_one_next_to_the_text_is_its_own() -> None:
+    tokens = np.array([[3, EOS, EOS, EOS], [EOS, EOS, 3, 4]])
+    assert real_positions(tokens, None, pad_id=EOS, eos_id=EOS).tolist() == [
+        [True, True, False, False],
+        [False, True, True, True],
+    ]
+
+
+def test_smooth_images_are_rougher_when_read_in_another_order_and_noise_is_not() -> None:
+    steps = np.linspace(0, 1, 16)
+    smooth = np.sin(6 * steps[:, None] + 4 * steps[None]) * np.array([1.0, 0.5, 0.2])[:, None, None]
+    images = np.stack([smooth, smooth * 0.7])
+    right = measure_images("pixels", images)
+    wrong = measure_images("pixels", images.transpose(0, 2, 3, 1).reshape(images.shape))
+    noise = measure_images("pixels", np.random.default_rng(0).normal(size=(8, 3, 16, 16)))
+    assert right is not None and wrong is not None and noise is not None
+    assert right.reread_roughness > 2 * right.roughness
+    assert wrong.roughness > 2 * wrong.reread_roughness
+    assert noise.reread_roughness == pytest.approx(noise.roughness, rel=0.05)
+
+
+@given(st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=1, max_size=4))
+def test_all_tokens_are_kept_when_rows_come_back_as_they_were(rows) -> None:
+    total = sum(map(len, rows))
+    assert kept_share(rows, rows) == (1.0 if total else 0.0)
+    assert kept_share(rows, [[9] * len(r) for r in rows]) == 0.0

@@ -20,12 +20,20 @@ from trainwright.stages.dataset import (
     SplitFacts,
     TextFacts,
 )
-from trainwright.stages.loss import LossFacts
+from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 
 SETUP = SetupFacts()
-CLASSIFYING = LossFacts(function="cross_entropy", classes=3)
+_SCORES, _TARGETS = TensorFacts(shape=(8, 3), dtype="float32"), TensorFacts(shape=(8,), dtype="int64")
+
+
+def _loss(function: str, *, labels: bool = True) -> LossFacts:
+    call = LossCall(function=function, inputs=_SCORES, targets=_TARGETS, at=None)
+    return LossFacts(function=function, classes=3, call=call, targets_are_labels=labels)
+
+
+CLASSIFYING = _loss("cross_entropy")
 
 
 def _labels(census, **kwargs) -> LabelFacts:
@@ -58,8 +66,15 @@ def test_text_labels_that_the_collator_encodes_are_right() -> None:
 
 def test_constant_labels_without_a_source_are_left_alone() -> None:
     source = LabelSource(expression="stars", values={1: 5, 2: 5}, rows=10, own_column=True)
-    assert _said(destroyed_labels, DatasetFacts(train=_split({0: 10}), sources=(source,)), SETUP)
-    assert not _said(destroyed_labels, DatasetFacts(train=_split({0: 10})), SETUP)
+    facts = DatasetFacts(train=_split({0: 10}), sources=(source,))
+    assert _said(destroyed_labels, facts, SETUP, CLASSIFYING) and _said(destroyed_labels, facts, SETUP, None)
+    assert not _said(destroyed_labels, DatasetFacts(train=_split({0: 10})), SETUP, CLASSIFYING)
+
+
+def test_labels_that_the_loss_does_not_use_may_be_constant() -> None:
+    source = LabelSource(expression="stars", values={1: 5, 2: 5}, rows=10, own_column=True)
+    facts = DatasetFacts(train=_split({0: 10}), sources=(source,))
+    assert not _said(destroyed_labels, facts, SETUP, _loss("cross_entropy", labels=False))
 
 
 def test_values_that_training_takes_are_left_alone() -> None:
@@ -84,7 +99,7 @@ def test_unused_outputs_are_no_missing_class() -> None:
 
 def test_classes_never_seen_are_usual_where_comparing_is_learnt() -> None:
     facts = DatasetFacts(train=_split({0: 50, 1: 50}), evaluation=_split({2: 50, 3: 50}, "evaluation"))
-    assert not _said(missing_classes, facts, SETUP, LossFacts(function="triplet_margin_loss"))
+    assert not _said(missing_classes, facts, SETUP, _loss("triplet_margin_loss"))
 
 
 @pytest.mark.parametrize(("run", "tail", "found"), [(50.0, {1: 40}, 1), (2.0, {1: 40}, 0), (50.0, {0: 20, 1: 20}, 0)])

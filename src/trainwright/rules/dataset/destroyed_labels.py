@@ -15,15 +15,18 @@ from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts, LabelSource
+from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
 
 @rule("TW104", Severity.ERROR)
-def destroyed_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+def destroyed_labels(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
     """One label value where a source of the same rows has several."""
     labels = dataset.train.labels
     if labels is None or not dataset.sources or not dataset.train.labels_complete:
         return
+    if loss is not None and loss.call is not None and not loss.targets_are_labels:
+        return  # the loss compares with something else: the labels are there for the framework's sake
     value, count = next(iter(labels.census.items()))
     source = max(dataset.sources, key=lambda s: (s.own_column, f'["{labels.column}"]' in s.expression, len(s.values)))
     what = f'the column "{source.expression}" of the same rows' if source.own_column else source.expression

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.rule import rule
-from trainwright.rules.dataset.split_of_sorted_data import is_sorted_split
+from trainwright.rules.dataset.split_of_sorted_data import classifies, is_sorted_split
 from trainwright.stages.dataset import DatasetFacts, LabelFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
@@ -22,7 +22,6 @@ from trainwright.stages.setup import SetupFacts
 FEWEST_EXPECTED = 7.0
 # Of a declared class nothing is known but the mean; so many rows a class leave no doubt.
 FEWEST_ROWS_A_CLASS = 20
-_CLASSIFYING = ("cross_entropy", "nll_loss")
 
 
 @rule("TW110", Severity.WARNING)
@@ -31,7 +30,7 @@ def missing_classes(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | 
     labels = dataset.train.labels
     if labels is None or labels.kind not in ("class", "text") or not labels.census or dataset.sources:
         return
-    if not dataset.train.labels_complete or (loss is not None and loss.function not in _CLASSIFYING):
+    if not dataset.train.labels_complete or (loss is not None and not classifies(loss)):
         return
     if is_sorted_split(dataset):
         return

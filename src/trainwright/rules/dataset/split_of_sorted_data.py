@@ -35,7 +35,7 @@ def split_of_sorted_data(dataset: DatasetFacts, setup: SetupFacts, loss: LossFac
     labels = dataset.train.labels
     if not is_sorted_split(dataset) or labels is None or held is None:
         return
-    if loss is not None and loss.function not in _CLASSIFYING:
+    if loss is not None and not classifies(loss):
         return  # learning to compare: evaluation on classes never seen is the usual way there
     moved = _distance(labels, held)
     yield Finding(
@@ -47,6 +47,13 @@ def split_of_sorted_data(dataset: DatasetFacts, setup: SetupFacts, loss: LossFac
         repair=Repair("mix both sets and split them anew, in the same sizes", Seam.TRAINER, _split_anew),
         fix=Fix(does="shuffle before the split: train_test_split(…, shuffle=True, stratify_by_column=…)", safety=Safety.UNSAFE),
     )
+
+
+def classifies(loss: LossFacts) -> bool:
+    """Whether the loss compares class scores with the labels, or cannot be seen."""
+    if loss.call is None:
+        return not loss.function
+    return loss.function in _CLASSIFYING and loss.targets_are_labels
 
 
 def is_sorted_split(dataset: DatasetFacts) -> bool:

@@ -22,8 +22,8 @@ from trainwright.stages.setup import SetupFacts
 # A few repeated rows change no score; a twentieth moves it by up to 5 points.
 SMALLEST_SHARE = 0.05
 FEWEST_ROWS = 5
-# A text of so many characters, a row of so many tokens or real numbers is not the same twice by chance.
-LONG_TEXT, LONG_TOKENS, MANY_FEATURES = 40, 12, 4
+# A text of so many characters, or a row of so many tokens, is not the same twice by chance.
+LONG_TEXT, LONG_TOKENS = 40, 12
 
 
 @rule("TW113", Severity.WARNING)
@@ -35,7 +35,7 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
     share, own = dataset.overlap / held.hashed, _repeated_share(train)
     if _same_rows(train, held) or dataset.overlap < FEWEST_ROWS:
         return
-    if share < SMALLEST_SHARE or (not _rich(train, dataset) and share - own < SMALLEST_SHARE):
+    if share < SMALLEST_SHARE or (not _rich(train) and share - own < SMALLEST_SHARE):
         return
     (first, twin), *_ = dataset.overlap_rows
     whole = len(dataset.overlap_rows) == dataset.overlap and held.hashed_all and dataset.overlap < held.hashed
@@ -63,7 +63,7 @@ def _repeated_share(split: SplitFacts) -> float:
     return sum(n for n in counts.values() if n > 1) / max(1, split.hashed)
 
 
-def _rich(split: SplitFacts, dataset: DatasetFacts) -> bool:
+def _rich(split: SplitFacts) -> bool:
     """Whether rows hold so much that two are not alike by chance."""
     label = split.labels.column if split.labels else None
     for column in split.columns:
@@ -71,8 +71,6 @@ def _rich(split: SplitFacts, dataset: DatasetFacts) -> bool:
         if column.name == label:
             continue
         if column.kind == "text" and long >= LONG_TEXT or column.name == "input_ids" and long >= LONG_TOKENS:
-            return True
-        if column.name in dataset.accepts and column.dtype.startswith("float") and long >= MANY_FEATURES:
             return True
     return False
 

@@ -87,6 +87,7 @@ def failure_of(error: BaseException) -> Failure:
         link = link.tb_next
     if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
         where = Place(show(error.filename), error.lineno or 1)
+        trace.append(f"{where}: {(error.text or '').strip()}")
     return Failure(type=type(error).__name__, message=str(error), where=where, function=function, trace=tuple(trace))
 
 

@@ -85,12 +85,12 @@ def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tok
     if mask is not None or pad_id is not None:
         facts["padding_share"] = float(1 - real.mean())
     if mask is not None and own_pad is not None and own_pad != eos_id:
-        by_token = real_positions(tokens.numpy(), None, pad_id=own_pad)
+        by_token = real_positions(tokens.cpu().numpy(), None, pad_id=own_pad)
         facts["attended_padding"] = int((real & ~by_token).sum())
-        facts["hidden_tokens"] = int((~real & (tokens.numpy() != own_pad)).sum())
+        facts["hidden_tokens"] = int((~real & (tokens.cpu().numpy() != own_pad)).sum())
     unknown = getattr(tokenizer, "unk_token_id", None)
     if unknown is not None and unknown != eos_id and real.any():
-        facts["unknown_share"] = float((tokens.numpy()[real] == unknown).mean())
+        facts["unknown_share"] = float((tokens.cpu().numpy()[real] == unknown).mean())
     facts["mask"] = label_mask(batch, label_key, pad_id, eos_id)
     if tokenizer is not None:
         with contextlib.suppress(Exception):  # ids of another vocabulary cannot be decoded: another fact shows that
@@ -103,7 +103,7 @@ def several_batches_facts(batches: Sequence[Mapping[str, Any]], label_key: str |
     """What is counted over the first batches: labels that count, padding."""
     labels = [b[label_key] for b in batches if label_key and isinstance(b.get(label_key), torch.Tensor)]
     whole = [t for t in labels if not t.is_floating_point() and t.dtype != torch.bool and t.dim()]
-    facts: dict[str, Any] = {"label_counts": tuple(measure_label_count(t.numpy()) for t in whole if len(t))}
+    facts: dict[str, Any] = {"label_counts": tuple(measure_label_count(t.cpu().numpy()) for t in whole if len(t))}
     if not all(_is_tokens(b.get("input_ids")) for b in batches):
         return facts
     _, pad_id, eos_id = special_ids(model, tokenizer)
@@ -127,8 +127,8 @@ def label_mask(batch: Mapping[str, Any], label_key: str | None, pad_id: int | No
     tokens, labels, mask = batch["input_ids"], batch.get(label_key) if label_key else None, _mask_of(batch)
     if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape or labels.is_floating_point():
         return None
-    attention = mask.numpy() if mask is not None else None
-    return measure_label_mask(tokens.numpy(), labels.numpy(), attention, pad_id=pad_id, eos_id=eos_id)
+    attention = mask.cpu().numpy() if mask is not None else None
+    return measure_label_mask(tokens.cpu().numpy(), labels.cpu().numpy(), attention, pad_id=pad_id, eos_id=eos_id)
 
 
 def other_padding_labels(batch: Mapping[str, Any], label_key: str, pad_id: int | None,
@@ -140,7 +140,7 @@ def other_padding_labels(batch: Mapping[str, Any], label_key: str, pad_id: int |
     if not isinstance(labels, torch.Tensor) or labels.shape != batch["input_ids"].shape or labels.is_floating_point():
         return None
     live = labels != -100
-    counted = live & ~torch.as_tensor(_real(batch, pad_id, eos_id))
+    counted = live & ~torch.as_tensor(_real(batch, pad_id, eos_id), device=live.device)
     values = torch.unique(labels[live])
     if not bool(counted.any()) or len(values) < 2:
         return None
@@ -152,7 +152,7 @@ def image_facts(batch: Mapping[str, Any]) -> ImageFacts | None:
     """The facts of the first tensor that holds images in several channels."""
     for key, value in batch.items():
         if isinstance(value, torch.Tensor) and value.dim() == 4 and value.dtype != torch.bool:
-            return measure_images(key, value.float().numpy())
+            return measure_images(key, value.float().cpu().numpy())
     return None
 
 
@@ -167,8 +167,8 @@ def _mask_of(batch: Mapping[str, Any]) -> torch.Tensor | None:
 
 def _real(batch: Mapping[str, Any], pad_id: int | None, eos_id: int | None) -> np.ndarray:
     mask = _mask_of(batch)
-    attention = mask.numpy() if mask is not None else None
-    return real_positions(batch["input_ids"].numpy(), attention, pad_id=pad_id, eos_id=eos_id)
+    attention = mask.cpu().numpy() if mask is not None else None
+    return real_positions(batch["input_ids"].cpu().numpy(), attention, pad_id=pad_id, eos_id=eos_id)
 
 
 def _first(*values: Any) -> Any:

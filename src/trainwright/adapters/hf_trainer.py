@@ -551,9 +551,9 @@ class HFTrainerAdapter:
 
     def _padding_label_change(self, batch: Mapping[str, Any]) -> float | None:
         key, (_, pad_id, eos_id) = self._label_key(batch), special_ids(self.twin.model, self._tokenizer())
-        if key is None or (other := other_padding_labels(batch, key, pad_id, eos_id)) is None:
-            return None
         with contextlib.suppress(Exception):  # a loss that cannot be had twice shows nothing
+            if key is None or (other := other_padding_labels(batch, key, pad_id, eos_id)) is None:
+                return None
             before = self.loss_of(batch)
             return abs(self.loss_of(type_like(batch, {**batch, key: other})) - before) / (abs(before) + 1e-12)
         return None

@@ -17,7 +17,13 @@ FULL_VOCABULARY = 0.5
 
 
 def vocabulary_facts(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) -> VocabularyFacts | None:
-    """Return what decoding and encoding the rows again shows; None where there is too little of them."""
+    """Return what decoding and encoding the rows again shows; None where that is too little or cannot be done."""
+    with contextlib.suppress(Exception):  # ids beyond a vocabulary, and tokenizers of one's own, raise several kinds
+        return _measure(rows, tokenizer, model)
+    return None
+
+
+def _measure(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) -> VocabularyFacts | None:
     special = set(tokenizer.all_special_ids)
     heads = [list(r[:LONGEST_ROW]) for r in rows[:SAMPLED_ROWS]]
     plain = [[i for i in row if i not in special] for row in heads]

@@ -242,6 +242,8 @@ def test_dropout_is_extreme_where_a_batch_is_not_learnt_for_it(probability, lear
     assert len(run(extreme_dropout, ForwardFacts(modules=(drop,)), overfit, SETUP, outcome=outcome)) == found
 
 
-def test_what_a_tokenizer_adds_may_be_ignored():
-    (finding,) = run(ignored_input, ForwardFacts(ignored_inputs=("attention_mask", "image")), SETUP)
+def test_an_input_without_effect_is_named_unless_none_has_any():
+    (finding,) = run(ignored_input, ForwardFacts(ignored_inputs=("image",)), SETUP)
     assert finding.measured["input"] == "image"
+    constant = ForwardFacts(ignored_inputs=("image",), same_for_other_inputs=True, same_when_perturbed=True)
+    assert not run(ignored_input, constant, SETUP)

@@ -27,6 +27,8 @@ MOST_ROWS_FACTOR = 4
 # Numbers of rows that are tried when the first batch fails.
 USUAL_ROWS = (1, 2, 4, 16, 32, 64, 128)
 _TOKEN_KEYS = ("input_ids", "0")
+# Tokenizers add these to every batch, wanted or not: whether they have an effect says nothing of the script.
+_FROM_TOKENIZER = ("attention_mask", "token_type_ids", "special_tokens_mask")
 
 
 @dataclass(kw_only=True)
@@ -234,18 +236,22 @@ def _perturbed(model: nn.Module) -> Iterator[None]:
 def _ignored_inputs(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
     keys = [k for k, v in probe.inputs.items() if k not in probe.label_keys and isinstance(v, torch.Tensor)
             and v.dim() and len(v) == rows]  # fmt: skip
-    if rows < 2 or len(keys) < 2:
+    if rows < 2 or len(keys) < 2:  # one input alone is constant-output's matter
         return {}
-    ignored = []
-    with _perturbed(probe.model):  # a branch whose last layer starts at zero is no ignored one
-        before = probe.call(probe.inputs)
-        for key in keys:
-            turned = probe.inputs[key].roll(1, 0)
-            if not torch.equal(turned, probe.inputs[key]) and _same(
-                before, probe.call({**probe.inputs, key: turned})
-            ):
-                ignored.append(key)
+    keys = [k for k in keys if k not in _FROM_TOKENIZER]
+    ignored = _without_effect(probe, keys)
+    if ignored:  # a branch whose last layer starts at zero is no ignored one
+        with _perturbed(probe.model):
+            ignored = _without_effect(probe, ignored)
     return {"ignored_inputs": tuple(ignored)}
+
+
+def _without_effect(probe: Probe, keys: Sequence[str]) -> list[str]:
+    """The inputs that differ between rows and whose exchange between rows changes nothing."""
+    turned = {k: probe.inputs[k].roll(1, 0) for k in keys}
+    varied = [k for k in keys if not torch.equal(turned[k], probe.inputs[k])]
+    before = probe.call(probe.inputs) if varied else None
+    return [k for k in varied if _same(before, probe.call({**probe.inputs, k: turned[k]}))]
 
 
 def _same(left: Any, right: Any) -> bool:

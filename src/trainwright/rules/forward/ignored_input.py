@@ -15,9 +15,6 @@ from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
 
-# Tokenizers add these to every batch, wanted or not; what an unused mask costs is measured by unmasked-padding.
-_FROM_TOKENIZER = ("attention_mask", "token_type_ids", "special_tokens_mask")
-
 
 @rule("TW317", Severity.NOTE)
 def ignored_input(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
@@ -25,8 +22,6 @@ def ignored_input(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
     if forward.same_for_other_inputs and forward.same_when_perturbed:
         return  # none of them has any
     for name in forward.ignored_inputs:
-        if name in _FROM_TOKENIZER:
-            continue
         yield Finding(
             message=f"the model is given {name}, and its output is the same when the rows of {name} are exchanged",
             measured={"input": name},

@@ -181,8 +181,9 @@ def _take(column: Sequence[Any], rows: Sequence[int]) -> Sequence[Any]:
 
 
 def _join(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
-    if all(isinstance(p, np.ndarray) and p.shape[1:] == parts[0].shape[1:] for p in parts):  # type: ignore[attr-defined]
-        return np.concatenate([np.asarray(p) for p in parts])
+    if all(isinstance(p, np.ndarray) and p.shape[1:] == parts[0].shape[1:] for p in parts):
+        joined: Any = np.concatenate([np.asarray(p) for p in parts])
+        return joined  # type: ignore[no-any-return]
     return [v for part in parts for v in part]
 
 
@@ -229,7 +230,8 @@ def _column_values(part: Any, first: Any) -> Sequence[Any] | None:
     if isinstance(first, list):
         return _list_rows(chunks)
     if isinstance(first, (int, float)) and chunks.null_count == 0:
-        return np.asarray(chunks.to_numpy(zero_copy_only=False))
+        numbers: Sequence[Any] = chunks.to_numpy(zero_copy_only=False)
+        return numbers
     values: Sequence[Any] = chunks.to_pylist()
     return values
 
@@ -248,7 +250,7 @@ def _list_rows(chunks: Any) -> Sequence[Any] | None:
     return [flat[a:b] for a, b in itertools.pairwise(offsets)]
 
 
-def _uniform(chunks: Any) -> np.ndarray | None:
+def _uniform(chunks: Any) -> Any:
     """Nested lists of numbers as one array (rows, ...), if all lists of a level have one length."""
     shape = [len(chunks)]
     while hasattr(chunks.type, "value_type"):

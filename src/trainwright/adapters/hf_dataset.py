@@ -16,8 +16,7 @@ from trainwright.stages.dataset import FEW_VALUES, LabelSource, Split, SplitFact
 
 # Words for labels in the names of columns and variables.
 _LABEL_WORDS = frozenset(
-    "label labels target targets class classes category y sentiment rating ratings stars score answer gold tag intent "
-    "emotion species diagnosis outcome".split()
+    ["label", "labels", "target", "targets", "class", "classes", "category", "y", "sentiment", "rating", "ratings", "stars", "score", "answer", "gold", "tag", "intent", "emotion", "species", "diagnosis", "outcome"]
 )  # fmt: skip
 _COUNTED_TEXTS = 32
 

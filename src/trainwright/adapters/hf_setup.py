@@ -15,9 +15,9 @@ from trainwright.core.finding import Place
 from trainwright.seams.intercept import Construction, Seen
 from trainwright.seams.place import (
     assignment_place,
-    evaluation_line,
     call_line,
     call_node,
+    evaluation_line,
     is_users,
     key_places,
     keyword_places,

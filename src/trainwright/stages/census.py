@@ -229,7 +229,7 @@ def _measure_numbers(numbered: Sequence[tuple[int, np.ndarray]], base: dict[str,
     return ColumnFacts(kind=kind, dtype=str(arrays[0].dtype), shape=shape, same_shape=same, **lengths, **facts, **base)
 
 
-def _statistics(values: np.ndarray) -> dict[str, float]:
+def _statistics(values: np.ndarray) -> dict[str, Any]:
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     if not finite.size:
         return {}

@@ -8,7 +8,7 @@ Fix (manual): look at how the rows were chosen: a filter, a range of sorted rows
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
@@ -80,7 +80,7 @@ def _declared(labels: LabelFacts, held: LabelFacts | None, loss: LossFacts | Non
     )
 
 
-def _names(values: list[int | float | str], labels: LabelFacts) -> str:
+def _names(values: Sequence[int | float | str], labels: LabelFacts) -> str:
     names = labels.class_names
     shown = [f"{v} ({names[v]})" if isinstance(v, int) and 0 <= v < len(names) else repr(v) for v in values[:5]]
     more = f" and {len(values) - 5} more" if len(values) > 5 else ""

@@ -194,7 +194,7 @@ def _one_by_one(loss: LossFacts, training: Steps, batch: Mapping[str, Any]) -> L
     return replace(loss, row_losses=each, row_labels=labels)
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def unchanged_by_weights(model: nn.Module, value: Callable[[], float]) -> bool:
     """Whether a loss is the same to the last bit after all trained weights were moved; they are not put back.
 

@@ -45,7 +45,7 @@ class KeptLoss:
     value: Any = None
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
     """The facts of one call; `more` are those that the numbers do not show (place, failure, activation)."""
     scores, targets = _first_rows(kept.scores).float(), kept.targets.detach()
@@ -121,7 +121,7 @@ def _plain_value(kept: KeptLoss) -> float | None:
         return None
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def losses_of_rows(kept: KeptLoss) -> torch.Tensor | None:
     """The loss of each row (mean over its other axes), by the same function and options; None if it has none."""
     if kept.scores.numel() > _LARGEST_SCORES:

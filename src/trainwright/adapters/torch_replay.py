@@ -13,7 +13,14 @@ from torch import nn
 
 from trainwright.seams.torch import ModelState
 
-_DEVICE_ERRORS = ("CUDA error", "device-side assert", "CUBLAS_STATUS", "CUDNN_STATUS", "HIP error", "MPS backend")
+_DEVICE_ERRORS = (
+    "CUDA error",
+    "device-side assert",
+    "CUBLAS_STATUS",
+    "CUDNN_STATUS",
+    "HIP error",
+    "MPS backend",
+)
 
 
 def is_device_error(error: BaseException | None) -> bool:
@@ -34,4 +41,6 @@ def on_cpu(model: nn.Module, state: ModelState) -> nn.Module:
 
 def _owned(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     kept = value.clone()
-    return nn.Parameter(kept, requires_grad=tensor.requires_grad) if isinstance(tensor, nn.Parameter) else kept
+    return (
+        nn.Parameter(kept, requires_grad=tensor.requires_grad) if isinstance(tensor, nn.Parameter) else kept
+    )

@@ -239,13 +239,15 @@ def _column_values(part: Any, first: Any) -> Sequence[Any] | None:
 def _list_rows(chunks: Any) -> Sequence[Any] | None:
     """Rows of a list column: one array where all have one size, views of a flat array where they are numbers."""
     chunks = getattr(chunks, "storage", chunks)  # Array2D and the like are extensions over lists
-    if chunks.null_count == 0 and (table := _uniform(chunks)) is not None:
+    table: Sequence[Any] | None = _uniform(chunks) if chunks.null_count == 0 else None
+    if table is not None:
         return table
     if not hasattr(chunks, "offsets"):
         return None
     flat_values = chunks.values
     if not str(flat_values.type).startswith(("int", "uint", "float", "double", "half")) or chunks.null_count:
-        return chunks.to_pylist() if len(flat_values) < LARGEST_COLUMN // 100 else None
+        rows: Sequence[Any] = chunks.to_pylist() if len(flat_values) < LARGEST_COLUMN // 100 else []
+        return rows or None
     flat, offsets = flat_values.to_numpy(zero_copy_only=False), chunks.offsets.to_numpy()
     return [flat[a:b] for a, b in itertools.pairwise(offsets)]
 

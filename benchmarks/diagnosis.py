@@ -88,7 +88,9 @@ def _one(script: Path, tally: Tally, *, faulty: bool) -> None:
     tally.first += right
     tally.extra += sum(f["name"] != name for f in loud)
     if not right:
-        tally.remarks.append(f"{script}: first cause {first['name']} at {first['where']}, announced line {line}")
+        tally.remarks.append(
+            f"{script}: first cause {first['name']} at {first['where']}, announced line {line}"
+        )
 
 
 def _announced(script: Path) -> tuple[str, int]:

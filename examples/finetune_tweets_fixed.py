@@ -64,4 +64,6 @@ trainer = Trainer(
 trainer.train()
 
 majority = tweets["label"][5000:].value_counts(normalize=True).max()
-print(f"accuracy {trainer.evaluate()['eval_accuracy']:.3f}; always guessing the most frequent class gives {majority:.3f}")
+print(
+    f"accuracy {trainer.evaluate()['eval_accuracy']:.3f}; always guessing the most frequent class gives {majority:.3f}"
+)

@@ -6,11 +6,12 @@ from collections import Counter
 
 import numpy as np
 import torch
-from material import QUIET
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.utils.data import IterableDataset
 from transformers import Trainer, TrainingArguments, set_seed
+
+from material import QUIET
 
 set_seed(0)
 x, y = load_digits(return_X_y=True)
@@ -47,7 +48,10 @@ def collate(items):
     global calls
     calls += 1
     pixels = torch.stack([torch.as_tensor(i["x"]) for i in items])
-    return {"x": probe(pixels).detach() * (1 + calls / 1000), "labels": torch.tensor([i["labels"] for i in items])}
+    return {
+        "x": probe(pixels).detach() * (1 + calls / 1000),
+        "labels": torch.tensor([i["labels"] for i in items]),
+    }
 
 
 class Counting(Trainer):
@@ -74,7 +78,8 @@ class Net(nn.Module):
         return self.layers(x) * (1 + 1 / self.seen)
 
 
-args = TrainingArguments(**QUIET, max_steps=60, learning_rate=3e-3, per_device_train_batch_size=32,
-                         remove_unused_columns=False)
+args = TrainingArguments(
+    **QUIET, max_steps=60, learning_rate=3e-3, per_device_train_batch_size=32, remove_unused_columns=False
+)
 trainer = Counting(model=Net(), args=args, train_dataset=Stream(), data_collator=collate)
 trainer.train()

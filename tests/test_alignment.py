@@ -30,7 +30,9 @@ def test_shuffled_tables_are_told_from_right_ones(name):
     data = {"digits": load_digits, "cancer": load_breast_cancer, "diabetes": load_diabetes}[name]()
     kind = "real" if name == "diabetes" else "class"
     right = measure_alignment({"x": data.data, "y": data.target}, "y", kind)
-    wrong = measure_alignment({"x": data.data, "y": np.random.default_rng(0).permutation(data.target)}, "y", kind)
+    wrong = measure_alignment(
+        {"x": data.data, "y": np.random.default_rng(0).permutation(data.target)}, "y", kind
+    )
     assert not findings(right) and findings(wrong)
 
 

@@ -112,7 +112,9 @@ def test_token_facts_are_what_a_loop_over_positions_counts(batch) -> None:
     if masks is not None:
         given_batch["attention_mask"] = torch.tensor(masks)
     facts = token_facts(given_batch, "labels", torch.nn.Identity(), Reader(pad, eos))
-    several = several_batches_facts([given_batch, given_batch], "labels", torch.nn.Identity(), Reader(pad, eos))
+    several = several_batches_facts(
+        [given_batch, given_batch], "labels", torch.nn.Identity(), Reader(pad, eos)
+    )
     real = [_slow_real(r, m, pad, eos) for r, m in zip(tokens, masks or [None] * len(tokens))]
     flat = [(t, k) for row, kept in zip(tokens, real) for t, k in zip(row, kept)]
     if masks is None and pad is None:

@@ -37,7 +37,13 @@ CLASSIFYING = _loss("cross_entropy")
 
 
 def _labels(census, **kwargs) -> LabelFacts:
-    return LabelFacts(column="label", kind=kwargs.pop("kind", "class"), census=census, counted=sum(census.values()), **kwargs)
+    return LabelFacts(
+        column="label",
+        kind=kwargs.pop("kind", "class"),
+        census=census,
+        counted=sum(census.values()),
+        **kwargs,
+    )
 
 
 def _split(census=None, name="train", **kwargs) -> SplitFacts:
@@ -79,8 +85,14 @@ def test_labels_that_the_loss_does_not_use_may_be_constant() -> None:
 
 def test_values_that_training_takes_are_left_alone() -> None:
     column = ColumnFacts(name="x", kind="numbers", non_finite=2, non_finite_rows=(4, 9), counted=50)
-    for outcome, accepts, found in (("the loss is nan", ("x",), 1), ("", ("x",), 0), ("the loss is nan", ("other",), 0)):
-        facts = DatasetFacts(train=_split({0: 50}, columns=(column,)), accepts=accepts, unusable_rows={"train": outcome})
+    for outcome, accepts, found in (
+        ("the loss is nan", ("x",), 1),
+        ("", ("x",), 0),
+        ("the loss is nan", ("other",), 0),
+    ):
+        facts = DatasetFacts(
+            train=_split({0: 50}, columns=(column,)), accepts=accepts, unusable_rows={"train": outcome}
+        )
         assert len(_said(non_finite_data, facts, SETUP)) == found
 
 
@@ -102,7 +114,9 @@ def test_classes_never_seen_are_usual_where_comparing_is_learnt() -> None:
     assert not _said(missing_classes, facts, SETUP, _loss("triplet_margin_loss"))
 
 
-@pytest.mark.parametrize(("run", "tail", "found"), [(50.0, {1: 40}, 1), (2.0, {1: 40}, 0), (50.0, {0: 20, 1: 20}, 0)])
+@pytest.mark.parametrize(
+    ("run", "tail", "found"), [(50.0, {1: 40}, 1), (2.0, {1: 40}, 0), (50.0, {0: 20, 1: 20}, 0)]
+)
 def test_a_sorted_split_needs_runs_and_other_classes(run: float, tail: dict, found: int) -> None:
     train = _split(labels=_labels({0: 100, 1: 60}, mean_run=run, expected_run=1.9))
     held = _split(labels=_labels(tail, mean_run=20.0, expected_run=1.9), name="evaluation")
@@ -126,7 +140,9 @@ def _overlapping(shared: int, own: int, length: float) -> DatasetFacts:
     ("shared", "own", "length", "found"),
     [(5, 0, 80, 1), (4, 0, 80, 0), (30, 300, 80, 1), (30, 300, 8, 0), (30, 100, 8, 1)],
 )
-def test_short_rows_may_repeat_as_often_as_within_training(shared: int, own: int, length: float, found: int) -> None:
+def test_short_rows_may_repeat_as_often_as_within_training(
+    shared: int, own: int, length: float, found: int
+) -> None:
     assert len(_said(train_eval_overlap, _overlapping(shared, own, length), SETUP)) == found
 
 
@@ -137,9 +153,39 @@ def test_short_rows_may_repeat_as_often_as_within_training(shared: int, own: int
         ({"empty": 50, "distinct": 50, "unknown_share": 0.0, "longest": 2}, 0),
         ({"empty": 0, "distinct": 90, "unknown_share": 0.51, "longest": 30}, 1),
         ({"empty": 0, "distinct": 90, "unknown_share": 0.5, "longest": 30}, 0),
-        ({"empty": 0, "distinct": 19, "unknown_share": 0.0, "longest": 3, "source_distinct": 100, "source_tokens": 20}, 1),
-        ({"empty": 0, "distinct": 21, "unknown_share": 0.0, "longest": 3, "source_distinct": 100, "source_tokens": 20}, 0),
-        ({"empty": 0, "distinct": 19, "unknown_share": 0.0, "longest": 30, "source_distinct": 100, "source_tokens": 20}, 0),
+        (
+            {
+                "empty": 0,
+                "distinct": 19,
+                "unknown_share": 0.0,
+                "longest": 3,
+                "source_distinct": 100,
+                "source_tokens": 20,
+            },
+            1,
+        ),
+        (
+            {
+                "empty": 0,
+                "distinct": 21,
+                "unknown_share": 0.0,
+                "longest": 3,
+                "source_distinct": 100,
+                "source_tokens": 20,
+            },
+            0,
+        ),
+        (
+            {
+                "empty": 0,
+                "distinct": 19,
+                "unknown_share": 0.0,
+                "longest": 30,
+                "source_distinct": 100,
+                "source_tokens": 20,
+            },
+            0,
+        ),
     ],
 )
 def test_garbled_texts(texts: dict, found: int) -> None:

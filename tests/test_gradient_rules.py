@@ -27,7 +27,9 @@ def gradient(name, norm):
 
 
 def parameter(name, **facts):
-    return ParameterFacts(name=name, shape=(8, 64), trainable=True, dtype="float32", mean=0.0, **{"deviation": 0.02, **facts})
+    return ParameterFacts(
+        name=name, shape=(8, 64), trainable=True, dtype="float32", mean=0.0, **{"deviation": 0.02, **facts}
+    )
 
 
 @pytest.mark.parametrize(("ratio", "count"), [(None, 0), (0.0, 0), (-0.3, 0), (0.49, 0), (0.5, 1), (1.0, 1)])
@@ -37,7 +39,9 @@ def test_half_of_a_gradient_left_over_is_too_much(ratio, count):
 
 def test_a_cut_on_a_branch_that_got_its_gradient_is_no_fault():
     cut = CutOff(operation="detach()", where=HERE, upstream=("body.weight",))
-    facts = GradientFacts(gradients=(gradient("body.weight", 0.1), gradient("pooler.weight", None)), cuts=(cut,))
+    facts = GradientFacts(
+        gradients=(gradient("body.weight", 0.1), gradient("pooler.weight", None)), cuts=(cut,)
+    )
     assert not said(severed_graph, gradients=facts, forward=ForwardFacts(), setup=SETUP)
 
 
@@ -46,7 +50,9 @@ def test_a_cut_on_a_branch_that_got_its_gradient_is_no_fault():
 ])  # fmt: skip
 def test_a_loaded_encoder_under_no_grad_is_meant(operation, loaded, count):
     cut = CutOff(operation=operation, where=HERE, upstream=("body.weight",))
-    facts = GradientFacts(gradients=(gradient("body.weight", None), gradient("head.weight", 0.1)), cuts=(cut,))
+    facts = GradientFacts(
+        gradients=(gradient("body.weight", None), gradient("head.weight", 0.1)), cuts=(cut,)
+    )
     forward = ForwardFacts(parameters=(parameter("body.weight", freshly_initialised=loaded),))
     assert len(said(severed_graph, gradients=facts, forward=forward, setup=SETUP)) == count
 
@@ -60,14 +66,25 @@ def test_only_a_loss_of_the_users_own_is_blamed_for_its_scale(share, user_loss, 
 
 
 def test_the_in_place_call_of_the_shape_in_the_message_is_named():
-    failure = Failure(type="RuntimeError", message="modified by an inplace operation: [torch.FloatTensor [4, 8]], is", where=None)
-    calls = (InPlace(operation="mul", shape=(4, 8), where=HERE), InPlace(operation="add", shape=(4,), where=Place("a.py", 1)))
+    failure = Failure(
+        type="RuntimeError",
+        message="modified by an inplace operation: [torch.FloatTensor [4, 8]], is",
+        where=None,
+    )
+    calls = (
+        InPlace(operation="mul", shape=(4, 8), where=HERE),
+        InPlace(operation="add", shape=(4,), where=Place("a.py", 1)),
+    )
     found = said(in_place_change, gradients=GradientFacts(failure=failure, in_place=calls), setup=SETUP)
     assert found[0].where == HERE and "(4, 8)" in found[0].message
 
 
 def schedule(points, planned, **facts):
-    return said(schedule_in_wrong_unit, optimizer=OptimizerFacts(schedule=points, planned_updates=planned, **facts), setup=SETUP)
+    return said(
+        schedule_in_wrong_unit,
+        optimizer=OptimizerFacts(schedule=points, planned_updates=planned, **facts),
+        setup=SETUP,
+    )
 
 
 def test_a_rate_that_is_spent_at_the_end_alone_is_in_order():
@@ -86,9 +103,13 @@ def test_a_length_in_micro_batches_is_told_by_their_number():
     assert not schedule(points, 100, schedule_length=300)
 
 
-@pytest.mark.parametrize(("changed", "rate", "count"), [(0.0, 0.1, 1), (1e-9, 0.1, 0), (float("nan"), 0.1, 0), (0.0, 0.0, 0)])
+@pytest.mark.parametrize(
+    ("changed", "rate", "count"), [(0.0, 0.1, 1), (1e-9, 0.1, 0), (float("nan"), 0.1, 0), (0.0, 0.0, 0)]
+)
 def test_an_update_that_changes_nothing_at_a_rate_above_zero(changed, rate, count):
-    optimizer = OptimizerFacts(kind="SGD", held=("a.weight",), changed={"a.weight": changed}, learning_rate=rate)
+    optimizer = OptimizerFacts(
+        kind="SGD", held=("a.weight",), changed={"a.weight": changed}, learning_rate=rate
+    )
     facts = GradientFacts(gradients=(gradient("a.weight", 1.0),), norm=1.0)
     assert len(said(unstepped_optimizer, optimizer=optimizer, gradients=facts, setup=SETUP)) == count
 

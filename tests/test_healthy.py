@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from walking import loud, said, walk
 
 from trainwright.core.report import Status
+from walking import loud, said, walk
 
 HEALTHY = sorted((Path(__file__).parent / "healthy").glob("*.py"))
 

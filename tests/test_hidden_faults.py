@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+
 from walking import loud, said, walk
 
-TEXTS = '''\
+TEXTS = """\
 from pathlib import Path
 import pandas as pd
 from datasets import Dataset
@@ -34,9 +35,9 @@ model = DistilBertForSequenceClassification(config)
 args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16, num_train_epochs=3)
 trainer = Trainer(model, args, train_dataset=train, eval_dataset=test, data_collator=DataCollatorWithPadding(reader))
 trainer.train()
-'''
+"""
 
-TABLE = '''\
+TABLE = """\
 from pathlib import Path
 import numpy as np
 import torch
@@ -62,9 +63,9 @@ class Net(torch.nn.Module):
 args = TrainingArguments(**QUIET, learning_rate=1e-2, per_device_train_batch_size=32, num_train_epochs=3)
 trainer = Trainer(Net(), args, train_dataset=train)
 trainer.train()
-'''
+"""
 
-SAVED = '''\
+SAVED = """\
 from pathlib import Path
 from datasets import load_from_disk
 from material import QUIET, tokenizer
@@ -77,7 +78,7 @@ model = AutoModelForSequenceClassification.from_pretrained(folder / "checkpoint"
 args = TrainingArguments(**QUIET, learning_rate=5e-5, per_device_train_batch_size=16, num_train_epochs=2)
 trainer = Trainer(model, args, train_dataset=train, processing_class=tokenizer())
 trainer.train()
-'''
+"""
 
 
 def _tweet_files(folder: Path, change: Callable | None = None, limit: int = 48) -> Path:
@@ -130,8 +131,9 @@ def _table(folder: Path, *, broken: bool) -> Path:
 
 def _saved(folder: Path, *, foreign: bool = False, weights: Callable | None = None) -> Path:
     from datasets import Dataset
-    from material import MINILM, tokenizer, tweets
     from transformers import AutoModelForSequenceClassification
+
+    from material import MINILM, tokenizer, tweets
 
     frame = tweets(800)
     reader = tokenizer()

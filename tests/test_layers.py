@@ -12,7 +12,18 @@ import trainwright
 
 ROOT = Path(trainwright.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
-FRAMEWORKS = {"torch", "transformers", "accelerate", "datasets", "tensorflow", "keras", "jax", "lightning", "pandas", "sklearn"}
+FRAMEWORKS = {
+    "torch",
+    "transformers",
+    "accelerate",
+    "datasets",
+    "tensorflow",
+    "keras",
+    "jax",
+    "lightning",
+    "pandas",
+    "sklearn",
+}
 
 # Who may import whom. The core is below everything; the measuring of a stage is below what calls it.
 MAY_IMPORT = {
@@ -84,7 +95,9 @@ def test_the_core_needs_the_standard_library_only(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [p for p in MODULES if name_of(p).startswith("rules")], ids=name_of)
 def test_rules_need_nothing_but_numpy(path: Path) -> None:
-    foreign = {n.split(".")[0] for n in imports(path)} - set(sys.stdlib_module_names) - {"trainwright", "numpy"}
+    foreign = (
+        {n.split(".")[0] for n in imports(path)} - set(sys.stdlib_module_names) - {"trainwright", "numpy"}
+    )
     assert not foreign
 
 

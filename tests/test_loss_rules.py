@@ -36,9 +36,20 @@ def tensor(shape, dtype="float32", **more):
     return TensorFacts(shape=shape, dtype=dtype, **{"requires_grad": True, **more})
 
 
-def call(function="cross_entropy", scores=(8, 3), targets=(8,), dtype="int64", low=-1.0, high=1.0, spread=0.5, **more):
+def call(
+    function="cross_entropy",
+    scores=(8, 3),
+    targets=(8,),
+    dtype="int64",
+    low=-1.0,
+    high=1.0,
+    spread=0.5,
+    **more,
+):
     inputs = tensor(scores, minimum=low, maximum=high, mean=0.0, deviation=spread)
-    return LossCall(function=function, inputs=inputs, targets=tensor(targets, dtype, requires_grad=False), at=LINE, **more)
+    return LossCall(
+        function=function, inputs=inputs, targets=tensor(targets, dtype, requires_grad=False), at=LINE, **more
+    )
 
 
 def facts(*calls, classes=3, **more):
@@ -65,7 +76,12 @@ def run(rule, outcome=None, **given):
 
 
 def labels(census, split="train"):
-    found = LabelFacts(column="label", kind="class", census=dict.fromkeys(census, 5), first_rows={v: i for i, v in enumerate(census)})
+    found = LabelFacts(
+        column="label",
+        kind="class",
+        census=dict.fromkeys(census, 5),
+        first_rows={v: i for i, v in enumerate(census)},
+    )
     return SplitFacts(name=split, rows=50, labels=found)
 
 
@@ -84,8 +100,17 @@ def labels(census, split="train"):
     ],
 )
 def test_labels_are_renumbered_where_that_makes_them_fit_and_else_the_head_is_widened(census, width, repair):
-    loss = facts(call(scores=(8, width), target_values=tuple(float(v) for v in census)), classes=width, targets_are_labels=True)
-    given = {"dataset": DatasetFacts(train=labels(census)), "setup": SETUP, "forward": ForwardFacts(), "loss": loss}
+    loss = facts(
+        call(scores=(8, width), target_values=tuple(float(v) for v in census)),
+        classes=width,
+        targets_are_labels=True,
+    )
+    given = {
+        "dataset": DatasetFacts(train=labels(census)),
+        "setup": SETUP,
+        "forward": ForwardFacts(),
+        "loss": loss,
+    }
     found = run(label_out_of_range, **given)
     assert [f.repair.does for f in found] == ([repair] if repair else [])
 
@@ -93,7 +118,12 @@ def test_labels_are_renumbered_where_that_makes_them_fit_and_else_the_head_is_wi
 def test_the_census_counts_only_where_the_targets_are_the_labels():
     """A contrastive loss numbers the rows of the batch: labels of the set say nothing about it."""
     loss = facts(call(scores=(8, 8), target_values=tuple(map(float, range(8)))), classes=8)
-    given = {"dataset": DatasetFacts(train=labels(range(60))), "setup": SETUP, "forward": ForwardFacts(), "loss": loss}
+    given = {
+        "dataset": DatasetFacts(train=labels(range(60))),
+        "setup": SETUP,
+        "forward": ForwardFacts(),
+        "loss": loss,
+    }
     assert not run(label_out_of_range, **given)
 
 
@@ -191,7 +221,9 @@ def test_what_the_rows_without_a_finite_loss_share_is_said():
 
 def test_scores_that_are_not_finite_are_another_rules_matter():
     output = tensor((8, 3), non_finite=4)
-    assert not run(non_finite_loss, loss=facts(call(), value=math.nan), forward=ForwardFacts(output=output), setup=SETUP)
+    assert not run(
+        non_finite_loss, loss=facts(call(), value=math.nan), forward=ForwardFacts(output=output), setup=SETUP
+    )
 
 
 @pytest.mark.parametrize(("seen", "speaks"), [
@@ -205,7 +237,9 @@ def test_several_ones_in_a_row_are_too_many_for_a_softmax(seen, speaks):
     assert bool(run(softmax_on_multilabel, loss=loss, forward=ForwardFacts(), setup=SETUP)) == speaks
 
 
-@pytest.mark.parametrize(("offset", "shifted", "speaks"), [(2, True, True), (1, True, False), (1, False, False), (2, False, False)])
+@pytest.mark.parametrize(
+    ("offset", "shifted", "speaks"), [(2, True, True), (1, True, False), (1, False, False), (2, False, False)]
+)
 def test_only_labels_moved_by_both_are_moved_twice(offset, shifted, speaks):
     """A model of one's own that does not move them, given moved labels, is right."""
     mask = LabelMaskFacts(positions=80, live=72, dead_rows=0, rows=8, shifted_by_one=shifted)

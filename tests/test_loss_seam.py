@@ -32,7 +32,9 @@ def batch():
 
 def _line(text: str) -> int:
     """The line of this file that holds a comment."""
-    return next(n for n, line in enumerate(Path(__file__).read_text().split("\n"), 1) if line.endswith(f"# {text}"))
+    return next(
+        n for n, line in enumerate(Path(__file__).read_text().split("\n"), 1) if line.endswith(f"# {text}")
+    )
 
 
 def _by_import(scores, labels):
@@ -47,7 +49,9 @@ def _by_path(scores, labels):
     return F.cross_entropy(input=scores, target=labels)  # by path
 
 
-@pytest.mark.parametrize(("loss", "comment"), [(_by_import, "by import"), (_by_module, "by module"), (_by_path, "by path")])
+@pytest.mark.parametrize(
+    ("loss", "comment"), [(_by_import, "by import"), (_by_module, "by module"), (_by_path, "by path")]
+)
 def test_cross_entropy_is_seen_however_it_was_imported_with_the_users_line(loss, comment, batch):
     model = Net()
     with Observer(model, detail=True).catching() as record:
@@ -56,7 +60,9 @@ def test_cross_entropy_is_seen_however_it_was_imported_with_the_users_line(loss,
     (call,) = record.loss_calls
     assert call.function == "cross_entropy"
     assert call.value == pytest.approx(float(value.detach()))
-    assert call.at is not None and call.at.file.endswith("test_loss_seam.py") and call.at.line == _line(comment)
+    assert (
+        call.at is not None and call.at.file.endswith("test_loss_seam.py") and call.at.line == _line(comment)
+    )
     assert (call.smallest_target, call.largest_target) == (int(batch[1].min()), int(batch[1].max()))
 
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from walking import expected, loud, said, walk
 
 from trainwright.core.finding import Severity
 from trainwright.core.rule import load_rules
 from trainwright.explain import as_markdown
+from walking import expected, loud, said, walk
 
 FOLDER = Path(__file__).parent / "rules"
 BAD = sorted(FOLDER.glob("*/*/bad*.py"))

@@ -6,9 +6,10 @@ One healthy script, two models; a bug is one piece of it written differently.
 from pathlib import Path
 
 import pytest
+
 from walking import loud, said, walk
 
-SCRIPT = '''\
+SCRIPT = """\
 import numpy as np
 import pandas as pd
 from datasets import Dataset, DatasetDict
@@ -61,19 +62,29 @@ trainer = Trainer(
     compute_metrics=metrics,
 )
 trainer.train()
-'''
+"""
 
 MODELS = {
     "distilbert": (
-        "return DistilBertForSequenceClassification(\n"
-        "        DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=num_labels)\n    )",
+        (
+            "return DistilBertForSequenceClassification(\n"
+            "        DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=num_labels)\n    )"
+        ),
         "1e-3",
     ),
-    "minilm": ("return AutoModelForSequenceClassification.from_pretrained(MINILM, num_labels=num_labels)", "5e-5"),
+    "minilm": (
+        "return AutoModelForSequenceClassification.from_pretrained(MINILM, num_labels=num_labels)",
+        "5e-5",
+    ),
 }
 # What is written, what the bug writes instead, the rule, and text on the line that the finding must name.
 BUGS = {
-    "raw texts": ('train_dataset=tokens["train"]', 'train_dataset=raw["train"]', "untokenized-dataset", 'raw["train"],'),
+    "raw texts": (
+        'train_dataset=tokens["train"]',
+        'train_dataset=raw["train"]',
+        "untokenized-dataset",
+        'raw["train"],',
+    ),
     "no padding": (
         "data_collator=DataCollatorWithPadding(reader)",
         "data_collator=default_data_collator",
@@ -96,8 +107,10 @@ BUGS = {
     ),
     "all but one layer frozen": (
         "head = [p",
-        "for name, parameter in model.named_parameters():\n"
-        '    parameter.requires_grad = "layer.1.attention" in name\nhead = [p',
+        (
+            "for name, parameter in model.named_parameters():\n"
+            '    parameter.requires_grad = "layer.1.attention" in name\nhead = [p'
+        ),
         "frozen-untrained-layers",
         "requires_grad =",
     ),

@@ -15,7 +15,11 @@ LOSSES = st.floats(1e-3, 1e3)
     ("low", "high", "clear"),
     [
         ((0.5, 0.6, 0.4), (1.0, 1.1, 0.9), True),
-        ((1.03, 1.0, 1.05), (17.7, 8.2, 31.6), True),  # a rate that goes astray, on each seed by another factor
+        (
+            (1.03, 1.0, 1.05),
+            (17.7, 8.2, 31.6),
+            True,
+        ),  # a rate that goes astray, on each seed by another factor
         ((0.95, 0.96, 0.94), (1.0, 1.0, 1.0), False),  # sure, and too small to matter
         ((0.5, 0.5, 1.2), (1.0, 1.0, 1.0), False),  # one seed disagrees
         ((0.1, 0.9, 0.95), (1.0, 1.0, 1.0), False),  # one seed does it all

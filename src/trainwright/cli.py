@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -19,7 +19,6 @@ from trainwright.errors import ScriptFailed, TrainwrightError
 
 if TYPE_CHECKING:
     from trainwright.core.report import Report
-    from trainwright.options import Options
 
 # What shells give for a program ended by Ctrl-C.
 INTERRUPTED = 130
@@ -44,10 +43,16 @@ Ignore = Annotated[list[str] | None, Parameter(name="--ignore", help="A rule's n
 Budget = Annotated[float, Parameter(name="--budget", help="Seconds for the walk itself.")]
 Seed = Annotated[int, Parameter(name="--seed", help="Seed of the walk's experiments.")]
 Json = Annotated[
-    str | None, Parameter(name="--json", allow_leading_hyphen=True, help='Write the report as JSON; "-" is standard output.')
+    str | None,
+    Parameter(
+        name="--json", allow_leading_hyphen=True, help='Write the report as JSON; "-" is standard output.'
+    ),
 ]
 Html = Annotated[
-    str | None, Parameter(name="--html", allow_leading_hyphen=True, help='Write the report as a page; "-" is standard output.')
+    str | None,
+    Parameter(
+        name="--html", allow_leading_hyphen=True, help='Write the report as a page; "-" is standard output.'
+    ),
 ]
 Module = Annotated[
     bool, Parameter(name="-m", help="SCRIPT is a module's name, as in python -m.", negative=())
@@ -140,7 +145,7 @@ def _status(reports: list[Report]) -> int:
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[object]:
+def _progress() -> Iterator[Callable[[str], None]]:
     """A line on standard error that says what is going on, on a terminal only."""
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -198,7 +203,10 @@ def _write(target: str | None, text: str, stdout: TextIO) -> None:
 
 @app.command
 def explain(
-    what: Annotated[str, Parameter(allow_leading_hyphen=True, help="A rule's name or code, an error message, or - for stdin.")],
+    what: Annotated[
+        str,
+        Parameter(allow_leading_hyphen=True, help="A rule's name or code, an error message, or - for stdin."),
+    ],
 ) -> int:
     """Print a rule's page, or the rules that know an error message or traceback."""
     from trainwright.explain import explain as pages
@@ -251,7 +259,8 @@ def main() -> None:
     except Exception:
         traceback.print_exc()
         Console(stderr=True).print(
-            "trainwright: this is a failure of Trainwright itself, not of your script. Please report it.", soft_wrap=True
+            "trainwright: this is a failure of Trainwright itself, not of your script. Please report it.",
+            soft_wrap=True,
         )
         sys.exit(2)
     sys.exit(status if isinstance(status, int) else 0)

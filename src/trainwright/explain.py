@@ -48,7 +48,9 @@ def explain(text: str) -> tuple[bool, RenderableType]:
 
 def _page(rule: Rule) -> RenderableType:
     return Group(
-        Text(f"{rule.severity} at the {rule.stage.label} stage", style="dim"), Markdown(paragraphs(rule.page)), Text()
+        Text(f"{rule.severity} at the {rule.stage.label} stage", style="dim"),
+        Markdown(paragraphs(rule.page)),
+        Text(),
     )
 
 
@@ -69,7 +71,12 @@ def table() -> RenderableType:
 
 def as_markdown() -> str:
     """The pages of all rules, for the documentation."""
-    parts = ["# The rules", "", "Made from the rules by `scripts/rule-pages`; `trainwright explain NAME` prints one.", ""]
+    parts = [
+        "# The rules",
+        "",
+        "Made from the rules by `scripts/rule-pages`; `trainwright explain NAME` prints one.",
+        "",
+    ]
     for stage in Stage:
         parts += [f"## {int(stage)} {stage.label}", ""]
         for rule in (r for r in load_rules() if r.stage == stage):

@@ -39,7 +39,9 @@ class Options:
         known = {r.name for r in load_rules()}
         for name in self.ignore:
             if name not in known:
-                raise UsageError(f"--ignore takes the name of a rule; got {name!r}. `trainwright rules` lists them.")
+                raise UsageError(
+                    f"--ignore takes the name of a rule; got {name!r}. `trainwright rules` lists them."
+                )
 
     def ignores(self, finding: Finding) -> bool:
         """Whether a finding is ignored by name, or by a comment on its line."""
@@ -68,7 +70,11 @@ def with_settings(options: Options, script: Path) -> Options:
             raise UsageError(f"{file} must be valid TOML: {error}") from error
         settings = tools.get("trainwright", {}) if isinstance(tools, dict) else tools
         _check_settings(settings, file)
-        budget = options.budget if options.budget != DEFAULT_BUDGET else float(settings.get("budget", DEFAULT_BUDGET))
+        budget = (
+            options.budget
+            if options.budget != DEFAULT_BUDGET
+            else float(settings.get("budget", DEFAULT_BUDGET))
+        )
         return replace(options, ignore=(*options.ignore, *settings.get("ignore", ())), budget=budget)
     return options
 
@@ -85,4 +91,6 @@ def _check_settings(settings: Any, file: Path) -> None:
     if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget < float("inf"):
         raise UsageError(f"{where} budget must be a positive number of seconds; got {budget!r}.")
     if strange := [n for n in ignore if n not in {r.name for r in load_rules()}]:
-        raise UsageError(f"{where} ignore takes names of rules; got {strange[0]!r}. `trainwright rules` lists them.")
+        raise UsageError(
+            f"{where} ignore takes names of rules; got {strange[0]!r}. `trainwright rules` lists them."
+        )

@@ -74,7 +74,13 @@ class Adapter(Protocol):
         """Run the user's own evaluation and metrics over some batches."""
 
     def train(
-        self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (), seconds: float = 30.0,
+        self,
+        *,
+        steps: int,
+        batches: int,
+        seed: int,
+        changes: Sequence[Repair] = (),
+        seconds: float = 30.0,
         enough: float = 0.0,
     ) -> Run:
         """From the weights at the start, take steps over the same batches in turn; then put the weights back.

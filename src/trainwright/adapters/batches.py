@@ -65,10 +65,12 @@ def _classes(batch: Mapping[str, Any], key: str | None) -> int:
     return int(torch.unique(labels).numel())
 
 
-def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tokenizer: Any) -> dict[str, Any]:
+def token_facts(
+    batch: Mapping[str, Any], label_key: str | None, model: Any, tokenizer: Any
+) -> dict[str, Any]:
     """Facts of a batch of token ids; empty for batches without."""
     tokens = batch.get("input_ids")
-    if not _is_tokens(tokens):
+    if not _is_tokens(tokens) or tokens is None:
         return {}
     own_pad, pad_id, eos_id = special_ids(model, tokenizer)
     mask = _mask_of(batch)
@@ -93,7 +95,7 @@ def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tok
         facts["unknown_share"] = float((tokens.cpu().numpy()[real] == unknown).mean())
     facts["mask"] = label_mask(batch, label_key, pad_id, eos_id)
     if tokenizer is not None:
-        with contextlib.suppress(Exception):  # ids of another vocabulary cannot be decoded: another fact shows that
+        with contextlib.suppress(Exception):  # ids of another vocabulary: another fact shows that
             facts["decoded"] = tuple(tokenizer.decode(row) for row in tokens[:3])
     return facts
 
@@ -103,7 +105,9 @@ def several_batches_facts(batches: Sequence[Mapping[str, Any]], label_key: str |
     """What is counted over the first batches: labels that count, padding."""
     labels = [b[label_key] for b in batches if label_key and isinstance(b.get(label_key), torch.Tensor)]
     whole = [t for t in labels if not t.is_floating_point() and t.dtype != torch.bool and t.dim()]
-    facts: dict[str, Any] = {"label_counts": tuple(measure_label_count(t.cpu().numpy()) for t in whole if len(t))}
+    facts: dict[str, Any] = {
+        "label_counts": tuple(measure_label_count(t.cpu().numpy()) for t in whole if len(t))
+    }
     if not all(_is_tokens(b.get("input_ids")) for b in batches):
         return facts
     _, pad_id, eos_id = special_ids(model, tokenizer)
@@ -128,7 +132,9 @@ def label_mask(batch: Mapping[str, Any], label_key: str | None, pad_id: int | No
     if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape or labels.is_floating_point():
         return None
     attention = mask.cpu().numpy() if mask is not None else None
-    return measure_label_mask(tokens.cpu().numpy(), labels.cpu().numpy(), attention, pad_id=pad_id, eos_id=eos_id)
+    return measure_label_mask(
+        tokens.cpu().numpy(), labels.cpu().numpy(), attention, pad_id=pad_id, eos_id=eos_id
+    )
 
 
 def other_padding_labels(batch: Mapping[str, Any], label_key: str, pad_id: int | None,
@@ -137,7 +143,11 @@ def other_padding_labels(batch: Mapping[str, Any], label_key: str, pad_id: int |
     if not _is_tokens(batch.get("input_ids")):
         return None
     labels = batch.get(label_key)
-    if not isinstance(labels, torch.Tensor) or labels.shape != batch["input_ids"].shape or labels.is_floating_point():
+    if (
+        not isinstance(labels, torch.Tensor)
+        or labels.shape != batch["input_ids"].shape
+        or labels.is_floating_point()
+    ):
         return None
     live = labels != -100
     counted = live & ~torch.as_tensor(_real(batch, pad_id, eos_id), device=live.device)
@@ -173,5 +183,3 @@ def _real(batch: Mapping[str, Any], pad_id: int | None, eos_id: int | None) -> n
 
 def _first(*values: Any) -> Any:
     return next((v for v in values if v is not None), None)
-
-

@@ -33,7 +33,7 @@ class Targets:
 
 
 @dataclass
-class TargetsSeen(TorchFunctionMode):  # type: ignore[misc]
+class TargetsSeen(TorchFunctionMode):
     """Keeps the targets of every loss call while it is active."""
 
     calls: list[Targets] = field(default_factory=list)

@@ -18,7 +18,7 @@ from trainwright.stages.evaluation import ActiveNoise
 _DROPOUTS = (F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout)
 
 
-class EvaluationMode(TorchFunctionMode):  # type: ignore[misc]
+class EvaluationMode(TorchFunctionMode):
     """Watches one evaluation of a model. The model's `train` is stood before, and given back at the end."""
 
     def __init__(self, model: nn.Module) -> None:

@@ -39,7 +39,9 @@ def item_facts(recorder: RecordingCollator) -> dict[str, Any]:
     if not recorder.items:
         return {}
     items = [as_mapping(i) for i in recorder.items]
-    lists = [k for k in items[0] if all(length(i.get(k)) is not None and not isinstance(i[k], str) for i in items)]
+    lists = [
+        k for k in items[0] if all(length(i.get(k)) is not None and not isinstance(i[k], str) for i in items)
+    ]
     return {
         "item_columns": tuple(items[0]),
         "item_lengths": {k: tuple(length(i[k]) or 0 for i in items) for k in lists},
@@ -83,7 +85,7 @@ def token_rows(data: Any) -> list[list[int]]:
     with contextlib.suppress(Exception):  # rows that cannot be read are the dataset stage's matter
         chosen = sorted({int(i) for i in np.linspace(0, count - 1, min(count, SAMPLED_ROWS))})
         first = as_mapping(data[0])
-        if np.ndim(first.get(_TOKENS)) != 1:
+        if _TOKENS not in first or np.ndim(first[_TOKENS]) != 1:
             return []
         masks = "attention_mask" in first
         rows = [as_mapping(data[i]) for i in chosen]
@@ -94,3 +96,15 @@ def token_rows(data: Any) -> list[list[int]]:
 def _real(tokens: Any, mask: Any) -> list[int]:
     ids = np.asarray(tokens)
     return [int(i) for i in (ids[np.asarray(mask) != 0] if mask is not None else ids)]
+
+
+def collates_equal_rows(recorder: RecordingCollator) -> bool | None:
+    """Whether the collator that failed on a batch takes each of its rows when it is repeated."""
+    if not recorder.items:
+        return None
+    try:
+        for item in recorder.items:
+            recorder.collator([copy.copy(item), copy.copy(item)])
+    except Exception:  # then it is not the rows' differences that it fails on
+        return False
+    return True

@@ -36,15 +36,30 @@ def label_sources(train: SplitFacts, evaluation: SplitFacts | None, held: Split 
         passed: the training and evaluation sets.
     """
     labels = train.labels
-    if labels is None or labels.kind not in ("class", "text") or len(labels.census) != 1 or not labels.ignored < 1:
+    if (
+        labels is None
+        or labels.kind not in ("class", "text")
+        or len(labels.census) != 1
+        or not labels.ignored < 1
+    ):
         return
     several_held = evaluation is not None and evaluation.labels is not None and evaluation.labels.classes > 1
     for column in train.columns:
-        if column.name == labels.column or len(column.values) < 2 or column.kind not in ("text", "integer", "boolean"):
+        if (
+            column.name == labels.column
+            or len(column.values) < 2
+            or column.kind not in ("text", "integer", "boolean")
+        ):
             continue
         absent = evaluation is None or evaluation.column(column.name) is None
-        if named_like_labels(column.name) or (absent and several_held) or _splits(held, column.name, labels.column, column):
-            yield LabelSource(expression=column.name, values=column.values, rows=column.counted, own_column=True)
+        if (
+            named_like_labels(column.name)
+            or (absent and several_held)
+            or _splits(held, column.name, labels.column, column)
+        ):
+            yield LabelSource(
+                expression=column.name, values=column.values, rows=column.counted, own_column=True
+            )
     yield from _sources_in_scope(labels.column, train.rows, scope, passed)
 
 
@@ -86,7 +101,9 @@ def _label_columns(named: Named, label: str) -> Iterator[tuple[str, str, Sequenc
                     column = value[name]
                     column = column if isinstance(column, list) or hasattr(column, "tolist") else list(column)
                     yield f'{named.expression}["{name}"]', name, column
-        elif named_like_labels(named.expression) and (isinstance(value, (list, tuple)) or np.ndim(value) == 1):
+        elif named_like_labels(named.expression) and (
+            isinstance(value, (list, tuple)) or np.ndim(value) == 1
+        ):
             yield named.expression, named.expression, value
 
 
@@ -113,15 +130,22 @@ def text_facts(split: Split, tokenizer: Any) -> TextFacts | None:
     rows = [(item["input_ids"], _raw_text(item)) for item in split.items if item.get("input_ids") is not None]
     if len(rows) < 2:
         return None
-    with contextlib.suppress(Exception):  # ids of another vocabulary cannot be decoded: another fact shows that
+    with contextlib.suppress(
+        Exception
+    ):  # ids of another vocabulary cannot be decoded: another fact shows that
         tokens = [[int(t) for t in plain_values([ids])[0]] for ids, _ in rows]
         decoded = [tokenizer.decode(t, skip_special_tokens=True).strip() for t in tokens]
         special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
         real = [t for row in tokens for t in row if t not in special]
         unknown = tokenizer.unk_token_id
-        countable = unknown is not None and unknown not in (tokenizer.eos_token_id, tokenizer.pad_token_id) and real
+        countable = (
+            unknown is not None and unknown not in (tokenizer.eos_token_id, tokenizer.pad_token_id) and real
+        )
         raw = [text for _, text in rows if text]
-        uncut = [len(tokenizer(t, add_special_tokens=False, verbose=False)["input_ids"]) for t in raw[:_COUNTED_TEXTS]]
+        uncut = [
+            len(tokenizer(t, add_special_tokens=False, verbose=False)["input_ids"])
+            for t in raw[:_COUNTED_TEXTS]
+        ]
         # Most telling first: rows whose text is not empty, and of which least is left.
         order = sorted(range(len(rows)), key=lambda i: (len(decoded[i]) / (1 + len(rows[i][1])), i))
         return TextFacts(

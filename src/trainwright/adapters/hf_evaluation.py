@@ -178,7 +178,7 @@ def _few(data: Any, rows: int) -> Any:
     return data.select(chosen) if hasattr(data, "select") else torch.utils.data.Subset(data, chosen)
 
 
-class _First(torch.utils.data.IterableDataset):  # type: ignore[misc]
+class _First(torch.utils.data.IterableDataset):
     """The first items of an iterable data set."""
 
     def __init__(self, data: Any, rows: int) -> None:

@@ -30,11 +30,14 @@ SAME_WITHIN = 1e-3
 
 
 class Steps(Protocol):
-    """What is needed of the adapter."""
+    """What is needed of the training."""
 
-    twin: Any
+    trainer: Any
     wrapped: Any
-    repairs: list[Repair]
+
+    @property
+    def repairs(self) -> list[Repair]:
+        """Those in force."""
 
     def step_on(self, batch: Batch, window: Sequence[Batch]) -> torch.Tensor:
         """Forward, loss and backward on one batch of a window; gradients are not cleared."""
@@ -62,7 +65,7 @@ def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Batch]) 
     Args:
         batches: the first batches; at least one.
     """
-    model = steps.twin.model
+    model = steps.trainer.model
     if facts.failure is not None or any(g.non_finite for g in facts.gradients):
         return _with_anomaly(facts, steps, batches[0])
     started = time.monotonic()
@@ -73,11 +76,15 @@ def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Batch]) 
     taken = time.monotonic() - started
     if failure is not None or taken > SECONDS / 3:
         return facts
-    with contextlib.suppress(Exception):  # the same calls went through above; what fails here was made by the probe
+    with contextlib.suppress(
+        Exception
+    ):  # the same calls went through above; what fails here was made by the probe
         facts = replace(facts, batch_losses=tuple(_losses(steps, batches, SECONDS / 3)))
     if facts.accumulation > 1 and facts.leftover_ratio is not None:
         with contextlib.suppress(Exception):
-            facts = replace(facts, **_accumulated(steps, batches, min(facts.accumulation, MOST_MICRO_BATCHES)))
+            facts = replace(
+                facts, **_accumulated(steps, batches, min(facts.accumulation, MOST_MICRO_BATCHES))
+            )
     return facts
 
 
@@ -114,7 +121,7 @@ def _leftover(steps: Steps, first: Batch, second: Batch) -> tuple[float | None, 
 def _accumulated(steps: Steps, batches: Sequence[Batch], count: int) -> dict[str, Any]:
     """The gradient of a window of micro-batches, as training accumulates it, against those of each by itself."""
     window = [batches[i % len(batches)] for i in range(count)]
-    twin, args = steps.twin, steps.twin.args
+    trainer, args = steps.trainer, steps.trainer.args
     given = args.gradient_accumulation_steps
     with Observer(steps.wrapped, steps.repairs):
         alone = []
@@ -124,14 +131,14 @@ def _accumulated(steps: Steps, batches: Sequence[Batch], count: int) -> dict[str
             alone.append(_gradient(steps, batch, seed=20 + i))
         _clear(steps)
         object.__setattr__(args, "gradient_accumulation_steps", count)
-        twin.current_gradient_accumulation_steps = count
+        trainer.current_gradient_accumulation_steps = count
         try:
             for i, batch in enumerate(window):
-                twin.accelerator.gradient_state._set_sync_gradients(i == count - 1)
+                trainer.accelerator.gradient_state._set_sync_gradients(i == count - 1)
                 together = _gradient(steps, batch, seed=20 + i, window=window)
         finally:
-            twin.current_gradient_accumulation_steps = 1
-            twin.accelerator.gradient_state._set_sync_gradients(True)
+            trainer.current_gradient_accumulation_steps = 1
+            trainer.accelerator.gradient_state._set_sync_gradients(True)
             object.__setattr__(args, "gradient_accumulation_steps", given)
             _clear(steps)
     products = np.array([[_dot(a, b) for b in alone] for a in alone])
@@ -164,18 +171,20 @@ def _losses(steps: Steps, batches: Sequence[Batch], seconds: float) -> list[floa
 
 
 def _clear(steps: Steps) -> None:
-    for parameter in steps.twin.model.parameters():
+    for parameter in steps.trainer.model.parameters():
         parameter.grad = None
 
 
-def _gradient(steps: Steps, batch: Batch, *, seed: int, window: Sequence[Batch] | None = None) -> dict[str, torch.Tensor]:
+def _gradient(
+    steps: Steps, batch: Batch, *, seed: int, window: Sequence[Batch] | None = None
+) -> dict[str, torch.Tensor]:
     """The gradient that is there after one more step, by parameter."""
     seed_everything(seed)
-    with GraphWatch(steps.twin.model, steps.repairs):
+    with GraphWatch(steps.trainer.model, steps.repairs):
         steps.step_on(batch, window or [batch])
     return {
         n: (p.grad.to_dense() if p.grad.is_sparse else p.grad).detach().clone()
-        for n, p in steps.twin.model.named_parameters()
+        for n, p in steps.trainer.model.named_parameters()
         if p.grad is not None
     }
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import platform
 from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
+import accelerate
+import numpy as np
+import torch
+import transformers
 from torch import nn
 
 from trainwright.core.finding import Place
@@ -25,7 +30,7 @@ from trainwright.seams.place import (
     place_of,
     show,
 )
-from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod
+from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
 
 # What the report calls the parts of a Trainer, by the names of its arguments.
 _ROLES = {
@@ -52,7 +57,9 @@ def resolved_arguments(args: Any, written: frozenset[str]) -> dict[str, Argument
         value = getattr(args, field.name, None)
         if isinstance(value, (int, float, str, bool, type(None))):
             given = field.name in written
-            found[field.name] = Argument(name=field.name, value=_plain(value), given=given, default=_plain(default))
+            found[field.name] = Argument(
+                name=field.name, value=_plain(value), given=given, default=_plain(default)
+            )
     return found
 
 
@@ -100,7 +107,9 @@ def _own_methods(trainer: Any) -> dict[str, Place]:
             continue
         places[role] = Place(show(code.co_filename), code.co_firstlineno)
         for called, receiver, name in (("zero_grad", "", "clear_call"), ("step", "sched", "schedule_step")):
-            if owner == "trainer" and (line := call_line(code.co_filename, code.co_firstlineno, called, receiver)):
+            if owner == "trainer" and (
+                line := call_line(code.co_filename, code.co_firstlineno, called, receiver)
+            ):
                 places[name] = Place(show(code.co_filename), line)
     return places
 
@@ -178,7 +187,9 @@ def _of_pair(pair: ast.Tuple, built: Construction) -> dict[str, Place]:
     """Where the optimizer and the schedule of `optimizers=(…, …)` were made."""
     places = {}
     for role, value in zip(("optimizer", "scheduler"), pair.elts):
-        made = assignment_place(built.frame_file, value.id, built.line) if isinstance(value, ast.Name) else None
+        made = (
+            assignment_place(built.frame_file, value.id, built.line) if isinstance(value, ast.Name) else None
+        )
         if not isinstance(value, ast.Constant):
             places[role] = made or Place(show(built.frame_file), value.lineno)
     return places
@@ -188,7 +199,9 @@ def _mode_place(trainer: Any) -> Place | None:
     """The user's line that puts modules in evaluation mode during training, or their own train()."""
     kinds = dict.fromkeys(type(m) for m in trainer.model.modules())
     during = [type(trainer).compute_loss, type(trainer).training_step, *(k.forward for k in kinds)]
-    codes = [c for f in during if (c := getattr(inspect.unwrap(f), "__code__", None)) and is_users(c.co_filename)]
+    codes = [
+        c for f in during if (c := getattr(inspect.unwrap(f), "__code__", None)) and is_users(c.co_filename)
+    ]
     for code in codes:
         if line := evaluation_line(code.co_filename, code.co_firstlineno):
             return Place(show(code.co_filename), line)
@@ -269,3 +282,49 @@ def label_place(frame: FrameType, column: str) -> Place | None:
     """The last line of the script, up to its training call, that writes a column of this name."""
     places = key_places(frame.f_code.co_filename, column, frame.f_lineno) if column else []
     return places[-1] if places else None
+
+
+def setup_facts(trainer: Any, frame: FrameType, seen: Seen, *, planned_updates: int | None,
+                ignored: Mapping[str, Any]) -> SetupFacts:  # fmt: skip
+    """The arguments, places and devices of the training that is about to start.
+
+    Args:
+        ignored: arguments that a repair keeps from the methods that do not take them, by method.
+    """
+    args = trainer.args
+    model = trainer.model
+    built = seen.constructions.get(id(args))
+    mixed = "bf16" if args.bf16 else "fp16" if args.fp16 and args.device.type != "cpu" else "fp32"
+    counts = [(p.numel(), p.requires_grad) for p in model.parameters()]
+    return SetupFacts(
+        framework="transformers",
+        versions=versions(),
+        call=f"{type(trainer).__name__}.train",
+        arguments=resolved_arguments(args, built.keywords if built else frozenset()),
+        places=find_places(trainer, frame, seen),
+        overrides=tuple(overridden_methods(trainer, ignored)),
+        model_class=type(model).__name__,
+        loads_checkpoint=model in seen.loadings,
+        parameters=sum(n for n, _ in counts),
+        trainable_parameters=sum(n for n, needed in counts if needed),
+        frozen_at=seen.freezing_lines(),
+        ineffective_freezes=ineffective_freezes(model, seen),
+        device=args.device.type,
+        precision=mixed,
+        batch_size=args.train_batch_size,
+        accumulation=args.gradient_accumulation_steps,
+        epochs=args.num_train_epochs,
+        planned_updates=planned_updates,
+        world_size=args.world_size,
+    )
+
+
+def versions() -> dict[str, str]:
+    """The versions that matter for a Trainer script."""
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "accelerate": accelerate.__version__,
+        "numpy": np.__version__,
+    }

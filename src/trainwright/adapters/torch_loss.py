@@ -119,11 +119,20 @@ def token_offset(kept: KeptLoss | None, tokens: Any) -> int | None:
 
     Targets may be flattened, and may be one or two positions shorter than the rows of tokens (rows, length).
     """
-    if kept is None or not isinstance(tokens, torch.Tensor) or tokens.dim() != 2 or tokens.is_floating_point():
+    if (
+        kept is None
+        or not isinstance(tokens, torch.Tensor)
+        or tokens.dim() != 2
+        or tokens.is_floating_point()
+    ):
         return None
     rows, length = tokens.shape
     targets = kept.targets
-    if targets.is_floating_point() or targets.numel() % rows or length - targets.numel() // rows not in (0, 1, 2):
+    if (
+        targets.is_floating_point()
+        or targets.numel() % rows
+        or length - targets.numel() // rows not in (0, 1, 2)
+    ):
         return None
     targets, tokens = targets.reshape(rows, -1).to(tokens.device), tokens.detach()
     fitting = []
@@ -146,9 +155,8 @@ def _rebound_at(failure: Failure | None) -> Place | None:
 class Steps(Protocol):
     """What further looks at a loss need of the training."""
 
-    @property
-    def wrapped(self) -> nn.Module:
-        """The model as training calls it."""
+    wrapped: Any
+    """The model as training calls it."""
 
     def loss_of(self, batch: Mapping[str, Any]) -> float:
         """The loss of a batch, without gradients, always with the same random numbers."""
@@ -194,7 +202,7 @@ def _one_by_one(loss: LossFacts, training: Steps, batch: Mapping[str, Any]) -> L
     return replace(loss, row_losses=each, row_labels=labels)
 
 
-@torch.no_grad()  # type: ignore[untyped-decorator]
+@torch.no_grad()
 def unchanged_by_weights(model: nn.Module, value: Callable[[], float]) -> bool:
     """Whether a loss is the same to the last bit after all trained weights were moved; they are not put back.
 

@@ -48,7 +48,7 @@ class Probe:
     repairs: Sequence[Repair] = ()
     """Those in force."""
 
-    @torch.no_grad()  # type: ignore[untyped-decorator]
+    @torch.no_grad()
     def call(self, inputs: Mapping[str, Any], *, training: bool = False) -> Any:
         """The model's answer, in evaluation mode, or in its present modes; modes, buffers and random numbers are put back."""
         device = next((p.device for p in self.model.parameters()), torch.device("cpu"))

@@ -34,7 +34,11 @@ def stand_in_schedule(trainer: Any, planned: int | None) -> Any:
     """The Trainer's schedule, or a copy of the script's own, on an optimizer that holds nothing; None if there is none."""
     given = trainer.lr_scheduler
     if given is not None:
-        return copy.deepcopy(given, {id(given.optimizer): _stand_in(given.optimizer)}) if _can_run(given) else None
+        return (
+            copy.deepcopy(given, {id(given.optimizer): _stand_in(given.optimizer)})
+            if _can_run(given)
+            else None
+        )
     if not planned:
         return None
     try:
@@ -70,7 +74,10 @@ def length_of(schedule: Any) -> int | None:
 
 def _can_run(schedule: Any) -> bool:
     """Schedules that follow a metric cannot be run dry."""
-    return "ReduceLROnPlateau" not in {k.__name__ for k in type(schedule).__mro__} and type(schedule).__name__ != "GreedyLR"
+    return (
+        "ReduceLROnPlateau" not in {k.__name__ for k in type(schedule).__mro__}
+        and type(schedule).__name__ != "GreedyLR"
+    )
 
 
 def _stand_in(optimizer: Any) -> Any:
@@ -81,7 +88,10 @@ def _stand_in(optimizer: Any) -> Any:
     made = torch.optim.SGD([{"params": g["params"], "lr": g.get("lr", 1.0)} for g in groups], lr=1.0)
     for group, kept in zip(made.param_groups, groups):
         group.update(kept)
-    made.defaults = {**made.defaults, **getattr(optimizer, "defaults", {})}  # a polynomial decay reads its rate there
+    made.defaults = {
+        **made.defaults,
+        **getattr(optimizer, "defaults", {}),
+    }  # a polynomial decay reads its rate there
     return made
 
 

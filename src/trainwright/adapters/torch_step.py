@@ -154,7 +154,7 @@ def stay_identical(parameters: tuple[ParameterFacts, ...], model: nn.Module,
         step()
         with torch.no_grad():
             moved = [p for p in named.values() if p.grad is not None and not p.grad.is_sparse]
-            norm = torch.stack([p.grad.norm() for p in moved]).norm().clamp_min(1e-12)  # type: ignore[union-attr]
+            norm = torch.stack([p.grad.norm() for p in moved]).norm().clamp_min(1e-12)
             for parameter in moved:  # one length for all: a gradient that is rounding noise must stay small
                 parameter.sub_(STEP_LENGTH * parameter.grad / norm)
     return tuple(
@@ -187,7 +187,9 @@ def with_origins(parameters: Sequence[ParameterFacts], model: nn.Module,
             one,
             in_place_changes=changes.get(id(held[one.name]), 0),
             frozen_at=None if one.trainable else frozen_at(held[one.name]),
-            initial_deviation=float(spread) if spread and one.name.endswith("weight") and len(one.shape) > 1 else None,
+            initial_deviation=float(spread)
+            if spread and one.name.endswith("weight") and len(one.shape) > 1
+            else None,
         )
         for one in parameters
     )
@@ -244,5 +246,3 @@ def gradient_facts(record: StepRecord, model: nn.Module, places: Callable[[nn.Mo
 def _called_parameters(record: StepRecord, model: nn.Module) -> list[str]:
     called = set(record.called)
     return [n for n, p in model.named_parameters() if p.requires_grad and n.rpartition(".")[0] in called]
-
-

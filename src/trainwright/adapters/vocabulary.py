@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from torch import nn
+
 from trainwright.stages.batch import VocabularyFacts
 
 SAMPLED_ROWS = 64
@@ -18,7 +20,9 @@ FULL_VOCABULARY = 0.5
 
 def vocabulary_facts(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) -> VocabularyFacts | None:
     """Return what decoding and encoding the rows again shows; None where that is too little or cannot be done."""
-    with contextlib.suppress(Exception):  # ids beyond a vocabulary, and tokenizers of one's own, raise several kinds
+    with contextlib.suppress(
+        Exception
+    ):  # ids beyond a vocabulary, and tokenizers of one's own, raise several kinds
         return _measure(rows, tokenizer, model)
     return None
 
@@ -85,4 +89,11 @@ def agreement(rows: Sequence[Sequence[int]], one: Any, other: Any) -> float:
 def _token(tokenizer: Any, index: int) -> str | None:
     with contextlib.suppress(Exception):  # an id beyond the vocabulary is an error or None
         return tokenizer.convert_ids_to_tokens(int(index))  # type: ignore[no-any-return]
+    return None
+
+
+def vocabulary_of(model: nn.Module) -> int | None:
+    """Rows of the model's input embedding."""
+    with contextlib.suppress(Exception):  # models without one raise several kinds of errors
+        return int(model.get_input_embeddings().weight.shape[0])
     return None

@@ -107,7 +107,12 @@ def from_dict(data: Mapping[str, Any]) -> Report:
         seconds=data["seconds"],
         findings=tuple(_read_finding(f) for f in data["findings"]),
         stages=tuple(
-            StageRun(stage=Stage[s["stage"].upper()], status=Status(s["status"]), why=s["why"], seconds=s["seconds"])
+            StageRun(
+                stage=Stage[s["stage"].upper()],
+                status=Status(s["status"]),
+                why=s["why"],
+                seconds=s["seconds"],
+            )
             for s in data["stages"]
         ),
         message=data.get("message", ""),
@@ -127,7 +132,12 @@ def _finding(f: Finding) -> dict[str, Any]:
         "where": {"file": f.where.file, "line": f.where.line} if f.where else None,
         "proof": _proof(f.proof),
         "repair": f.repair.does if f.repair else None,
-        "fix": {"does": f.fix.does, "safety": str(f.fix.safety), "diff": f.fix.diff, "verified": f.fix.verified}
+        "fix": {
+            "does": f.fix.does,
+            "safety": str(f.fix.safety),
+            "diff": f.fix.diff,
+            "verified": f.fix.verified,
+        }
         if f.fix
         else None,
         "after_repair": list(f.after_repair),
@@ -158,7 +168,13 @@ def _failure(f: Failure | None) -> dict[str, Any] | None:
     if f is None:
         return None
     where = {"file": f.where.file, "line": f.where.line} if f.where else None
-    return {"type": f.type, "message": f.message, "where": where, "function": f.function, "trace": list(f.trace)}
+    return {
+        "type": f.type,
+        "message": f.message,
+        "where": where,
+        "function": f.function,
+        "trace": list(f.trace),
+    }
 
 
 def _read_failure(data: Mapping[str, Any] | None) -> Failure | None:

@@ -29,7 +29,7 @@ def _with_diff(finding: Finding) -> Finding:
 
 def diff(edits: Sequence[Edit]) -> str | None:
     """A unified diff of all edits, or None if any of them does not fit the source."""
-    parts = []
+    parts: list[str] = []
     for file in dict.fromkeys(e.file for e in edits):
         try:
             before = Path(file).read_text("utf-8")

@@ -51,7 +51,12 @@ class Listener(Protocol):
     """Who is told what a script does."""
 
     def refused(
-        self, name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception, frame: FrameType
+        self,
+        name: str,
+        function: Callable[..., Any],
+        keywords: Mapping[str, Any],
+        error: Exception,
+        frame: FrameType,
     ) -> Mapping[str, Any] | None:
         """A framework refused a construction; return other keywords to try, or None to let the error pass."""
 
@@ -69,7 +74,9 @@ class Seen:
     constructions: dict[int, Construction] = field(default_factory=dict)
     loadings: weakref.WeakKeyDictionary[Any, Loading] = field(default_factory=weakref.WeakKeyDictionary)
     modules: weakref.WeakKeyDictionary[Any, Place] = field(default_factory=weakref.WeakKeyDictionary)
-    optimizers: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
+    optimizers: weakref.WeakKeyDictionary[Any, Construction] = field(
+        default_factory=weakref.WeakKeyDictionary
+    )
     trained: set[int] = field(default_factory=set)
     frozen: dict[int, tuple[weakref.ref[Any], Place]] = field(default_factory=dict)
     """Parameters whose requires_grad was set to False, by identity, and the line that did it."""
@@ -84,7 +91,9 @@ class Seen:
     def freezing_lines(self) -> tuple[Place, ...]:
         """The lines that froze what is frozen now, the one that froze most first."""
         alive = [(p, place) for reference, place in self.frozen.values() if (p := reference()) is not None]
-        return tuple(place for place, _ in Counter(place for p, place in alive if not p.requires_grad).most_common())
+        return tuple(
+            place for place, _ in Counter(place for p, place in alive if not p.requires_grad).most_common()
+        )
 
     def is_fresh(self, model: Any, name: str) -> bool | None:
         """Whether no checkpoint that was loaded held a parameter; None where none was loaded."""
@@ -318,7 +327,7 @@ def _patch_construction(owner: Any, name: str) -> None:
     @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         frame = _builder_frame(self)
-        if not _active() or frame is None or type(self).__name__ != name and _is_inner(self, original):
+        if not _active() or frame is None or (type(self).__name__ != name and _is_inner(self, original)):
             original(self, *args, **kwargs)
             return
         names = list(inspect.signature(original).parameters)[1:]

@@ -28,7 +28,11 @@ def is_users(file: str) -> bool:
     if file.startswith("<"):
         return file.startswith("<ipython") or file.startswith("<stdin")
     path = str(Path(file).resolve())
-    return not path.startswith((*_LIBRARIES, _OURS)) and "site-packages" not in path and "dist-packages" not in path
+    return (
+        not path.startswith((*_LIBRARIES, _OURS))
+        and "site-packages" not in path
+        and "dist-packages" not in path
+    )
 
 
 @cache
@@ -54,12 +58,12 @@ def user_frame(frame: FrameType | None = None) -> FrameType | None:
     """The nearest frame of the user's on the stack, up to where we called into the pipeline."""
     frame = frame or sys._getframe(1)
     while frame is not None and is_ours(frame.f_code.co_filename):
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     while frame is not None and not is_users(frame.f_code.co_filename):
         # Two watchers stacked: one of ours stands between the user's call and the other.
         if is_ours(frame.f_code.co_filename) and frame.f_code.co_name != "__torch_function__":
             return None
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return frame
 
 
@@ -88,7 +92,9 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
         where = Place(show(error.filename), error.lineno or 1)
         trace.append(f"{where}: {(error.text or '').strip()}")
-    return Failure(type=type(error).__name__, message=str(error), where=where, function=function, trace=tuple(trace))
+    return Failure(
+        type=type(error).__name__, message=str(error), where=where, function=function, trace=tuple(trace)
+    )
 
 
 @cache
@@ -100,7 +106,9 @@ def _tree(file: str) -> ast.Module | None:
         return None
 
 
-def call_node(file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset()) -> ast.Call | None:
+def call_node(
+    file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset()
+) -> ast.Call | None:
     """The innermost call expression that spans a line (whose function's last name is `name`).
 
     Args:
@@ -119,7 +127,10 @@ def call_node(file: str, line: int, name: str | None = None, given: frozenset[st
 
     def order(call: ast.Call) -> tuple[int, int]:
         written = {k.arg for k in call.keywords if k.arg}
-        return (len(written - given) - len(written & given) if given else 0, (call.end_lineno or call.lineno) - call.lineno)
+        return (
+            len(written - given) - len(written & given) if given else 0,
+            (call.end_lineno or call.lineno) - call.lineno,
+        )
 
     return min(calls, key=order, default=None)
 
@@ -208,9 +219,16 @@ def call_line(file: str, first: int, name: str, receiver: str = "") -> int | Non
     """The line of the function that begins at `first` which calls a method of this name on something so named."""
     tree = _tree(file)
     for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.FunctionDef) and min([node.lineno, *[d.lineno for d in node.decorator_list]]) == first:
+        if (
+            isinstance(node, ast.FunctionDef)
+            and min([node.lineno, *[d.lineno for d in node.decorator_list]]) == first
+        ):
             for call in ast.walk(node):
-                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == name:
+                if (
+                    isinstance(call, ast.Call)
+                    and isinstance(call.func, ast.Attribute)
+                    and call.func.attr == name
+                ):
                     if receiver in last_name(call.func.value):
                         return call.lineno
     return None
@@ -220,12 +238,19 @@ def evaluation_line(file: str, first: int) -> int | None:
     """The line of the function that begins at `first` which calls `.eval()` or `.train(False)`."""
     tree = _tree(file)
     for node in ast.walk(tree) if tree else ():
-        if not isinstance(node, ast.FunctionDef) or min([node.lineno, *[d.lineno for d in node.decorator_list]]) != first:
+        if (
+            not isinstance(node, ast.FunctionDef)
+            or min([node.lineno, *[d.lineno for d in node.decorator_list]]) != first
+        ):
             continue
         for call in ast.walk(node):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and (
-                call.func.attr == "eval" and not call.args
-                or call.func.attr == "train" and [ast.unparse(a) for a in call.args] == ["False"]
+            if (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Attribute)
+                and (
+                    (call.func.attr == "eval" and not call.args)
+                    or (call.func.attr == "train" and [ast.unparse(a) for a in call.args] == ["False"])
+                )
             ):
                 return call.lineno
     return None
@@ -239,7 +264,9 @@ def training_lines(file: str, reached: int) -> list[int]:
     trainers = {
         t.id
         for n in ast.walk(tree)
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and last_name(n.value.func).endswith("Trainer")
+        if isinstance(n, ast.Assign)
+        and isinstance(n.value, ast.Call)
+        and last_name(n.value.func).endswith("Trainer")
         for t in n.targets
         if isinstance(t, ast.Name)
     }
@@ -297,6 +324,8 @@ def imported_name_place(near: Place, name: str) -> Place | None:
     """The line on which the import statement that stands at a place names something."""
     tree = _tree(near.file)
     for node in ast.walk(tree) if tree else ():
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno <= near.line <= (node.end_lineno or 0):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno <= near.line <= (
+            node.end_lineno or 0
+        ):
             return next((Place(near.file, a.lineno) for a in node.names if a.name == name), None)
     return None

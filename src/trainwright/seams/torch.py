@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
-from trainwright.seams.place import failure_of, is_users, user_place
+from trainwright.seams.place import failure_of, user_place
 from trainwright.seams.torch_loss import LOSSES, KeptLoss, measure_call, shares_of_total
 from trainwright.seams.torch_trace import FirstNonFinite
 from trainwright.stages.forward import ModuleFacts, Origin
@@ -175,7 +175,11 @@ class Observer(TorchFunctionMode):
             module = module if own else f"{module}.{name}".lstrip(".")
             at = self._places(inner) if own else at
         values = args[0] if args else kwargs.get("input")
-        call = Call(seam=Seam.ACTIVATION, given={"function": name, "values": values, "module": module}, tensors=tensors)
+        call = Call(
+            seam=Seam.ACTIVATION,
+            given={"function": name, "values": values, "module": module},
+            tensors=tensors,
+        )
         for repair in self._activation_repairs:
             call = repair.change(call)
         if call["function"] != name:
@@ -209,7 +213,9 @@ class Observer(TorchFunctionMode):
             if not self.record.modes:
                 self.record.modes = {n: m.training for n, m in module.named_modules()}
             for repair in self._forward_repairs:
-                call = Call(seam=Seam.FORWARD, given={"model": module, "inputs": kwargs or args}, tensors=tensors)
+                call = Call(
+                    seam=Seam.FORWARD, given={"model": module, "inputs": kwargs or args}, tensors=tensors
+                )
                 changed = repair.change(call)["inputs"]
                 args, kwargs = (args, changed) if kwargs else (changed, kwargs)
         self._stack.append((module, (*args, *kwargs.values())))
@@ -315,7 +321,13 @@ def _as_wanted(value: Any, *, trained: bool, shown: bool, scale: float) -> Any:
     return value if shown else value - value.detach()
 
 
-_BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
+_BOUNDS = {
+    "sigmoid": (0.0, 1.0),
+    "tanh": (-1.0, 1.0),
+    "softmax": (0.0, 1.0),
+    "relu": (0.0, None),
+    "relu6": (0.0, 6.0),
+}
 
 
 def _unreachable(activation: str, targets: torch.Tensor) -> float | None:
@@ -328,12 +340,14 @@ def _unreachable(activation: str, targets: torch.Tensor) -> float | None:
     return float(missed / values.var(correction=0).clamp_min(1e-12))
 
 
-def _activation_shares(kind: str, result: torch.Tensor) -> dict[str, float]:
+def _activation_shares(kind: str, result: torch.Tensor) -> dict[str, Any]:
     with torch.no_grad():
         values = result.detach()
         if kind in RECTIFIERS and values.dim() > 1:
-            rows = values.reshape(-1, values.shape[-1]) if values.dim() != 4 else values.transpose(1, 3).reshape(
-                -1, values.shape[1]
+            rows = (
+                values.reshape(-1, values.shape[-1])
+                if values.dim() != 4
+                else values.transpose(1, 3).reshape(-1, values.shape[1])
             )
             return {"dead_share": float((rows <= 0).all(dim=0).float().mean())}
         if kind in SQUASHERS:
@@ -386,7 +400,9 @@ class ModelState:
         seen = [*model.parameters(), *model.buffers()]
         self._values = [(t, t.detach().to("cpu", copy=True)) for t in seen]
         self._needs = [(p, p.requires_grad) for p in model.parameters()]
-        self._gradients = [(p, None if p.grad is None else p.grad.detach().clone()) for p in model.parameters()]
+        self._gradients = [
+            (p, None if p.grad is None else p.grad.detach().clone()) for p in model.parameters()
+        ]
         self._training = [(m, m.training) for m in model.modules()]
         self._dropout = [(m, m.p) for m in model.modules() if isinstance(m, nn.modules.dropout._DropoutNd)]
 
@@ -415,7 +431,11 @@ class OptimizerState:
     def __init__(self, optimizer: Any) -> None:
         self._optimizer = optimizer
         self._groups = [dict(g, params=list(g["params"])) for g in optimizer.param_groups]
-        self._hooks = [(h, h.copy()) for n in ("_pre", "_post") if (h := getattr(optimizer, f"_optimizer_step{n}_hooks", None)) is not None]
+        self._hooks = [
+            (h, h.copy())
+            for n in ("_pre", "_post")
+            if (h := getattr(optimizer, f"_optimizer_step{n}_hooks", None)) is not None
+        ]
         self._state = {p: {k: _copied(v) for k, v in s.items()} for p, s in optimizer.state.items()}
 
     def put_back(self) -> None:

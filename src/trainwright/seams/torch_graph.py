@@ -30,7 +30,9 @@ _CUTS: dict[Any, str] = {
     torch.Tensor.long: "long()", torch.Tensor.int: "int()", torch.as_tensor: "as_tensor", torch.tensor: "tensor",
     torch.sign: "sign", torch.Tensor.sign: "sign",
 }  # fmt: skip
-_LOSSES = frozenset(f for n, f in vars(F).items() if n.endswith(("_loss", "entropy", "_with_logits", "kl_div")))
+_LOSSES = frozenset(
+    f for n, f in vars(F).items() if n.endswith(("_loss", "entropy", "_with_logits", "kl_div"))
+)
 NO_GRAD = "no_grad"
 # A model that cuts in a loop over its layers is told from fewer; each takes a walk over its graph.
 MOST_CUTS = 32
@@ -92,13 +94,17 @@ class GraphWatch(TorchFunctionMode):
             place = user_place(frame) if _called_by_user(frame) else None
             if place is not None:
                 operation = _CUTS[func]
-                if operation == "detach()" and ".numpy(" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
+                if operation == "detach()" and ".numpy(" in linecache.getline(
+                    frame.f_code.co_filename, frame.f_lineno
+                ):
                     operation = "numpy()"  # which needs the detach(): leaving that out mends nothing
                 return self._cut(operation, place, args[0], result)
         if self._detail and args and isinstance(args[0], torch.Tensor) and _in_place(func, kwargs):
             name = getattr(func, "__name__", "")
             if (place := user_place(frame)) is not None:
-                self.record.in_place.append(InPlace(operation=name.strip("_"), shape=tuple(args[0].shape), where=place))
+                self.record.in_place.append(
+                    InPlace(operation=name.strip("_"), shape=tuple(args[0].shape), where=place)
+                )
         return result
 
     def _cut(self, operation: str, place: Place, value: torch.Tensor, result: Any) -> Any:
@@ -125,7 +131,9 @@ class GraphWatch(TorchFunctionMode):
                 return
         if self._detail and (NO_GRAD, place) not in self._seen:
             self._seen.add((NO_GRAD, place))
-            names = tuple(self._names[id(p)] for p in module.parameters() if p.requires_grad and id(p) in self._names)
+            names = tuple(
+                self._names[id(p)] for p in module.parameters() if p.requires_grad and id(p) in self._names
+            )
             self.record.cuts.append(CutOff(operation=NO_GRAD, where=place, upstream=names))
 
     def _after(self, module: nn.Module, args: Any, output: Any) -> None:
@@ -246,11 +254,12 @@ def anomalies() -> Iterator[list[tuple[str, Place | None]]]:
         finally:
             for warning in caught:
                 text = str(warning.message)
-                if (seen := re.search(r"Error detected in (\w+?)(?:Backward\d*)?\. Traceback", text)) is not None:
+                if (
+                    seen := re.search(r"Error detected in (\w+?)(?:Backward\d*)?\. Traceback", text)
+                ) is not None:
                     found.append((seen.group(1), _deepest(text)))
 
 
 def _deepest(text: str) -> Place | None:
     lines = [(f, int(n)) for f, n in re.findall(r'File "(.+?)", line (\d+)', text) if is_users(f)]
     return Place(show(lines[-1][0]), lines[-1][1]) if lines else None
-

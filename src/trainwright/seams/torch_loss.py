@@ -45,7 +45,7 @@ class KeptLoss:
     value: Any = None
 
 
-@torch.no_grad()  # type: ignore[untyped-decorator]
+@torch.no_grad()
 def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
     """The facts of one call; `more` are those that the numbers do not show (place, failure, activation)."""
     scores, targets = _first_rows(kept.scores).float(), kept.targets.detach()
@@ -116,19 +116,27 @@ def _plain_value(kept: KeptLoss) -> float | None:
     if kept.function != "cross_entropy" or scores.dim() < 2 or targets.is_floating_point():
         return None
     try:
-        return float(F.cross_entropy(scores, targets, ignore_index=int(kept.options.get("ignore_index", -100))))
-    except (RuntimeError, IndexError, ValueError):  # shapes or labels that do not fit: the call itself raised too
+        return float(
+            F.cross_entropy(scores, targets, ignore_index=int(kept.options.get("ignore_index", -100)))
+        )
+    except (
+        RuntimeError,
+        IndexError,
+        ValueError,
+    ):  # shapes or labels that do not fit: the call itself raised too
         return None
 
 
-@torch.no_grad()  # type: ignore[untyped-decorator]
+@torch.no_grad()
 def losses_of_rows(kept: KeptLoss) -> torch.Tensor | None:
     """The loss of each row (mean over its other axes), by the same function and options; None if it has none."""
     if kept.scores.numel() > _LARGEST_SCORES:
         return None
     options = {k: v for k, v in kept.options.items() if k not in ("reduction", "size_average", "reduce")}
     try:
-        each = getattr(F, kept.function)(kept.scores.detach().float(), kept.targets, **options, reduction="none")
+        each = getattr(F, kept.function)(
+            kept.scores.detach().float(), kept.targets, **options, reduction="none"
+        )
     except (RuntimeError, IndexError, ValueError, TypeError):  # the call itself raised, or has no such form
         return None
     if each.dim() == 0 or not each.numel():

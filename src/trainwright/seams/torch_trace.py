@@ -37,7 +37,7 @@ class Made:
     given_rows: frozenset[int]
 
 
-class Trace(TorchFunctionMode):  # type: ignore[misc]
+class Trace(TorchFunctionMode):
     """Keeps a part of every floating-point result while it is active."""
 
     def __init__(self, keep: Callable[[torch.Tensor], torch.Tensor | None]) -> None:

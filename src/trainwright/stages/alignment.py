@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,12 @@ def _labels(values: Sequence[Any], kind: str) -> np.ndarray | None:
         array = np.asarray([np.asarray(v).reshape(-1) for v in values])
     except (ValueError, TypeError):
         return None
-    if array.dtype.kind not in "iufb" or array.ndim != 2 or array.shape[1] != 1 or kind not in ("class", "real"):
+    if (
+        array.dtype.kind not in "iufb"
+        or array.ndim != 2
+        or array.shape[1] != 1
+        or kind not in ("class", "real")
+    ):
         return None
     flat = array[:, 0]
     return flat if kind == "class" or bool(np.isfinite(flat).all()) else None
@@ -110,7 +116,11 @@ def _enough(labels: np.ndarray, kind: str) -> bool:
     if kind == "real":
         return bool(labels.std() > 0)
     counts = np.unique(labels, return_counts=True)[1]
-    return len(counts) > 1 and len(labels) / len(counts) >= FEWEST_A_CLASS and len(labels) - counts.max() >= FEWEST_OUTSIDE
+    return (
+        len(counts) > 1
+        and len(labels) / len(counts) >= FEWEST_A_CLASS
+        and len(labels) - counts.max() >= FEWEST_OUTSIDE
+    )
 
 
 def _chosen(rows: int, most: int) -> np.ndarray:
@@ -126,7 +136,9 @@ def _inputs(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> _Inputs | 
     texts = [n for n, c in part.items() if isinstance(c[0], str)]
     if tokens:
         rows = [np.asarray(r).reshape(-1) for r in known[tokens[0]]]
-        pairs = len(tokens) > 1 or len(texts) > 1 or any(np.any(r) for r in part.get("token_type_ids", ())[:50])
+        pairs = (
+            len(tokens) > 1 or len(texts) > 1 or any(np.any(r) for r in part.get("token_type_ids", ())[:50])
+        )
         if any(r.dtype.kind not in "iu" for r in rows):
             return None
         mask = part.get("attention_mask")
@@ -159,7 +171,7 @@ def _is_numeric(column: Sequence[Any]) -> bool:
 
 
 def _bag(kind: str, rows: list[list[Any]], written: list[str] | None, *, single: bool) -> _Inputs | None:
-    words, more = _counts(rows), _counts([list(zip(r, r[1:])) for r in rows])
+    words, more = _counts(rows), _counts([list(pairwise(r)) for r in rows])
     if words is None:
         return None
     lengths = np.asarray([len(r) for r in rows], dtype=np.float64)
@@ -169,13 +181,18 @@ def _bag(kind: str, rows: list[list[Any]], written: list[str] | None, *, single:
 
 def _odd(rows: list[list[Any]], written: list[str] | None) -> np.ndarray:
     """(rows, features): lengths, sums, first and last tokens, and whether each divides by 2 and by 3."""
-    coded = [[int(t) if isinstance(t, (int, np.integer)) else zlib.crc32(t.encode()) for t in r] or [0] for r in rows]
+    coded = [
+        [int(t) if isinstance(t, (int, np.integer)) else zlib.crc32(t.encode()) for t in r] or [0]
+        for r in rows
+    ]
     wide = [[len(r), len(set(r)), sum(r), r[0], r[-1], max(r)] for r in coded]
     if written is not None:
         wide = [[*n, len(t), len(t.split()), sum(map(str.isupper, t)), sum(map(str.isdigit, t))]
                 for n, t in zip(wide, written)]  # fmt: skip
     table = np.asarray(wide, dtype=np.float64)
-    both = np.concatenate([np.sign(table) * np.log1p(np.abs(table)), table % 2, table % 3 == 0, table % 3 == 1], axis=1)
+    both = np.concatenate(
+        [np.sign(table) * np.log1p(np.abs(table)), table % 2, table % 3 == 0, table % 3 == 1], axis=1
+    )
     both = both - both.mean(axis=0)
     deviation = both.std(axis=0)
     return np.asarray(both[:, deviation > 0] / deviation[deviation > 0])
@@ -201,7 +218,9 @@ def _counts(rows: list[list[Any]]) -> np.ndarray | None:
     for row in rows:
         for item in set(row):
             seen[item] = seen.get(item, 0) + 1
-    chosen = sorted((i for i, n in seen.items() if 2 <= n < len(rows)), key=lambda i: -seen[i])[:MOST_FEATURES]
+    chosen = sorted((i for i, n in seen.items() if 2 <= n < len(rows)), key=lambda i: -seen[i])[
+        :MOST_FEATURES
+    ]
     if len(chosen) < 2:
         return None
     index = {item: k for k, item in enumerate(chosen)}
@@ -211,8 +230,7 @@ def _counts(rows: list[list[Any]]) -> np.ndarray | None:
             if (k := index.get(item)) is not None:
                 table[number, k] += 1
     rarity = np.log(len(rows) / np.asarray([seen[i] for i in chosen]))
-    table = np.log1p(table) * rarity.astype(np.float32)
-    return table
+    return np.log1p(table) * rarity.astype(np.float32)
 
 
 def _numbers(columns: list[np.ndarray]) -> _Inputs | None:
@@ -249,12 +267,18 @@ def _patterns(rows: np.ndarray) -> np.ndarray | None:
     if rows.ndim == 4 and rows.shape[-1] <= 4 < rows.shape[1]:
         rows = rows.transpose(0, 3, 1, 2)
     rows = rows.reshape(len(rows), -1, *rows.shape[-2:]) if rows.ndim > 2 else rows[:, None, None]
-    rows = rows[:, :3, :: max(1, rows.shape[2] // 32), :: max(1, rows.shape[3] // (32 if rows.shape[2] > 1 else 256))]
+    rows = rows[
+        :, :3, :: max(1, rows.shape[2] // 32), :: max(1, rows.shape[3] // (32 if rows.shape[2] > 1 else 256))
+    ]
     height, width = min(PATTERN_SIZE, rows.shape[2]), min(PATTERN_SIZE, rows.shape[3])
     if rows.shape[3] < FEWEST_PLACES:
         return None
     rows = (rows - rows.mean()) / (rows.std() or 1.0)
-    patterns = np.random.default_rng(3).standard_normal((PATTERNS, rows.shape[1] * height * width)).astype(np.float32)
+    patterns = (
+        np.random.default_rng(3)
+        .standard_normal((PATTERNS, rows.shape[1] * height * width))
+        .astype(np.float32)
+    )
     patterns -= patterns.mean(axis=1, keepdims=True)
     found = []
     for row in rows.astype(np.float32):
@@ -291,11 +315,13 @@ def _measure(inputs: _Inputs, labels: np.ndarray, kind: str) -> Alignment | None
 def _targets(labels: np.ndarray, kind: str) -> np.ndarray:
     """(rows, columns) centred: one column a class, rare classes weighing as much as frequent ones; or ranks."""
     if kind == "real":
-        ranks = np.argsort(np.argsort(labels)).astype(np.float64)
-        return ((ranks - ranks.mean()) / ranks.std())[:, None]
-    one_hot = (labels[:, None] == np.unique(labels)[None]).astype(np.float64)
+        ranks: np.ndarray = np.argsort(np.argsort(labels)).astype(np.float64)
+        centred: np.ndarray = (ranks - ranks.mean()) / ranks.std()
+        return centred[:, None]
+    one_hot: np.ndarray = (labels[:, None] == np.unique(labels)[None]).astype(np.float64)
     share = one_hot.mean(axis=0)
-    return (one_hot - share) / np.sqrt(share)
+    weighed: np.ndarray = (one_hot - share) / np.sqrt(share)
+    return weighed
 
 
 def _kernels(inputs: _Inputs) -> Any:

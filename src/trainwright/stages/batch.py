@@ -199,7 +199,8 @@ def real_positions(inputs: np.ndarray, attention: np.ndarray | None, *, pad_id: 
         after[:, 1:] &= after[:, :-1]
         after[:, 0] = False
         before[:, :-1] &= before[:, 1:]
-    return ~(after | before)
+    real: np.ndarray = ~(after | before)
+    return real
 
 
 def _is_next_token(inputs: np.ndarray, labels: np.ndarray, live: np.ndarray) -> bool:
@@ -212,7 +213,10 @@ def measure_label_count(labels: np.ndarray, ignored: int = -100) -> LabelCount:
     """Return how many labels of a batch count, of (rows) or (rows, …) integers."""
     live = labels.reshape(len(labels), -1) != ignored
     return LabelCount(
-        rows=len(live), positions=int(live.size), live=int(live.sum()), dead_rows=int((~live.any(axis=1)).sum())
+        rows=len(live),
+        positions=int(live.size),
+        live=int(live.sum()),
+        dead_rows=int((~live.any(axis=1)).sum()),
     )
 
 

@@ -95,11 +95,15 @@ def measure_labels(column: str, values: Sequence[Any], class_names: Sequence[str
 
 def _first(values: Sequence[Any]) -> Sequence[Any]:
     """All of a column of single values, the first CENSUS_LABELS rows of one whose rows are sequences."""
-    single = len(values) > 0 and (isinstance(values[0], (str, int, float, type(None))) or np.ndim(values[0]) == 0)
+    single = len(values) > 0 and (
+        isinstance(values[0], (str, int, float, type(None))) or np.ndim(values[0]) == 0
+    )
     return values if single else values[:CENSUS_LABELS]
 
 
-def _measure_numeric_labels(flat: np.ndarray, arrays: Sequence[np.ndarray], base: dict[str, Any]) -> LabelFacts:
+def _measure_numeric_labels(
+    flat: np.ndarray, arrays: Sequence[np.ndarray], base: dict[str, Any]
+) -> LabelFacts:
     """The census of labels that are numbers; `arrays` is one a row, or the column itself for one number a row."""
     column = len(arrays) == 1 and arrays[0] is flat
     base |= {"dtype": str(flat.dtype), "per_row": 1 if column else int(median(a.size for a in arrays))}
@@ -194,7 +198,10 @@ def _measure_table(values: np.ndarray, base: dict[str, Any]) -> ColumnFacts:
             part = values[start : start + step].reshape(len(values[start : start + step]), -1)
             counts[start : start + step] = (~np.isfinite(part)).sum(axis=1)
         rows = np.flatnonzero(counts)
-        bad = {"non_finite": int(counts.sum()), "non_finite_rows": tuple(int(r) for r in rows[:MOST_NAMED_ROWS])}
+        bad = {
+            "non_finite": int(counts.sum()),
+            "non_finite_rows": tuple(int(r) for r in rows[:MOST_NAMED_ROWS]),
+        }
     few = values[:: len(values) // SAMPLED_ITEMS + 1] if shape else values
     return ColumnFacts(
         kind=kind,
@@ -226,7 +233,9 @@ def _measure_numbers(numbered: Sequence[tuple[int, np.ndarray]], base: dict[str,
         bad = [(row, int((~np.isfinite(a)).sum())) for row, a in numbered if a.dtype.kind == "f"]
         base = base | _in_passing({row: n for row, n in bad if n})
     lengths = _lengths([len(a) if a.shape else 0 for a in arrays]) if shape else {}
-    return ColumnFacts(kind=kind, dtype=str(arrays[0].dtype), shape=shape, same_shape=same, **lengths, **facts, **base)
+    return ColumnFacts(
+        kind=kind, dtype=str(arrays[0].dtype), shape=shape, same_shape=same, **lengths, **facts, **base
+    )
 
 
 def _statistics(values: np.ndarray) -> dict[str, Any]:
@@ -242,7 +251,10 @@ def _of_each_feature(table: np.ndarray) -> dict[str, Any]:
     if not 1 < table.shape[1] <= 4096 or len(table) < 2:
         return {}
     wide = np.where(np.isfinite(table), table, 0).astype(np.float64)
-    return {"feature_deviations": tuple(wide.std(axis=0).tolist()), "feature_means": tuple(wide.mean(axis=0).tolist())}
+    return {
+        "feature_deviations": tuple(wide.std(axis=0).tolist()),
+        "feature_means": tuple(wide.mean(axis=0).tolist()),
+    }
 
 
 def _few(counts: Mapping[Any, int]) -> dict[Any, int]:
@@ -267,9 +279,15 @@ def plain_values(values: Sequence[Any]) -> Sequence[Any]:
 def _hash_rows(split: Split, label: str | None, inputs: Sequence[str],
                seconds: float) -> tuple[list[int], Sequence[int]]:  # fmt: skip
     """Hashes of the inputs of rows, and which rows: of whole columns where they are at hand, else of the sample."""
-    names = list(dict.fromkeys([*split.columns, *split.digests, *(k for item in split.items[:1] for k in item)]))
+    names = list(
+        dict.fromkeys([*split.columns, *split.digests, *(k for item in split.items[:1] for k in item)])
+    )
     names = [n for n in names if n != label and n not in ("label", "labels", *_NUMBERING)]
-    taken = [n for n in names if n in inputs and n not in _FOLLOWING] or [n for n in names if _is_text(n, split)] or names
+    taken = (
+        [n for n in names if n in inputs and n not in _FOLLOWING]
+        or [n for n in names if _is_text(n, split)]
+        or names
+    )
     read = min((len(split.columns.get(n, split.digests.get(n, ()))) for n in taken), default=0)
     rows: Sequence[int] = range(read) if read else split.indices
     hashes: list[int] = []

@@ -278,5 +278,7 @@ class DatasetFacts(Facts):
         for split in self.splits:
             if split.failure is not None:
                 said = split.failure.message.split("\n")[0]
-                return replace(split.failure, message=f"{said} (reading row {split.failed_row} of the {split.name} set)")
+                return replace(
+                    split.failure, message=f"{said} (reading row {split.failed_row} of the {split.name} set)"
+                )
         return None

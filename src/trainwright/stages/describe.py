@@ -65,7 +65,11 @@ def _(facts: LossFacts) -> str:
     if facts.chance_nats:
         return f"{value}, {facts.chance_nats:.4f} is chance over {facts.classes} classes"
     of_call = facts.call.value if facts.call else None
-    alone = of_call is not None and facts.value is not None and abs(of_call - facts.value) <= 0.01 * abs(facts.value)
+    alone = (
+        of_call is not None
+        and facts.value is not None
+        and abs(of_call - facts.value) <= 0.01 * abs(facts.value)
+    )
     return value + (f", {facts.expected:.4f} is that of knowing nothing" if facts.expected and alone else "")
 
 
@@ -84,7 +88,11 @@ def _(facts: OptimizerFacts) -> str:
 
 @describe.register
 def _(facts: EvaluationFacts) -> str:
-    shown = {k: v for k, v in facts.metrics.items() if not k.endswith(("runtime", "per_second", "preparation_time"))}
+    shown = {
+        k: v
+        for k, v in facts.metrics.items()
+        if not k.endswith(("runtime", "per_second", "preparation_time"))
+    }
     return ", ".join(f"{k} {v:.4g}" for k, v in list(shown.items())[:4]) or "no loss and no metrics"
 
 

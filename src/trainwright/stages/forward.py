@@ -74,7 +74,6 @@ class ParameterFacts:
     module: str = ""
     module_kind: str = ""
 
-
     in_place_changes: int = 0
     """How often its values were changed in place before the walk: each update is one, drawing them takes a few."""
 

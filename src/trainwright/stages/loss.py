@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Facts, Stage

@@ -40,7 +40,9 @@ class Tensors(Protocol):
     def permute(self, tensor: Any, axes: Sequence[int]) -> Any:
         """The tensor with its axes in another order."""
 
-    def set_learning_rate(self, optimizer: Any, *, factor: float | None = None, rate: float | None = None) -> None:
+    def set_learning_rate(
+        self, optimizer: Any, *, factor: float | None = None, rate: float | None = None
+    ) -> None:
         """Scale every group's rate, or set them all."""
 
     def unfreeze(self, model: Any, optimizer: Any, names: Sequence[str] | None = None) -> None:

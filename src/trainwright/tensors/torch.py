@@ -99,7 +99,11 @@ def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: floa
 
 
 def unfreeze(model: nn.Module, optimizer: Any, names: Sequence[str] | None = None) -> None:
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]} if optimizer is not None else set()
+    held = (
+        {id(p) for group in optimizer.param_groups for p in group["params"]}
+        if optimizer is not None
+        else set()
+    )
     new = []
     for name, parameter in model.named_parameters():
         if (names is None or name in names) and parameter.is_floating_point():
@@ -179,7 +183,8 @@ def output_layer(model: nn.Module) -> tuple[str, nn.Linear] | None:
     layers = [(n, m) for n, m in model.named_modules() if isinstance(m, nn.Linear)]
     width = getattr(getattr(model, "config", None), "num_labels", None)
     fitting = [(n, m) for n, m in layers if m.out_features == width]
-    return (fitting or layers or [None])[-1]
+    chosen = fitting or layers
+    return chosen[-1] if chosen else None
 
 
 @torch.no_grad()
@@ -188,7 +193,9 @@ def widen_head(model: nn.Module, classes: int) -> str:
     if found is None:
         raise ValueError("widen_head needs a model with a linear layer; got none.")
     name, old = found
-    new = nn.Linear(old.in_features, classes, bias=old.bias is not None).to(old.weight.device, old.weight.dtype)
+    new = nn.Linear(old.in_features, classes, bias=old.bias is not None).to(
+        old.weight.device, old.weight.dtype
+    )
     kept = min(classes, old.out_features)
     deviation = float(old.weight.std()) or 0.02
     new.weight.normal_(0.0, deviation)
@@ -214,22 +221,28 @@ def resize_embeddings(model: nn.Module, rows: int, name: str = "") -> None:
         setattr(model.get_submodule(parent), attribute, new)
         return
     # New modules, and not the model's own resizing, which changes the old ones in place and cannot be put back.
-    model.set_input_embeddings(new)  # type: ignore[operator]
+    model.set_input_embeddings(new)
     config = getattr(model, "config", None)
     if config is not None and hasattr(config, "vocab_size"):
         config.vocab_size = rows
-    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None  # type: ignore[operator]
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     if isinstance(head, nn.Linear):
-        wide = nn.Linear(head.in_features, rows, bias=head.bias is not None).to(head.weight.device, head.weight.dtype)
-        wide.weight = new.weight if head.weight is old.weight else nn.Parameter(_with_more_rows(head.weight, rows))
+        wide = nn.Linear(head.in_features, rows, bias=head.bias is not None).to(
+            head.weight.device, head.weight.dtype
+        )
+        wide.weight = (
+            new.weight if head.weight is old.weight else nn.Parameter(_with_more_rows(head.weight, rows))
+        )
         if head.bias is not None:
             wide.bias = nn.Parameter(_with_more_rows(head.bias, rows))
-        model.set_output_embeddings(wide)  # type: ignore[operator]
+        model.set_output_embeddings(wide)
 
 
 def _with_rows(old: nn.Module, rows: int) -> nn.Embedding:
     assert isinstance(old, nn.Embedding)
-    new = nn.Embedding(rows, old.embedding_dim, padding_idx=old.padding_idx).to(old.weight.device, old.weight.dtype)
+    new = nn.Embedding(rows, old.embedding_dim, padding_idx=old.padding_idx).to(
+        old.weight.device, old.weight.dtype
+    )
     new.weight = nn.Parameter(_with_more_rows(old.weight, rows), requires_grad=old.weight.requires_grad)
     return new
 
@@ -291,12 +304,21 @@ def activate(model: nn.Module, names: Sequence[str]) -> None:
             model.get_submodule(name).training = True
 
 
-_INPUT_SIZE = ("in_features", "in_channels", "num_embeddings", "num_features", "input_size", "normalized_shape")
+_INPUT_SIZE = (
+    "in_features",
+    "in_channels",
+    "num_embeddings",
+    "num_features",
+    "input_size",
+    "normalized_shape",
+)
 
 
 def resize_input(model: nn.Module, layer: str, size: int) -> None:
     old = model.get_submodule(layer)
-    names = [n for n in inspect.signature(type(old).__init__).parameters if n not in ("self", "device", "dtype")]
+    names = [
+        n for n in inspect.signature(type(old).__init__).parameters if n not in ("self", "device", "dtype")
+    ]
     given = {n: getattr(old, n) for n in names if hasattr(old, n)}
     if "bias" in names:
         given["bias"] = old.bias is not None and old.bias is not False

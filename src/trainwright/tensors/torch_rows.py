@@ -10,7 +10,7 @@ from torch.utils.data import Dataset, IterableDataset
 ChangeRow = Callable[[dict[str, Any], int], Mapping[str, Any]]
 
 
-class _Changed(Dataset):  # type: ignore[misc]
+class _Changed(Dataset):
     def __init__(self, data: Any, change: ChangeRow) -> None:
         self.data, self.change = data, change
 
@@ -21,7 +21,7 @@ class _Changed(Dataset):  # type: ignore[misc]
         return self.change(dict(self.data[row]), row)
 
 
-class _ChangedStream(IterableDataset):  # type: ignore[misc]
+class _ChangedStream(IterableDataset):
     def __init__(self, data: Any, change: ChangeRow) -> None:
         self.data, self.change = data, change
 
@@ -29,7 +29,7 @@ class _ChangedStream(IterableDataset):  # type: ignore[misc]
         return (self.change(dict(item), row) for row, item in enumerate(self.data))
 
 
-class _Chosen(Dataset):  # type: ignore[misc]
+class _Chosen(Dataset):
     def __init__(self, sets: Sequence[Any], rows: Sequence[tuple[int, int]]) -> None:
         self.sets, self.rows = sets, rows
 

@@ -46,7 +46,9 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
     assert isinstance(request, Apply)
     try:
         adapter.apply(request.repair)
-    except Exception as error:  # recorded by the walk: a repair that cannot be made leaves the finding standing
+    except (
+        Exception
+    ) as error:  # recorded by the walk: a repair that cannot be made leaves the finding standing
         return error
     return None
 

@@ -68,7 +68,9 @@ def plan(walk: Walk) -> Plan:
 def _measure(walk: Walk, stage: Stage) -> Plan:
     if stage == Stage.OVERFIT:
         steps = walk.affordable_steps(OVERFIT_STEPS, FEWEST_STEPS)
-        run: Run = yield Train(steps=steps, batches=1, seed=0, seconds=walk.clock.left / 3, enough=LEARNT_SHARE / 2)
+        run: Run = yield Train(
+            steps=steps, batches=1, seed=0, seconds=walk.clock.left / 3, enough=LEARNT_SHARE / 2
+        )
         walk.learn_step_seconds(run)
         walk.runs[walk.repaired, "", 1, 0] = run
         if _long_enough(walk, stage, run):

@@ -70,13 +70,17 @@ class Session:
         except SystemExit as error:
             if self._seen and self._seen.trained:  # the script's own exit status, after its training
                 raise
-            self._ended(f"The script ended itself with sys.exit({error.code!r}) before it reached a training call.")
+            self._ended(
+                f"The script ended itself with sys.exit({error.code!r}) before it reached a training call."
+            )
         except Exception as error:  # the user's script raised: that is what we came to see
             self._raised(error)
         if self._own_error is not None:
             raise self._own_error
         if not self.reports:
-            self._ended("The script ran to its end without a training call that Trainwright knows (Trainer.train).")
+            self._ended(
+                "The script ran to its end without a training call that Trainwright knows (Trainer.train)."
+            )
         return self.reports
 
     # What the script does (seams.intercept.Listener)
@@ -88,7 +92,9 @@ class Session:
         call = refused_call(name, function, keywords, failure)
         written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name)
         call = replace(call, places={k: place for k, (place, _) in written.items()})
-        self._learn_setup(SetupFacts(framework="transformers", versions=_versions(), refused=call, failure=failure))
+        self._learn_setup(
+            SetupFacts(framework="transformers", versions=_versions(), refused=call, failure=failure)
+        )
         for finding in self._judge_setup():
             if finding.repair is None or finding.repair.seam != Seam.CONSTRUCT or not self._options.repair:
                 continue
@@ -120,7 +126,8 @@ class Session:
         walk = self._walk
         walk.clock.started = time.monotonic()
         try:
-            from trainwright.adapters.hf_trainer import HFTrainerAdapter, versions
+            from trainwright.adapters.hf_setup import versions
+            from trainwright.adapters.hf_trainer import HFTrainerAdapter
 
             adapter = HFTrainerAdapter(trainer, frame, self._seen or Seen())
             try:
@@ -133,7 +140,9 @@ class Session:
             if not self._train:
                 walk.message = " ".join(t for t in (walk.message, later_trainings(trainer, frame)) if t)
             self._close(walk.report(adapter.framework, versions()))
-        except Exception as error:  # ours, and nothing can be said or trained after it: out, past the user's handlers
+        except (
+            Exception
+        ) as error:  # ours, and nothing can be said or trained after it: out, past the user's handlers
             self._own_error = error
             raise WalkFinished from error
 
@@ -148,10 +157,15 @@ class Session:
             raise UsageError(f"-m takes the name of a module that can be run: {error}") from error
         call = _refused_anywhere(error, failure)
         missing = missing_name(error, failure)
-        self._learn_setup(SetupFacts(
-            versions=_versions(), failure=failure, refused=call, missing=missing,
-            frozen_at=self._seen.freezing_lines() if self._seen else (),
-        ))
+        self._learn_setup(
+            SetupFacts(
+                versions=_versions(),
+                failure=failure,
+                refused=call,
+                missing=missing,
+                frozen_at=self._seen.freezing_lines() if self._seen else (),
+            )
+        )
         self._judge_setup()
         self._walk.message = "The script stopped before it reached training."
         self._close(self._walk.report(None, _versions()))
@@ -214,7 +228,9 @@ def check_script(script: str | Path, arguments: Sequence[str] = (), options: Opt
         if not path.exists():
             raise UsageError(f"{script} must be an existing Python script; there is no such file.")
         if path.is_dir() or path.suffix not in (".py", ".pyw", ""):
-            raise UsageError(f"{script} must be a Python script (.py); for a module use `trainwright check -m`.")
+            raise UsageError(
+                f"{script} must be a Python script (.py); for a module use `trainwright check -m`."
+            )
     shown = str(script) if module else show(str(path))
     session = Session(shown, options, train=train, say=say, done=done, strict=strict)
     linecache.checkcache()
@@ -323,7 +339,11 @@ def _configured(function: str) -> tuple[str, ...]:
     """Names that `from_pretrained` hands on to a model's configuration."""
     module = sys.modules.get("transformers.configuration_utils")
     config = getattr(module, "PreTrainedConfig", None)
-    return tuple(n for n in vars(config()) if not n.startswith("_")) if config and function.startswith("from_") else ()
+    return (
+        tuple(n for n in vars(config()) if not n.startswith("_"))
+        if config and function.startswith("from_")
+        else ()
+    )
 
 
 def _plain(value: Any) -> Any:

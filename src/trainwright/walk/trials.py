@@ -42,7 +42,7 @@ def experiment(walk: Walk, rule: Rule) -> Generator[Any, Any, list[Finding]]:
         sent: Outcome | None = None
         while answer is not None:
             try:
-                item = answer.send(sent) if sent is not None else next(answer)  # type: ignore[union-attr,arg-type]
+                item = answer.send(sent) if sent is not None else next(answer)  # type: ignore[union-attr]
             except StopIteration:
                 break
             sent = None
@@ -51,9 +51,12 @@ def experiment(walk: Walk, rule: Rule) -> Generator[Any, Any, list[Finding]]:
             else:
                 findings.append(
                     replace(
-                        item, code=rule.code, name=rule.name, severity=rule.severity_of(item),
+                        item,
+                        code=rule.code,
+                        name=rule.name,
+                        severity=rule.severity_of(item),
                         after_repair=walk.repaired,
-                    )  # fmt: skip
+                    )
                 )
     except Exception as error:  # a rule of ours is wrong: it must not end the user's walk
         walk.internal_error(f"rule {rule.code} {rule.name}", error)
@@ -62,7 +65,10 @@ def experiment(walk: Walk, rule: Rule) -> Generator[Any, Any, list[Finding]]:
 
 def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
     """Both arms of a trial on every seed, from the same weights and rows."""
-    arms = [[_key(walk, trial, change, seed) for seed in range(trial.seeds)] for change in (trial.against, trial.change)]
+    arms = [
+        [_key(walk, trial, change, seed) for seed in range(trial.seeds)]
+        for change in (trial.against, trial.change)
+    ]
     keys = [key for arm in arms for key in arm]
     if not walk.knows_step_seconds:
         walk.learn_step_seconds((yield Train(steps=2, batches=1, seed=0)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -105,7 +104,7 @@ class Walk:
 
     # What was measured
 
-    def learn(self, facts: Facts | None | Iterable[Facts | None]) -> None:
+    def learn(self, facts: Facts | Iterable[Facts | None] | None) -> None:
         """Keep facts; they replace older ones of their kind."""
         for one in facts if isinstance(facts, tuple) else (facts,):
             if isinstance(one, Facts):
@@ -196,7 +195,11 @@ class Walk:
 
     def rules_of_setup(self) -> list[Rule]:
         """The rules that need nothing but the setup: those that can speak where no training was reached."""
-        return [r for r in self._rules if all(k.stage == Stage.SETUP for k in r.needs) and r.needs and not r.residual]
+        return [
+            r
+            for r in self._rules
+            if all(k.stage == Stage.SETUP for k in r.needs) and r.needs and not r.residual
+        ]
 
     def explained(self, stage: Stage) -> bool:
         """Whether a failure of this stage already has its cause: what else is seen may follow from it."""
@@ -302,7 +305,9 @@ class Walk:
             return finding
         fix = replace(finding.fix, verified=True) if finding.fix else None
         stage = Stage(int(finding.code[2])).label
-        proof = finding.proof or Proof(f"with this repair in memory ({finding.repair.does}) the {stage} stage goes through")
+        proof = finding.proof or Proof(
+            f"with this repair in memory ({finding.repair.does}) the {stage} stage goes through"
+        )
         return replace(finding, fix=fix, proof=proof)
 
     def _stage_run(self, stage: Stage, findings: Sequence[Finding]) -> StageRun:
@@ -327,7 +332,9 @@ class Walk:
             return StageRun(stage=stage, status=status, why=why, seconds=seconds)
         why = ", ".join(f.name for f in here) or describe(measured[0])
         if stage == Stage.EVALUATION and getattr(measured[0], "present", True) is False:
-            return StageRun(stage=stage, status=Status.SKIPPED, why="there is no evaluation set", seconds=seconds)
+            return StageRun(
+                stage=stage, status=Status.SKIPPED, why="there is no evaluation set", seconds=seconds
+            )
         return StageRun(stage=stage, status=Status.PASSED, why=why, seconds=seconds)
 
     def _why_unseen(self, stage: Stage) -> str:
@@ -347,5 +354,3 @@ def describe(facts: Facts) -> str:
     from trainwright.stages import describe as words
 
     return words.describe(facts)
-
-

@@ -37,14 +37,18 @@ def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
     if not fatal and (rows < FEWEST_ROWS or dead / rows < NOTED_SHARE or _drawn_anew(batch, dataset)):
         return
     key = batch.label_key
-    what = f"{empty} of {len(counts)} batches have no label" if fatal else f"{dead} of {rows} rows have no label"
+    what = (
+        f"{empty} of {len(counts)} batches have no label" if fatal else f"{dead} of {rows} rows have no label"
+    )
     yield Finding(
         message=f"{what} that counts in the loss: all of their {key} are -100",
         measured={"batches": len(counts), "empty_batches": empty, "rows": rows, "masked_rows": dead},
         where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer"),
         proof=Proof(f"{sum(c.live for c in counts)} of {sum(c.positions for c in counts)} labels count"),
         severity=severity,
-        fix=Fix(does="raise the length limit so that what is to be learnt is not cut off, or leave out rows without a label"),
+        fix=Fix(
+            does="raise the length limit so that what is to be learnt is not cut off, or leave out rows without a label"
+        ),
     )
 
 

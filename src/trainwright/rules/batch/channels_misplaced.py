@@ -38,7 +38,9 @@ def channels_misplaced(batch: BatchFacts, setup: SetupFacts, forward: ForwardFac
 
 
 def _last(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterator[Finding]:
-    first = next((p for p in forward.parameters if p.module_kind in _DIMENSIONS and p.name.endswith("weight")), None)
+    first = next(
+        (p for p in forward.parameters if p.module_kind in _DIMENSIONS and p.name.endswith("weight")), None
+    )
     if first is None:
         return
     axes, channels = _DIMENSIONS[first.module_kind], first.shape[1]
@@ -50,9 +52,13 @@ def _last(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterat
                 f"on axis 1, where there are {shape[1]}",
                 measured={"shape": str(shape), "channels": channels, "axis_1": shape[1]},
                 where=_place(setup, forward, first),
-                proof=Proof(f"{first.module} has weights for {channels} channels; the model raised {forward.failure}"),
+                proof=Proof(
+                    f"{first.module} has weights for {channels} channels; the model raised {forward.failure}"
+                ),
                 repair=_permute(key, axes),
-                fix=Fix(does=f"move the channels to the front of each row: {_moved(axes)}", safety=Safety.SAFE),
+                fix=Fix(
+                    does=f"move the channels to the front of each row: {_moved(axes)}", safety=Safety.SAFE
+                ),
             )
             return
 

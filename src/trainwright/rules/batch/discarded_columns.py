@@ -39,7 +39,11 @@ def discarded_columns(
     missed = _missed(failure, batch, forward)
     if not missed:
         return
-    who = f"the collator {batch.collator}" if batch.failure and _NO_COLUMNS not in failure.message else setup.model_class
+    who = (
+        f"the collator {batch.collator}"
+        if batch.failure and _NO_COLUMNS not in failure.message
+        else setup.model_class
+    )
     names = ", ".join(missed)
     texts = tuple(c.name for c in dataset.train.columns if c.kind == "text") if dataset else ()
     spare = () if set(texts) & set(missed) else tuple(t for t in texts if t in batch.dropped_columns)

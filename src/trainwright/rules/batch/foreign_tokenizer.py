@@ -36,8 +36,14 @@ def foreign_tokenizer(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
     if (facts.checkpoint_kept_share or 0.0) >= OWN * facts.faithful_share:  # they suit the model: all is well
         return
     name = dataset.tokenizer.expression or dataset.tokenizer.name
-    fix = Fix(does="tokenize with AutoTokenizer.from_pretrained of the checkpoint that the model is loaded from")
-    measured = {"kept_share": round(facts.kept_share, 3), "rows": facts.rows, "decoded": facts.sample}
+    fix = Fix(
+        does="tokenize with AutoTokenizer.from_pretrained of the checkpoint that the model is loaded from"
+    )
+    measured: dict[str, float | int | str] = {
+        "kept_share": round(facts.kept_share, 3),
+        "rows": facts.rows,
+        "decoded": facts.sample,
+    }
     share = facts.checkpoint_share
     if share is not None and share < SAME_FAMILY:
         yield Finding(
@@ -45,7 +51,9 @@ def foreign_tokenizer(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
             f"{share:.0%} of the tokens as {name} does",
             measured={**measured, "agreement": round(share, 3)},
             where=_tokenizer_place(setup),
-            proof=Proof(f"{1 - share:.0%} of the tokens of {facts.rows} rows stand for something else in {facts.checkpoint}"),
+            proof=Proof(
+                f"{1 - share:.0%} of the tokens of {facts.rows} rows stand for something else in {facts.checkpoint}"
+            ),
             fix=fix,
         )
     elif why := _nonsense(facts):

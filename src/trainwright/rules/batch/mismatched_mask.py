@@ -49,7 +49,11 @@ def mismatched_mask(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts 
         yield Finding(
             message=f"attention_mask lets in {batch.attended_padding} of {positions} positions that hold the padding "
             f"token ({batch.pad_id}) at the ends of rows",
-            measured={"attended_padding": batch.attended_padding, "positions": positions, "pad_id": batch.pad_id or 0},
+            measured={
+                "attended_padding": batch.attended_padding,
+                "positions": positions,
+                "pad_id": batch.pad_id or 0,
+            },
             where=_place(setup),
             proof=Proof(f"id {batch.pad_id} is the tokenizer's padding, and the mask is 1 over it"),
             severity=Severity.WARNING,

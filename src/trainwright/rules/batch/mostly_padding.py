@@ -33,7 +33,7 @@ def mostly_padding(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         measured={"padding_share": round(fmean(shares), 3), "batches": len(shares), "row_positions": tokens},
         where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
         fix=Fix(
-            does='tokenize without padding and pad in the collator (DataCollatorWithPadding), and write '
+            does="tokenize without padding and pad in the collator (DataCollatorWithPadding), and write "
             'train_sampling_strategy="group_by_length" in TrainingArguments(…)',
             safety=Safety.SAFE,
         ),

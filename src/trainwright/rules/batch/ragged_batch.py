@@ -45,9 +45,16 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
         does = "give the Trainer a data_collator that pads the rows of a batch to one length"
     yield Finding(
         message=f"{batch.collator} stacks rows of {min(lengths)} to {max(lengths)} {key} into one tensor, without padding",
-        measured={"column": key, "shortest": min(lengths), "longest": max(lengths), "collator": batch.collator},
+        measured={
+            "column": key,
+            "shortest": min(lengths),
+            "longest": max(lengths),
+            "collator": batch.collator,
+        },
         where=where,
-        repair=_pad(tuple(ragged), batch, tokenizer) if batch.item_columns and not batch.item_columns[0].isdigit() else None,
+        repair=_pad(tuple(ragged), batch, tokenizer)
+        if batch.item_columns and not batch.item_columns[0].isdigit()
+        else None,
         fix=Fix(does=does, safety=Safety.SAFE),
     )
 
@@ -58,7 +65,12 @@ def _of_shapes(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         if len(shapes) > 1:
             yield Finding(
                 message=f"{batch.collator} stacks {key} of {len(shapes)} shapes, {shapes[0]} and {shapes[-1]} among them, into one tensor",
-                measured={"column": key, "shapes": len(shapes), "smallest": str(shapes[0]), "largest": str(shapes[-1])},
+                measured={
+                    "column": key,
+                    "shapes": len(shapes),
+                    "smallest": str(shapes[0]),
+                    "largest": str(shapes[-1]),
+                },
                 where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
                 fix=Fix(does=f"bring every row's {key} to one size (resize, crop or pad) in the data set"),
             )
@@ -66,14 +78,16 @@ def _of_shapes(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 
 def _pad(columns: tuple[str, ...], batch: BatchFacts, tokenizer: TokenizerFacts | None) -> Repair:
-    fill = {c: 0 for c in columns} | dict.fromkeys(_LABELS, IGNORED)
+    fill = dict.fromkeys(columns, 0) | dict.fromkeys(_LABELS, IGNORED)
     masked = "attention_mask" in batch.accepts and "input_ids" in columns
 
     def change(call: Call) -> Call:
         own = {"input_ids": _pad_id(call)}
         if tokenizer is not None:
             return call.replace(collator=PaddingCollator(call["tokenizer"], call["collator"]))
-        return call.replace(collator=RowPadding(call["collator"], columns, {**fill, **own}, call.tensors, masked))
+        return call.replace(
+            collator=RowPadding(call["collator"], columns, {**fill, **own}, call.tensors, masked)
+        )
 
     by = "with the tokenizer in the script's scope" if tokenizer else "to its longest, by each column's kind"
     return Repair(f"pad the rows of a batch {by}", Seam.TRAINER, change)
@@ -114,8 +128,16 @@ class RowPadding:
         masked: give the rows an attention mask where they have none.
     """
 
-    def __init__(self, collator: Any, columns: tuple[str, ...], fill: Mapping[str, int], tensors: Any, masked: bool) -> None:
-        self.collator, self.columns, self.fill, self.tensors, self.masked = collator, columns, fill, tensors, masked
+    def __init__(
+        self, collator: Any, columns: tuple[str, ...], fill: Mapping[str, int], tensors: Any, masked: bool
+    ) -> None:
+        self.collator, self.columns, self.fill, self.tensors, self.masked = (
+            collator,
+            columns,
+            fill,
+            tensors,
+            masked,
+        )
         self.__name__ = getattr(collator, "__name__", type(collator).__name__)
 
     def __call__(self, items: list[Any]) -> Any:
@@ -123,7 +145,11 @@ class RowPadding:
         if self.masked:
             for row in rows:
                 row.setdefault("attention_mask", [1] * len(row["input_ids"]))
-        columns = [*self.columns, "attention_mask"] if self.masked and "attention_mask" not in self.columns else self.columns
+        columns = (
+            [*self.columns, "attention_mask"]
+            if self.masked and "attention_mask" not in self.columns
+            else self.columns
+        )
         for column in columns:
             longest = max(len(row[column]) for row in rows)
             for row in rows:
@@ -133,5 +159,13 @@ class RowPadding:
     def _padded(self, value: Any, longest: int, fill: int) -> Any:
         is_tensor = self.tensors.is_tensor(value)
         array = self.tensors.to_numpy(value) if is_tensor else np.asarray(value)
-        padded = np.pad(array, [(0, longest - len(array)), *[(0, 0)] * (array.ndim - 1)], constant_values=fill)
-        return self.tensors.like(padded, value) if is_tensor else padded.tolist() if isinstance(value, list) else padded
+        padded = np.pad(
+            array, [(0, longest - len(array)), *[(0, 0)] * (array.ndim - 1)], constant_values=fill
+        )
+        return (
+            self.tensors.like(padded, value)
+            if is_tensor
+            else padded.tolist()
+            if isinstance(value, list)
+            else padded
+        )

@@ -72,7 +72,9 @@ def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -
     change, share = forward.unmasked_padding_changes, fmean(batch.padding_shares or (0.0,))
     if batch.has_attention_mask or change is None or change < CHANGED_SCORES or share < COUNTED_SHARE:
         return
-    own = "; the data set has one, which the Trainer drops" if "attention_mask" in batch.dropped_columns else ""
+    own = (
+        "; the data set has one, which the Trainer drops" if "attention_mask" in batch.dropped_columns else ""
+    )
     yield Finding(
         message=f"{share:.0%} of the positions are padding, and the model is given no attention_mask{own}: it reads "
         f"padding as text",
@@ -80,7 +82,9 @@ def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -
         where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
         proof=Proof(f"with a mask over the padding the scores change by {change:.1%} of their scale"),
         repair=_add_mask(batch.pad_id, batch.eos_id),
-        fix=Fix(does="keep the tokenizer's attention_mask among the columns of the data set", safety=Safety.SAFE),
+        fix=Fix(
+            does="keep the tokenizer's attention_mask among the columns of the data set", safety=Safety.SAFE
+        ),
     )
 
 

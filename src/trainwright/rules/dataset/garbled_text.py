@@ -32,7 +32,9 @@ def garbled_text(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     if texts is None or texts.rows < FEWEST_ROWS:
         return
     cut = texts.source_tokens is not None and texts.source_tokens >= CUT * max(1, texts.longest - 2)
-    collapsed = texts.source_distinct is not None and texts.distinct < FEWEST_DISTINCT_SHARE * texts.source_distinct
+    collapsed = (
+        texts.source_distinct is not None and texts.distinct < FEWEST_DISTINCT_SHARE * texts.source_distinct
+    )
     where = setup.place("max_length", "train_dataset_made", "train_dataset", "trainer")
     if texts.empty > HALF * texts.rows:
         yield _cut_to_nothing(texts, where, f"{texts.empty} of {texts.rows} sampled rows decode to nothing")
@@ -52,11 +54,18 @@ def garbled_text(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 def _cut_to_nothing(texts: TextFacts, where: Place | None, said: str) -> Finding:
     length = f"; the longest row has {texts.longest} tokens"
-    wanted = f", the median text {texts.source_tokens:.0f} without special ones" if texts.source_tokens else ""
+    wanted = (
+        f", the median text {texts.source_tokens:.0f} without special ones" if texts.source_tokens else ""
+    )
     raise_to = f" to at least {texts.source_tokens:.0f}" if texts.source_tokens else ""
     return Finding(
         message=said + length + wanted,
-        measured={"empty_rows": texts.empty, "distinct_rows": texts.distinct, "rows": texts.rows, "longest": texts.longest},
+        measured={
+            "empty_rows": texts.empty,
+            "distinct_rows": texts.distinct,
+            "rows": texts.rows,
+            "longest": texts.longest,
+        },
         where=where,
         proof=Proof(_example(texts)),
         fix=Fix(does=f"raise max_length{raise_to} where the texts are tokenized", safety=Safety.UNSAFE),
@@ -67,7 +76,11 @@ def _example(texts: TextFacts) -> str:
     if not texts.examples:
         return f"{texts.distinct} different rows after decoding"
     raw, left = texts.examples[0]
-    return f"decoded, {_shorten(raw)!r} is {_shorten(left)!r}" if raw else f"decoded, a row is {_shorten(left)!r}"
+    return (
+        f"decoded, {_shorten(raw)!r} is {_shorten(left)!r}"
+        if raw
+        else f"decoded, a row is {_shorten(left)!r}"
+    )
 
 
 def _shorten(text: str) -> str:

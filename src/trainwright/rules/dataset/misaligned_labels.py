@@ -35,12 +35,21 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
     train, evaluation = dataset.alignment, dataset.evaluation_alignment
     if train is not None and train.score < NOTHING_LEARNT:
         if evaluation is not None and evaluation.score > LEARNT and evaluation.rows <= train.rows:
-            yield _finding("training", train, _proof_of_other("evaluation", evaluation), setup, "train_dataset")
+            yield _finding(
+                "training", train, _proof_of_other("evaluation", evaluation), setup, "train_dataset"
+            )
         elif train.single and train.control_score > CONTROL_LEARNT and train.rows >= FEWEST_ROWS_ALONE:
             yield _finding("training", train, _proof_of_control(train), setup, "train_dataset")
-    elif train is not None and evaluation is not None and train.score > LEARNT and evaluation.score < NOTHING_LEARNT:
+    elif (
+        train is not None
+        and evaluation is not None
+        and train.score > LEARNT
+        and evaluation.score < NOTHING_LEARNT
+    ):
         if evaluation.rows >= FEWEST_ROWS_ALONE:
-            yield _finding("evaluation", evaluation, _proof_of_other("training", train), setup, "eval_dataset")
+            yield _finding(
+                "evaluation", evaluation, _proof_of_other("training", train), setup, "eval_dataset"
+            )
 
 
 def _finding(name: str, seen: Alignment, proof: Proof, setup: SetupFacts, role: str) -> Finding:

@@ -40,9 +40,13 @@ def missing_classes(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | 
     yield from _declared(labels, held, loss, setup)
 
 
-def _unseen(labels: LabelFacts, held: LabelFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+def _unseen(
+    labels: LabelFacts, held: LabelFacts, dataset: DatasetFacts, setup: SetupFacts
+) -> Iterator[Finding]:
     rows, total = sum(labels.census.values()), sum(held.census.values())
-    unseen = {v: n for v, n in held.census.items() if v not in labels.census and n / total * rows >= FEWEST_EXPECTED}
+    unseen = {
+        v: n for v, n in held.census.items() if v not in labels.census and n / total * rows >= FEWEST_EXPECTED
+    }
     if not unseen:
         return
     count = sum(unseen.values())
@@ -57,7 +61,9 @@ def _unseen(labels: LabelFacts, held: LabelFacts, dataset: DatasetFacts, setup: 
     )  # fmt: skip
 
 
-def _declared(labels: LabelFacts, held: LabelFacts | None, loss: LossFacts | None, setup: SetupFacts) -> Iterator[Finding]:
+def _declared(
+    labels: LabelFacts, held: LabelFacts | None, loss: LossFacts | None, setup: SetupFacts
+) -> Iterator[Finding]:
     """Declared by the data set's own class names, or by the width of the head where one class alone occurs."""
     rows = sum(labels.census.values())
     declared = len(labels.class_names)
@@ -76,12 +82,16 @@ def _declared(labels: LabelFacts, held: LabelFacts | None, loss: LossFacts | Non
         measured={"declared": total, "absent": ", ".join(map(str, absent)), "rows": rows},
         where=setup.place("train_dataset_made", "train_dataset", "trainer"),
         proof=Proof(f"the census over all {rows} rows has {labels.classes} of {total} values"),
-        fix=Fix(does="look at how the training rows were chosen: a filter, or a range of rows that are sorted by class"),
+        fix=Fix(
+            does="look at how the training rows were chosen: a filter, or a range of rows that are sorted by class"
+        ),
     )
 
 
 def _names(values: Sequence[int | float | str], labels: LabelFacts) -> str:
     names = labels.class_names
-    shown = [f"{v} ({names[v]})" if isinstance(v, int) and 0 <= v < len(names) else repr(v) for v in values[:5]]
+    shown = [
+        f"{v} ({names[v]})" if isinstance(v, int) and 0 <= v < len(names) else repr(v) for v in values[:5]
+    ]
     more = f" and {len(values) - 5} more" if len(values) > 5 else ""
     return f"{'class' if len(values) == 1 else 'classes'} {', '.join(shown)}{more}"

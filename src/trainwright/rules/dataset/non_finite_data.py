@@ -63,7 +63,10 @@ def _finding(column: ColumnFacts, split: SplitFacts, outcome: str, setup: SetupF
             else f"a training step on such rows, and not on others: {outcome}"
         ),
         repair=_drop(role, split.rows or column.counted, rows) if drop else None,
-        fix=Fix(does=f'drop or fill the {len(rows)} rows where "{column.name}" is missing or not finite', safety=Safety.UNSAFE),
+        fix=Fix(
+            does=f'drop or fill the {len(rows)} rows where "{column.name}" is missing or not finite',
+            safety=Safety.UNSAFE,
+        ),
     )
 
 

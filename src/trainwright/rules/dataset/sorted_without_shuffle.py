@@ -32,13 +32,17 @@ def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator
     if run < max(RUN_BATCHES * rows, RUN_FACTOR * expected):
         return
     iterable = dataset.train.kind == "iterable"
-    overridden = next((o.where for o in setup.overrides if o.name in ("get_train_dataloader", "_get_train_sampler")), None)
+    overridden = next(
+        (o.where for o in setup.overrides if o.name in ("get_train_dataloader", "_get_train_sampler")), None
+    )
     yield Finding(
         message=f"the labels come in runs of {run:.0f} rows (shuffled: {expected:.1f}) and training reads them in this "
         f"order, in batches of {rows}: nearly every batch holds one class",
         measured={"mean_run": round(run, 1), "shuffled_run": round(expected, 2), "batch_size": rows},
         where=overridden or setup.place("train_sampling_strategy", "train_dataset", "trainer"),
-        proof=Proof(f"{labels.rows_read:,} labels read in the order of training change {labels.rows_read / run:.0f} times"),
+        proof=Proof(
+            f"{labels.rows_read:,} labels read in the order of training change {labels.rows_read / run:.0f} times"
+        ),
         repair=Repair("shuffle the training rows", Seam.TRAINER, _shuffle),
         fix=Fix(
             does="shuffle the rows before they are streamed, with a buffer longer than a class's run"

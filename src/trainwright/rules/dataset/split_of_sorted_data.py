@@ -29,7 +29,9 @@ _CLASSIFYING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cro
 
 
 @rule("TW112", Severity.ERROR)
-def split_of_sorted_data(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
+def split_of_sorted_data(
+    dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None
+) -> Iterator[Finding]:
     """Two parts of class-sorted rows that hold different classes."""
     held = dataset.evaluation.labels if dataset.evaluation else None
     labels = dataset.train.labels
@@ -41,11 +43,18 @@ def split_of_sorted_data(dataset: DatasetFacts, setup: SetupFacts, loss: LossFac
     yield Finding(
         message=f"training holds the classes {_shares(labels)}, evaluation {_shares(held)}, both in runs of "
         f"{labels.mean_run:.0f} and {held.mean_run:.0f} equal labels: sorted rows were cut in two",
-        measured={"distance": round(moved, 3), "train_run": round(labels.mean_run, 1), "evaluation_run": round(held.mean_run, 1)},
+        measured={
+            "distance": round(moved, 3),
+            "train_run": round(labels.mean_run, 1),
+            "evaluation_run": round(held.mean_run, 1),
+        },
         where=setup.place("eval_dataset_made", "eval_dataset", "train_dataset", "trainer"),
         proof=Proof(f"{moved:.0%} of the rows would have to change their class to make the two sets alike"),
         repair=Repair("mix both sets and split them anew, in the same sizes", Seam.TRAINER, _split_anew),
-        fix=Fix(does="shuffle before the split: train_test_split(…, shuffle=True, stratify_by_column=…)", safety=Safety.UNSAFE),
+        fix=Fix(
+            does="shuffle before the split: train_test_split(…, shuffle=True, stratify_by_column=…)",
+            safety=Safety.UNSAFE,
+        ),
     )
 
 
@@ -76,7 +85,9 @@ def _distance(left: LabelFacts, right: LabelFacts) -> float:
     """The total variation distance of two distributions of classes, 0 to 1."""
     totals = sum(left.census.values()), sum(right.census.values())
     values = {*left.census, *right.census}
-    return sum(abs(left.census.get(v, 0) / totals[0] - right.census.get(v, 0) / totals[1]) for v in values) / 2
+    return (
+        sum(abs(left.census.get(v, 0) / totals[0] - right.census.get(v, 0) / totals[1]) for v in values) / 2
+    )
 
 
 def _shares(labels: LabelFacts) -> str:

@@ -34,7 +34,9 @@ BATCHES = 3
 
 
 @rule("TW106", Severity.WARNING)
-def unscaled_inputs(dataset: DatasetFacts, batch: BatchFacts, loss: LossFacts, setup: SetupFacts) -> Diagnosis:
+def unscaled_inputs(
+    dataset: DatasetFacts, batch: BatchFacts, loss: LossFacts, setup: SetupFacts
+) -> Diagnosis:
     """Large inputs that inflate the first loss, and are learnt clearly better when standardised."""
     key, tensor = _largest(batch)
     if tensor is None or not (loss.value and loss.expected and loss.value > INFLATED_LOSS * loss.expected):

@@ -44,7 +44,13 @@ def unscaled_targets(
     """Targets of a large mean or spread that are learnt clearly better when standardised."""
     labels, power = dataset.train.labels, POWERS.get(loss.function)
     key = batch.label_key
-    if labels is None or labels.kind not in ("real", "class") or power is None or key is None or overfit.learnt:
+    if (
+        labels is None
+        or labels.kind not in ("real", "class")
+        or power is None
+        or key is None
+        or overfit.learnt
+    ):
         return
     centre, spread = labels.mean or 0.0, labels.deviation or 0.0
     targets = batch.labels

@@ -29,7 +29,9 @@ _ROLE = {"train": "train_dataset", "evaluation": "eval_dataset"}
 
 
 @rule("TW101", Severity.ERROR)
-def untokenized_dataset(dataset: DatasetFacts, setup: SetupFacts, batch: BatchFacts | None) -> Iterator[Finding]:
+def untokenized_dataset(
+    dataset: DatasetFacts, setup: SetupFacts, batch: BatchFacts | None
+) -> Iterator[Finding]:
     """A set of texts without tokens, for a model that takes tokens, and a collator that does not make them."""
     if not any(name in dataset.accepts for name in _TOKEN_INPUTS):
         return
@@ -57,7 +59,9 @@ def untokenized_dataset(dataset: DatasetFacts, setup: SetupFacts, batch: BatchFa
         does = f"pass data.map(lambda rows: {reader}({read}, truncation=True), batched=True) instead of data"
         instead = ""
         if dataset.tokenizer is not None and columns:
-            repair = _tokenize([_ROLE[s.name] for s in raw], columns, dataset.tokenizer.longest_input or LONGEST_INPUT)
+            repair = _tokenize(
+                [_ROLE[s.name] for s in raw], columns, dataset.tokenizer.longest_input or LONGEST_INPUT
+            )
     yield Finding(
         message=f"the {names} {'set holds' if one else 'sets hold'} raw text ({texts}) and no {wanted}, which the model takes{instead}",
         measured={"text_columns": texts, "missing": wanted, "rows": raw[0].rows or raw[0].sampled},

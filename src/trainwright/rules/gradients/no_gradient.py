@@ -30,9 +30,17 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
         return
     count = len(gradients.gradients)
     # Among the cuts that lost most, the last is the one nearest to the loss.
-    cut = max(reversed([c for c in gradients.cuts if c.upstream]), key=lambda c: len(c.upstream), default=None)
-    why = f"{cut.operation} took it off the graph" if cut else "it was computed without any trainable parameter"
-    does = f"leave the tensor on the graph (no {cut.operation} there)" if cut else "compute the loss from the model's output"
+    cut = max(
+        reversed([c for c in gradients.cuts if c.upstream]), key=lambda c: len(c.upstream), default=None
+    )
+    why = (
+        f"{cut.operation} took it off the graph" if cut else "it was computed without any trainable parameter"
+    )
+    does = (
+        f"leave the tensor on the graph (no {cut.operation} there)"
+        if cut
+        else "compute the loss from the model's output"
+    )
     yield Finding(
         message=f"the loss depends on none of the {count} trainable parameters: {why}",
         measured={"trainable": count, "operation": cut.operation if cut else "none"},

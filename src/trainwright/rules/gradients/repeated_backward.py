@@ -41,7 +41,9 @@ def _kept(gradients: GradientFacts, setup: SetupFacts) -> Finding:
         where=kept.where or setup.place("model", "trainer"),
         proof=Proof(f"step 1 went through; step 2 raised {gradients.second_failure}"),
         repair=Repair("detach what the model keeps before each batch", Seam.FORWARD, _detach),
-        fix=Fix(does=f"keep it detached: self.{kept.name.rpartition('.')[2]} = ….detach()", safety=Safety.SAFE),
+        fix=Fix(
+            does=f"keep it detached: self.{kept.name.rpartition('.')[2]} = ….detach()", safety=Safety.SAFE
+        ),
     )
 
 

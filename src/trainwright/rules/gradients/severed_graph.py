@@ -39,9 +39,16 @@ def _finding(cut: CutOff, lost: list[str], gradients: GradientFacts, setup: Setu
     return Finding(
         message=f"{cut.operation} takes a tensor off the graph: {len(lost)} of {total} trainable parameters behind it "
         f"get no gradient ({_some(lost)})",
-        measured={"without_gradient": len(lost), "trainable": total, "operation": cut.operation, "first": lost[0]},
+        measured={
+            "without_gradient": len(lost),
+            "trainable": total,
+            "operation": cut.operation,
+            "first": lost[0],
+        },
         where=cut.where or setup.place("compute_loss", "model", "trainer"),
-        proof=Proof(f"the tensor given to {cut.operation} was computed from them, and after backward their gradient is None"),
+        proof=Proof(
+            f"the tensor given to {cut.operation} was computed from them, and after backward their gradient is None"
+        ),
         repair=keep_on_graph(cut),
         fix=Fix(does=f"leave the tensor on the graph (no {cut.operation} there)", safety=Safety.UNSAFE),
     )

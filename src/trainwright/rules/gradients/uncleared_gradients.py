@@ -33,7 +33,9 @@ def uncleared_gradients(gradients: GradientFacts, setup: SetupFacts) -> Iterator
         measured={"leftover_ratio": round(left, 4), "accumulation": gradients.accumulation},
         where=setup.place("zero_grad", "training_step", "optimizer", "trainer"),
         proof=Proof(f"gradient of step 2 less that of its batch alone = {left:.3f} x gradient of step 1"),
-        repair=Repair("clear the gradients before each step", Seam.FORWARD, _clear) if gradients.accumulation == 1 else None,
+        repair=Repair("clear the gradients before each step", Seam.FORWARD, _clear)
+        if gradients.accumulation == 1
+        else None,
         fix=Fix(does="let model.zero_grad() clear the gradients after each update", safety=Safety.UNSAFE),
     )
 

@@ -22,7 +22,9 @@ WITHIN = 0.15
 
 
 @rule("TW509", Severity.WARNING)
-def unscaled_accumulation(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
+def unscaled_accumulation(
+    gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | None
+) -> Iterator[Finding]:
     """A window whose gradient is k times, or a k-th of, the mean of its micro-batches."""
     share, count = gradients.accumulated_share, gradients.accumulated_batches
     # Several models of transformers (DistilBERT's for sequences) give a mean where the Trainer expects a sum over

@@ -50,7 +50,9 @@ def vanishing_gradients(gradients: GradientFacts, forward: ForwardFacts, setup: 
         where=next((m.where for m in squashing if m.where), None) or layers[0].where or setup.place("model"),
         proof=outcome,
         repair=_passing(frozenset(inner)),
-        fix=Fix(does=f"use ReLU or GELU instead of {kind} between the layers, with LayerNorm or residual connections"),
+        fix=Fix(
+            does=f"use ReLU or GELU instead of {kind} between the layers, with LayerNorm or residual connections"
+        ),
     )
 
 

@@ -26,7 +26,13 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
         message=f"of {count} micro-batches only the last one's gradient is left at the update; "
         f"gradient_accumulation_steps={planned} asks for all",
         measured={"micro_batches": count, "accumulation": planned},
-        where=setup.place("clear_call", "training_step", "compute_loss", "gradient_accumulation_steps", "trainer"),
-        proof=Proof(f"the accumulated gradient is that of micro-batch {count} to within 0.1 %, and micro-batch 1 has another"),
-        fix=Fix(does="leave zero_grad() out of the step; the Trainer clears after each update", safety=Safety.SAFE),
+        where=setup.place(
+            "clear_call", "training_step", "compute_loss", "gradient_accumulation_steps", "trainer"
+        ),
+        proof=Proof(
+            f"the accumulated gradient is that of micro-batch {count} to within 0.1 %, and micro-batch 1 has another"
+        ),
+        fix=Fix(
+            does="leave zero_grad() out of the step; the Trainer clears after each update", safety=Safety.SAFE
+        ),
     )

@@ -39,7 +39,11 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     what = f"compares {math.prod(spread):,} pairs" if spread and not call.failure else "raised"
     yield Finding(
         message=f"{call.function} of outputs {scores} and targets {targets} {what}, for {targets[0]} rows"
-        + (f": {call.value:.4g}, and {aligned:.4g} in one shape" if aligned is not None and call.value is not None else ""),
+        + (
+            f": {call.value:.4g}, and {aligned:.4g} in one shape"
+            if aligned is not None and call.value is not None
+            else ""
+        ),
         measured={"outputs": str(scores), "targets": str(targets), "pairs": math.prod(spread or ())},
         where=call.at or loss.at or setup.place("model"),
         proof=Proof(f"{scores} and {targets} hold {math.prod(scores):,} and {math.prod(targets):,} numbers"),

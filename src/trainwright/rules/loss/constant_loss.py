@@ -17,7 +17,6 @@ from trainwright.rules.places import loss_place
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
-
 # A loss with a margin rests at 0 once every row keeps it, and then no small change of the weights moves it;
 # these reach 0 only if they depend on nothing.
 _NEVER_RESTING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
@@ -31,15 +30,26 @@ def constant_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     if loss.value == 0 and loss.function not in _NEVER_RESTING:
         return
     call = loss.call
-    one = call is not None and call.function == "cross_entropy" and len(call.inputs.shape) == 2 and call.inputs.shape[1] == 1
+    one = (
+        call is not None
+        and call.function == "cross_entropy"
+        and len(call.inputs.shape) == 2
+        and call.inputs.shape[1] == 1
+    )
     why = ": the softmax of one output is 1, whatever the model gives" if one else ""
     yield Finding(
         message=f"the loss is {loss.value:.4g} and does not depend on the weights{why}",
         measured={"loss": loss.value, **({"outputs": 1} if one else {})},
         where=loss_place(loss, setup),
-        proof=Proof("with every trained weight moved by a tenth of its spread the loss is the same to the last bit"),
+        proof=Proof(
+            "with every trained weight moved by a tenth of its spread the loss is the same to the last bit"
+        ),
         repair=_binary(call) if one and call is not None else None,
-        fix=Fix(does="use nn.BCEWithLogitsLoss for one output" if one else "compute the loss from the model's output"),
+        fix=Fix(
+            does="use nn.BCEWithLogitsLoss for one output"
+            if one
+            else "compute the loss from the model's output"
+        ),
     )
 
 

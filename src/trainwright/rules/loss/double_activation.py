@@ -35,7 +35,6 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
     if outcome.clearly_worse:
         return
     floor = _floor(call)
-    measured = {"smallest_score": call.inputs.minimum or 0.0, "largest_score": call.inputs.maximum or 0.0}
     yield Finding(
         message=f"{call.function} was given the result of a {word} where it takes scores: it cannot fall below {floor:.4f} nats",
         measured={
@@ -53,7 +52,12 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
 
 
 def _given_probabilities(call: LossCall) -> bool:
-    if call.function not in _TAKES_SCORES or call.failure or not call.in_unit_range or not call.inputs.requires_grad:
+    if (
+        call.function not in _TAKES_SCORES
+        or call.failure
+        or not call.in_unit_range
+        or not call.inputs.requires_grad
+    ):
         return False
     if call.function == "cross_entropy":
         return call.rows_sum_to_one or call.activation == "sigmoid"
@@ -69,7 +73,11 @@ def _floor(call: LossCall) -> float:
 def _where(call: LossCall, forward: ForwardFacts) -> Place | None:
     """The line of the activation: the one seen, else of the last module of that kind."""
     kinds = ("Softmax", "Softmax2d") if call.rows_sum_to_one else ("Sigmoid",)
-    modules = [m.where for m in forward.modules if m.kind in kinds and m.output and m.output.shape == call.inputs.shape]
+    modules = [
+        m.where
+        for m in forward.modules
+        if m.kind in kinds and m.output and m.output.shape == call.inputs.shape
+    ]
     return call.activation_at or call.softmax_at or (modules[-1] if modules else None)
 
 
@@ -84,4 +92,6 @@ def _undo(call: LossCall) -> Repair:
         operation = call.tensors.log if use_log else call.tensors.logit
         return call.replace(logits=operation(call["logits"]))
 
-    return Repair(f"give {function} the scores before the {'softmax' if use_log else 'sigmoid'}", Seam.LOSS, change)
+    return Repair(
+        f"give {function} the scores before the {'softmax' if use_log else 'sigmoid'}", Seam.LOSS, change
+    )

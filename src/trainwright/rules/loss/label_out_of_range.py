@@ -47,10 +47,12 @@ def label_out_of_range(
         if labels is None and split.name != "train":
             continue
         seen = sorted(int(v) for v in labels.census if v != ignored) if labels else in_batch
-        if not seen or (0 <= seen[0] and seen[-1] < width):
+        if not seen or (seen[0] >= 0 and seen[-1] < width):
             continue
         outside = next(v for v in seen if not 0 <= v < width)
-        row = f", first in row {labels.first_rows[outside]}" if labels and outside in labels.first_rows else ""
+        row = (
+            f", first in row {labels.first_rows[outside]}" if labels and outside in labels.first_rows else ""
+        )
         numbers = _renumbered(seen, width, int(ignored))
         if numbers is None:
             yield _too_narrow(seen, width, split.name, row, _head(setup, forward, split.name))
@@ -92,7 +94,12 @@ def _too_narrow(seen: list[int], width: int, split: str, row: str, where: Place 
     of = "" if split == "train" else f" of the {split} set"
     return Finding(
         message=f"the model has {width} outputs, and labels{of} go up to {seen[-1]}{row}: it needs {classes}",
-        measured={"outputs": width, "smallest_label": seen[0], "largest_label": seen[-1], "needed_outputs": classes},
+        measured={
+            "outputs": width,
+            "smallest_label": seen[0],
+            "largest_label": seen[-1],
+            "needed_outputs": classes,
+        },
         where=where,
         repair=_widen(classes) if seen[0] >= 0 else None,
         fix=Fix(does=f"give the model {classes} outputs (num_labels={classes})", safety=Safety.SAFE),
@@ -103,7 +110,11 @@ def _misnumbered(
     seen: list[int], width: int, numbers: Mapping[int, int], row: str, setup: SetupFacts, split: str
 ) -> Finding:
     unlabelled = len(numbers) == 1
-    told = "mark rows without a label with -100" if unlabelled else f"renumber the labels {seen[0]} to {seen[-1]} from 0"
+    told = (
+        "mark rows without a label with -100"
+        if unlabelled
+        else f"renumber the labels {seen[0]} to {seen[-1]} from 0"
+    )
     role = "train_dataset" if split == "train" else "eval_dataset"
     return Finding(
         message=f"labels run from {seen[0]} to {seen[-1]}{row}; the loss takes 0 to {width - 1}, or -100 for no label",

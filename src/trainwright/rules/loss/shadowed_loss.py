@@ -33,14 +33,19 @@ def shadowed_loss(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
         "the name of the loss function was given the loss",
         measured={"step": 2 if second else 1},
         where=(loss.rebound_at if loss else None) or failure.where or setup.place("trainer"),
-        proof=Proof("the first step went through, and the same step again raised" if second else failure.message),
-        fix=Fix(does="give the loss's value a name of its own: loss = self.loss_fn(outputs, labels)", safety=Safety.SAFE),
+        proof=Proof(
+            "the first step went through, and the same step again raised" if second else failure.message
+        ),
+        fix=Fix(
+            does="give the loss's value a name of its own: loss = self.loss_fn(outputs, labels)",
+            safety=Safety.SAFE,
+        ),
     )
 
 
 def _failure(forward: ForwardFacts, loss: LossFacts | None) -> Failure | None:
     """The failure that shows it: of the second step, or of the first one."""
-    for failure in ((loss.second_step, loss.failure) if loss else (forward.failure,)):
+    for failure in (loss.second_step, loss.failure) if loss else (forward.failure,):
         if failure is not None and failure.where is not None and any(s in failure.message for s in _SIGNS):
             return failure
     return None

@@ -43,9 +43,15 @@ def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFa
 
 
 def _shared(call: LossCall) -> bool:
-    if not call.rows_of_several_labels or len(call.inputs.shape) != 2 or not set(call.target_values) <= {0.0, 1.0}:
+    if (
+        not call.rows_of_several_labels
+        or len(call.inputs.shape) != 2
+        or not set(call.target_values) <= {0.0, 1.0}
+    ):
         return False
-    return call.function == "cross_entropy" or (call.function == "binary_cross_entropy" and call.rows_sum_to_one)
+    return call.function == "cross_entropy" or (
+        call.function == "binary_cross_entropy" and call.rows_sum_to_one
+    )
 
 
 def _sigmoid_form() -> Repair:

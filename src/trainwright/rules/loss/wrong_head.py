@@ -19,7 +19,6 @@ from trainwright.stages.batch import BatchFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
-
 _BINARY = "binary_cross_entropy_with_logits"
 
 
@@ -75,7 +74,11 @@ def _one_output(call: LossCall, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"the labels are real numbers from {targets.minimum:.3g} to {targets.maximum:.3g}, one a row, and the "
         f"head gives {width} scores a row ({setup.model_class})",
-        measured={"outputs": width, "smallest_label": targets.minimum or 0.0, "largest_label": targets.maximum or 0.0},
+        measured={
+            "outputs": width,
+            "smallest_label": targets.minimum or 0.0,
+            "largest_label": targets.maximum or 0.0,
+        },
         where=setup.place("model", "trainer"),
         proof=Proof(f"{call.failure.type}: {call.failure.message}" if call.failure else ""),
         repair=Repair("take the first score as the value, and compute mse_loss", Seam.LOSS, _as_regression),
@@ -87,7 +90,9 @@ def _as_regression(call: Call) -> Call:
     scores, targets = call["logits"], call["targets"]
     if call["function"] != _BINARY or len(scores.shape) != 2:
         return call
-    return call.replace(function="mse_loss", logits=scores[:, 0], targets=call.tensors.reshape(targets, (len(scores),)))
+    return call.replace(
+        function="mse_loss", logits=scores[:, 0], targets=call.tensors.reshape(targets, (len(scores),))
+    )
 
 
 def _vectors(shape: tuple[int, ...]) -> int:
@@ -101,7 +106,11 @@ def _vectors(shape: tuple[int, ...]) -> int:
 def _first_of_each(rows: int) -> Repair:
     def change(call: Call) -> Call:
         scores = call["logits"]
-        if call["function"] != "cross_entropy" or len(scores.shape) != 2 or len(scores) == len(call["targets"]):
+        if (
+            call["function"] != "cross_entropy"
+            or len(scores.shape) != 2
+            or len(scores) == len(call["targets"])
+        ):
             return call
         count = len(call["targets"])
         return call.replace(logits=call.tensors.reshape(scores, (count, -1, scores.shape[1]))[:, 0])

@@ -27,12 +27,18 @@ def frozen_model(setup: SetupFacts) -> Iterator[Finding]:
     frozen = setup.parameters > 0 and setup.trainable_parameters == 0
     if not (frozen or (empty and setup.frozen_at)):
         return
-    count = f"all {setup.parameters:,} parameters of {setup.model_class} are" if frozen else "every parameter given to it is"
+    count = (
+        f"all {setup.parameters:,} parameters of {setup.model_class} are"
+        if frozen
+        else "every parameter given to it is"
+    )
     yield Finding(
         message=f"{count} frozen: 0 require a gradient",
         measured={"parameters": setup.parameters, "trainable": 0},
         where=next(iter(setup.frozen_at), None) or setup.place("model", "trainer"),
-        proof=Proof("requires_grad is False for each of them when training starts" if frozen else f"{setup.failure}"),
+        proof=Proof(
+            "requires_grad is False for each of them when training starts" if frozen else f"{setup.failure}"
+        ),
         repair=unfreeze_model() if frozen else None,
         fix=Fix(does="leave the layers that are to learn out of the freezing, the head at least"),
     )

@@ -40,11 +40,18 @@ def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnos
     yield Finding(
         message=f"{len(frozen)} frozen layers were never trained ({frozen[0].name} first): {size:,} of {total:,} weights "
         "stay as they were drawn",
-        measured={"frozen_untrained": len(frozen), "weights": size, "share": round(size / total, 4), "first": frozen[0].name},
+        measured={
+            "frozen_untrained": len(frozen),
+            "weights": size,
+            "share": round(size / total, 4),
+            "first": frozen[0].name,
+        },
         where=_line(frozen) or setup.place("model", "trainer"),
         proof=proof,
         repair=change,
-        fix=Fix(does="leave them out of the freezing, or start from a trained checkpoint", safety=Safety.UNSAFE),
+        fix=Fix(
+            does="leave them out of the freezing, or start from a trained checkpoint", safety=Safety.UNSAFE
+        ),
     )
 
 
@@ -52,7 +59,11 @@ def _fresh_head(frozen: list[ParameterFacts], forward: ForwardFacts) -> Proof | 
     """Scores of a random layer on top of a trained model: no experiment is needed to know that they stay random."""
     head = forward.head.name if forward.head else None
     fresh = [p.name for p in frozen if p.freshly_initialised and p.module == head]
-    return Proof(f"the checkpoint does not hold {fresh[0]}, which makes the scores, and it is frozen") if fresh else None
+    return (
+        Proof(f"the checkpoint does not hold {fresh[0]}, which makes the scores, and it is frozen")
+        if fresh
+        else None
+    )
 
 
 def _line(frozen: list[ParameterFacts]) -> Place | None:

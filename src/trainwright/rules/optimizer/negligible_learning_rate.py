@@ -29,7 +29,9 @@ LEAST_MEAN_FACTOR = 0.05
 
 
 @rule("TW606", Severity.ERROR)
-def negligible_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts) -> Diagnosis:
+def negligible_learning_rate(
+    overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts
+) -> Diagnosis:
     """A rate with which neither some steps nor all of them move the loss, and a usual one that does."""
     rate, updates = optimizer.learning_rate, optimizer.planned_updates
     adaptive = optimizer.kind in ADAPTIVE

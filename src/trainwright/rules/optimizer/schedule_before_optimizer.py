@@ -28,6 +28,8 @@ def schedule_before_optimizer(optimizer: OptimizerFacts, setup: SetupFacts) -> I
         "2 steps of the schedule an update, 1 is expected",
         measured={"schedule_steps_per_update": 2, "schedule": optimizer.schedule_kind},
         where=setup.place("schedule_step", "training_step", "compute_loss", "trainer"),
-        proof=Proof("the schedule's counter was higher after a training step than before it, with no update between"),
+        proof=Proof(
+            "the schedule's counter was higher after a training step than before it, with no update between"
+        ),
         fix=Fix(does="leave lr_scheduler.step() out; the Trainer calls it", safety=Safety.SAFE),
     )

@@ -37,7 +37,11 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
     if optimizer.schedule_failure is not None:
         said = f"the schedule raises before the last of {planned} updates ({optimizer.schedule_failure.message[:80]})"
     elif points:
-        said = _spent(points, planned) or _warming(points, planned, optimizer) or _too_long(points, planned, optimizer, setup)
+        said = (
+            _spent(points, planned)
+            or _warming(points, planned, optimizer)
+            or _too_long(points, planned, optimizer, setup)
+        )
     if said is None:
         return
     ends = f"{points[-1][1]:.3g}" if points else "unknown"
@@ -68,7 +72,9 @@ def _warming(points: tuple[tuple[int, float], ...], planned: int, optimizer: Opt
     return f"the warm-up takes {warmup} updates and the run has {planned}: the rate reaches {points[-1][1]:.0%} of what was set"
 
 
-def _too_long(points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts) -> str | None:
+def _too_long(
+    points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts
+) -> str | None:
     length, times = optimizer.schedule_length, setup.accumulation
     if length is None or times < 2 or abs(length / planned / times - 1) > SAME_LENGTH:
         return None

@@ -39,7 +39,9 @@ def unregistered_parameters(
     if not forgotten or not optimizer.held:
         return
     names = [p.name for p in forgotten]
-    outcome = yield Trial(change=unfreeze(names, f"hold {len(names)} more parameters in the optimizer"), steps=24)
+    outcome = yield Trial(
+        change=unfreeze(names, f"hold {len(names)} more parameters in the optimizer"), steps=24
+    )
     if outcome.clearly_better:
         yield Finding(
             message=f"{optimizer.kind} does not hold {len(names)} of {len(optimizer.trainable)} trainable parameters that "
@@ -59,7 +61,9 @@ def _plain_list(one: PlainList, setup: SetupFacts) -> Finding:
         "gradients, and no optimizer holds them",
         measured={"attribute": one.name, "layers": one.modules, "parameters": one.parameters},
         where=one.where or setup.place("model", "trainer"),
-        proof=Proof("they were called in the forward pass, backward gave them gradients, model.parameters() lacks them"),
+        proof=Proof(
+            "they were called in the forward pass, backward gave them gradients, model.parameters() lacks them"
+        ),
         repair=_register([one.name]),
         fix=Fix(does=f"write {container}(…) for {one.name}", safety=Safety.SAFE),
     )
@@ -73,7 +77,10 @@ def _other_model(optimizer: OptimizerFacts, setup: SetupFacts) -> Finding:
         where=setup.place("optimizer", "create_optimizer", "trainer"),
         proof=Proof("compared by identity: what optimizer.param_groups holds, and model.parameters()"),
         repair=Repair("hold the model's own parameters", Seam.OPTIMIZER, _hold),
-        fix=Fix(does="build the optimizer from the parameters of the model that is given to the Trainer", safety=Safety.SAFE),
+        fix=Fix(
+            does="build the optimizer from the parameters of the model that is given to the Trainer",
+            safety=Safety.SAFE,
+        ),
     )
 
 

@@ -18,7 +18,9 @@ from trainwright.stages.setup import SetupFacts
 
 
 @rule("TW601", Severity.ERROR)
-def unstepped_optimizer(optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
+def unstepped_optimizer(
+    optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts
+) -> Iterator[Finding]:
     """An update without effect, by an optimizer that holds the weights and has a rate."""
     held = [n for n in optimizer.held if n in optimizer.changed]
     moved = [n for n in held if optimizer.changed[n] != 0]  # NaN is a change, too

@@ -32,14 +32,23 @@ MODULE_NAMES: dict[tuple[str, str], str] = {
     ("transformers", "AdamW"): "use torch.optim.AdamW",
     ("transformers", "TFTrainer"): "use Trainer with a PyTorch model",
     ("transformers", "TFTrainingArguments"): "use TrainingArguments with Trainer",
-    ("transformers", "create_optimizer"): "use torch.optim.AdamW and get_scheduler, or the Trainer's arguments",
+    (
+        "transformers",
+        "create_optimizer",
+    ): "use torch.optim.AdamW and get_scheduler, or the Trainer's arguments",
     ("transformers", "AdamWeightDecay"): "use torch.optim.AdamW",
     ("transformers", "KerasMetricCallback"): "pass compute_metrics= to the Trainer",
     ("transformers", "PushToHubCallback"): "write push_to_hub=True in TrainingArguments",
-    ("transformers", "AutoModelWithLMHead"): "use AutoModelForCausalLM, AutoModelForMaskedLM or AutoModelForSeq2SeqLM",
+    (
+        "transformers",
+        "AutoModelWithLMHead",
+    ): "use AutoModelForCausalLM, AutoModelForMaskedLM or AutoModelForSeq2SeqLM",
     ("transformers", "AutoModelForVision2Seq"): "use AutoModelForImageTextToText",
     ("transformers", "EvaluationStrategy"): "use IntervalStrategy",
-    ("transformers", "LineByLineTextDataset"): 'use datasets.load_dataset("text", …) and map the tokenizer over it',
+    (
+        "transformers",
+        "LineByLineTextDataset",
+    ): 'use datasets.load_dataset("text", …) and map the tokenizer over it',
     ("transformers", "TextDataset"): 'use datasets.load_dataset("text", …) and map the tokenizer over it',
     ("transformers", "GlueDataset"): 'use datasets.load_dataset("glue", …)',
     ("transformers", "SquadDataset"): 'use datasets.load_dataset("squad")',
@@ -134,7 +143,11 @@ def removed_api(setup: SetupFacts) -> Iterator[Finding]:
     kind = missing.owner.split(" ")[0]
     inner = kind if missing.of_class else missing.owner.removeprefix(missing.package).lstrip(".")
     full = f"{inner}.{missing.name}".lstrip(".")
-    near = f"; it has {' and '.join(missing.near)}" if missing.near and (known is None or "{bare}" in known) else ""
+    near = (
+        f"; it has {' and '.join(missing.near)}"
+        if missing.near and (known is None or "{bare}" in known)
+        else ""
+    )
     asker = f", which {missing.wanted_by} asks for" if missing.wanted_by else ""
     yield Finding(
         message=f"{missing.library} has no {full}{asker}{near}",
@@ -153,7 +166,9 @@ def _fix(missing: MissingName, known: str | None) -> Fix:
         return Fix(does=_filled(known, missing))
     if missing.near:
         return Fix(does=f"write {missing.near[0]}, if that is meant", safety=Safety.UNSAFE)
-    return Fix(does=f"look {missing.name} up in the release notes of {missing.package}, or install an older version")
+    return Fix(
+        does=f"look {missing.name} up in the release notes of {missing.package}, or install an older version"
+    )
 
 
 def replacement(missing: MissingName) -> str | None:
@@ -170,4 +185,6 @@ def replacement(missing: MissingName) -> str | None:
 
 def _filled(text: str, missing: MissingName) -> str:
     bare = missing.near[0] if missing.near else missing.name.removeprefix("TF").removeprefix("Flax")
-    return text.format(name=missing.name.rstrip("_"), bare=bare, stem=missing.name.removesuffix("FeatureExtractor"))
+    return text.format(
+        name=missing.name.rstrip("_"), bare=bare, stem=missing.name.removesuffix("FeatureExtractor")
+    )

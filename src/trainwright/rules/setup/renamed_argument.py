@@ -58,7 +58,9 @@ SUCCESSORS: dict[str, Successor] = {
     "nb_epoch": Successor("epochs"),
     "gradient_checkpointing": Successor("activation_checkpointing"),
     "gradient_checkpointing_kwargs": Successor("activation_checkpointing_kwargs"),
-    "group_by_length": Successor("train_sampling_strategy", value=lambda v: "group_by_length" if v else "random"),
+    "group_by_length": Successor(
+        "train_sampling_strategy", value=lambda v: "group_by_length" if v else "random"
+    ),
     "torchdynamo": Successor("torch_compile_backend"),
     "xpu_backend": Successor("ddp_backend"),
     "sharded_ddp": Successor("fsdp"),
@@ -88,7 +90,9 @@ CLOSE = 0.85
 def renamed_argument(setup: SetupFacts) -> Iterator[Finding]:
     """An argument that one side passes and the other does not take."""
     call = setup.refused
-    if call is not None and call.argument and " " in call.library:  # a library with a version, not the user's own code
+    if (
+        call is not None and call.argument and " " in call.library
+    ):  # a library with a version, not the user's own code
         yield _refused(call)
     for method in setup.overrides:
         if method.missing:
@@ -99,7 +103,10 @@ def _refused(call: RefusedCall) -> Finding:
     new, old, at = successor(call), call.argument, call.places.get(call.argument, call.failure.where)
     if new is None:
         gone = GONE.get(old)
-        does, repair = f"leave {old} out of {call.function}(…)" + (f": {gone}" if gone else ""), _leave_out(old)
+        does, repair = (
+            f"leave {old} out of {call.function}(…)" + (f": {gone}" if gone else ""),
+            _leave_out(old),
+        )
         known = f"{call.library} has no argument of that name or a similar one"
     else:
         value = new.value(call.value) if new.value else None
@@ -114,7 +121,9 @@ def _refused(call: RefusedCall) -> Finding:
         where=at,
         proof=None if call.repairable else Proof(str(call.failure)),
         repair=repair if call.repairable else None,
-        fix=Fix(does=does, safety=Safety.SAFE if new else Safety.UNSAFE, edits=_edits(at, old, new, call.value)),
+        fix=Fix(
+            does=does, safety=Safety.SAFE if new else Safety.UNSAFE, edits=_edits(at, old, new, call.value)
+        ),
     )
 
 
@@ -157,7 +166,9 @@ def _too_narrow(method: OverriddenMethod, setup: SetupFacts) -> Finding:
     added = ", ".join(f"{name}=None" for name in method.missing)
 
     def change(call: Call) -> Call:
-        return call.replace(ignored_arguments={**call.given.get("ignored_arguments", {}), method.name: method.missing})
+        return call.replace(
+            ignored_arguments={**call.given.get("ignored_arguments", {}), method.name: method.missing}
+        )
 
     return Finding(
         message=f"the script's own {method.name} does not take {names}, which {library} passes to it",

@@ -25,7 +25,7 @@ def test_a_keyword_gets_another_value_and_comments_stay():
 
 
 def test_a_keyword_is_added_on_a_line_of_its_own_where_the_others_are():
-    after = apply(SOURCE, [SetKeyword("x.py", 3, "seed", "1")])
+    after = apply(SOURCE, [SetKeyword("x.py", 3, "seed", "1", function="TrainingArguments")])
     assert after == SOURCE.replace("learning_rate=1e-1,\n", "learning_rate=1e-1,\n    seed=1,\n")
 
 

@@ -34,7 +34,7 @@ class SetKeyword:
     value: str
     """Python source."""
     function: str = ""
-    """Only if the call is of a function of this last name (`from_pretrained`)."""
+    """The call is of a function of this last name (`from_pretrained`); empty: the call that has the keyword."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from trainwright.core.finding import Finding, Severity
-from trainwright.core.fix import Fix, Safety
+from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import use_from_scope
@@ -67,7 +67,15 @@ def untokenized_dataset(
         measured={"text_columns": texts, "missing": wanted, "rows": raw[0].rows or raw[0].sampled},
         where=setup.place(_ROLE[raw[0].name], "trainer"),
         repair=repair,
-        fix=Fix(does=does, safety=Safety.SAFE if complete else Safety.MANUAL),
+        fix=Fix(
+            does=does,
+            safety=Safety.SAFE if complete else Safety.MANUAL,
+            edits=tuple(
+                SetKeyword(place.file, place.line, role, expression)
+                for role, expression in roles.items()
+                if complete and (place := setup.place(role))
+            ),
+        ),
     )
 
 

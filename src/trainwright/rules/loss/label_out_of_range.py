@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from trainwright.core.finding import Finding, Place, Severity
-from trainwright.core.fix import Fix, Safety
+from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
@@ -102,7 +102,15 @@ def _too_narrow(seen: list[int], width: int, split: str, row: str, where: Place 
         },
         where=where,
         repair=_widen(classes) if seen[0] >= 0 else None,
-        fix=Fix(does=f"give the model {classes} outputs (num_labels={classes})", safety=Safety.SAFE),
+        fix=Fix(
+            does=f"give the model {classes} outputs (num_labels={classes})",
+            safety=Safety.SAFE,
+            edits=(
+                SetKeyword(where.file, where.line, "num_labels", str(classes), function="from_pretrained"),
+            )
+            if where
+            else (),
+        ),
     )
 
 

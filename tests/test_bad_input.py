@@ -347,11 +347,16 @@ def test_a_module(tmp_path):
     assert "nothing found" in done.stdout
 
 
+def _takes_interrupts():
+    """A shell starts background jobs with interrupts ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interruption_of_the_walk_gives_the_report_so_far(tmp_path, script):
     text = training(forward="import time\nprint('forward', flush=True)\ntime.sleep(0.4)")
     words = [sys.executable, "-m", "trainwright", "check", "--json", "report.json", script(text)]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env=environment()) as process:  # fmt: skip
+                          env=environment(), preexec_fn=_takes_interrupts) as process:  # fmt: skip
         for line in process.stdout:
             if line.startswith("forward"):
                 break

@@ -100,22 +100,28 @@ def _with_anomaly(facts: GradientFacts, steps: Steps, batch: Batch) -> GradientF
 
 def _leftover(steps: Steps, first: Batch, second: Batch) -> tuple[float | None, Failure | None]:
     """How much of the first batch's gradient is in that of the second step, as training goes from one to the other."""
-    record = StepRecord()
+    found: list[dict[str, torch.Tensor]] = []
     try:
-        with Observer(steps.wrapped, steps.repairs).catching() as record:
-            _clear(steps)
-            alone = _gradient(steps, second, seed=11)
-            _clear(steps)
-            before = _gradient(steps, first, seed=12)
-            steps.wrapped.zero_grad()
-            after = _gradient(steps, second, seed=11)
+        for batch, seed, clear in (
+            (second, 11, _clear),
+            (first, 12, _clear),
+            (second, 11, _as_training_clears),
+        ):
+            clear(steps)
+            with Observer(steps.wrapped, steps.repairs).catching() as record:
+                found.append(_gradient(steps, batch, seed=seed))
+            if record.failure is not None:
+                return None, record.failure
     finally:
         _clear(steps)
-    if record.failure is not None:
-        return None, record.failure
+    alone, before, after = found
     size = _dot(before, before)
     difference = {n: after[n] - alone[n] for n in after if n in alone}
     return (_dot(difference, before) / size if size else None), None
+
+
+def _as_training_clears(steps: Steps) -> None:
+    steps.wrapped.zero_grad()
 
 
 def _accumulated(steps: Steps, batches: Sequence[Batch], count: int) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnos
     modules = {p.module for p in frozen}
     names = [p.name for p in forward.parameters if not p.trainable and p.module in modules]
     change = unfreeze(names, f"train the {len(names)} frozen parameters that nothing has trained")
-    proof: Proof | Outcome | None = _fresh_head(frozen, forward)
+    proof: Proof | Outcome | None = _fresh_head(frozen, forward) or _missing(frozen, setup)
     if proof is None:
         proof = outcome = yield Trial(change=change, steps=24)
         if not outcome.clearly_better:
@@ -63,6 +63,16 @@ def _fresh_head(frozen: list[ParameterFacts], forward: ForwardFacts) -> Proof | 
         Proof(f"the checkpoint does not hold {fresh[0]}, which makes the scores, and it is frozen")
         if fresh
         else None
+    )
+
+
+def _missing(frozen: list[ParameterFacts], setup: SetupFacts) -> Proof | None:
+    """Layers of a model loaded from a checkpoint that this does not hold: nobody means to keep those random."""
+    missing = [p.name for p in frozen if p.freshly_initialised]
+    if not setup.loads_checkpoint or not missing:
+        return None
+    return Proof(
+        f"the checkpoint that the model is loaded from does not hold {len(missing)} of the frozen matrices"
     )
 
 

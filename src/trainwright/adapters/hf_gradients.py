@@ -15,7 +15,7 @@ from torch import nn
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair
 from trainwright.seams.snapshot import seed_everything
-from trainwright.seams.torch import Observer, StepRecord
+from trainwright.seams.torch import Observer
 from trainwright.seams.torch_graph import GraphWatch, anomalies, kept_tensors, plain_lists
 from trainwright.stages.gradients import GradientFacts
 

@@ -20,6 +20,8 @@ def headline(report: Report) -> str:
         return found
     if report.faulty:
         return "a stage failed"
+    if report.message.startswith("Interrupted"):
+        return "interrupted, nothing found until then"
     return "nothing found" if any(s.status == Status.PASSED for s in report.stages) else "not walked"
 
 

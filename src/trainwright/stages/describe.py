@@ -83,7 +83,8 @@ def _(facts: GradientFacts) -> str:
 @describe.register
 def _(facts: OptimizerFacts) -> str:
     origin = "" if facts.rate_given else " (default)"
-    return f"{facts.kind}, rate {facts.learning_rate:.3g}{origin}, {len(facts.groups)} groups"
+    held = f"holds {len(facts.trainable) - len(facts.unregistered)} of {len(facts.trainable)} trainable parameters"
+    return f"{facts.kind}, rate {facts.learning_rate:.3g}{origin}, {held}"
 
 
 @describe.register

@@ -15,6 +15,7 @@ from trainwright.core.report import Report, StageRun, Status
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Facts, Stage
 from trainwright.seams.place import failure_of
+from trainwright.stages.overfit import OverfitFacts
 
 # What a stage cannot do without: if one of these failed, it is blocked.
 _NEEDS = {
@@ -283,7 +284,10 @@ class Walk:
         message = self.message
         if self._cut_off:
             cut = "; ".join(dict.fromkeys(self._cut_off))
-            message = f"{message} The budget of {self.clock.budget:.0f} s cut off experiments: {cut}.".strip()
+            message = (
+                f"{message} The budget of {self.clock.budget:.0f} s cut off experiments ({cut}); "
+                f"--budget {4 * self.clock.budget:.0f} gives them time."
+            ).strip()
         return Report(
             script=self.script,
             framework=framework,
@@ -330,6 +334,8 @@ class Walk:
             why = self._blocked.get(stage) or self._skipped.get(stage) or self._why_unseen(stage)
             status = Status.SKIPPED if stage in self._skipped else Status.BLOCKED
             return StageRun(stage=stage, status=status, why=why, seconds=seconds)
+        if not self.unmended and (lost := _lost(measured[0])):
+            return StageRun(stage=stage, status=Status.FAILED, why=lost, seconds=seconds)
         why = ", ".join(f.name for f in here) or describe(measured[0])
         if stage == Stage.EVALUATION and getattr(measured[0], "present", True) is False:
             return StageRun(
@@ -343,6 +349,13 @@ class Walk:
             return f"the {failed[-1].label} stage failed"
         unmended = [f for f in self.findings if f.severity == Severity.ERROR and id(f) not in self._mended]
         return f"stopped by {unmended[0].name}" if unmended else "training was not reached"
+
+
+def _lost(facts: Facts) -> str:
+    """What is said of a batch whose loss went up as it was trained on, when nothing found explains it; else empty."""
+    if not isinstance(facts, OverfitFacts) or not facts.diverged or not facts.losses[0] > 0:
+        return ""
+    return f"the loss of one batch rises from {facts.losses[0]:.4g} to {facts.losses[-1]:.4g}; no cause was proven"
 
 
 def _order(finding: Finding) -> tuple[int, int]:

@@ -43,7 +43,11 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
                 safety=Safety.UNSAFE,
             ),
         )  # fmt: skip
-    elif forward.failure is not None and forward.works_at_rows is not None:
+    elif (
+        forward.failure is not None
+        and forward.works_at_rows is not None
+        and forward.failure.where is not None
+    ):
         yield Finding(
             message=f"the model fails on the {batch.rows} rows of a batch and works on {forward.works_at_rows}: {forward.failure}",
             measured={"works_with_rows": forward.works_at_rows, "fails_with_rows": batch.rows},

@@ -15,12 +15,16 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Trial
+from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.repairs import unfreeze
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.gradients import GradientFacts, PlainList
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
+
+# Nobody leaves more than half of the matrices of a new model as they were drawn and asks for their gradients; of a
+# smaller part (random features, a fixed projection) only an experiment tells whether it was meant.
+MOSTLY = 0.5
 
 
 @rule("TW602", Severity.ERROR)
@@ -39,17 +43,23 @@ def unregistered_parameters(
     if not forgotten or not optimizer.held:
         return
     names = [p.name for p in forgotten]
-    outcome = yield Trial(
-        change=unfreeze(names, f"hold {len(names)} more parameters in the optimizer"), steps=24
-    )
-    if outcome.clearly_better:
+    change = unfreeze(names, f"hold {len(names)} more parameters in the optimizer")
+    proof: Proof | Outcome | None = None
+    if len(names) > MOSTLY * len([p for p in forward.parameters if p.trainable and len(p.shape) > 1]):
+        proof = Proof(
+            "backward gives them gradients and no parameter group holds them: they stay as they were drawn"
+        )
+    else:
+        outcome = yield Trial(change=change, steps=24)
+        proof = outcome if outcome.clearly_better else None
+    if proof is not None:
         yield Finding(
             message=f"{optimizer.kind} does not hold {len(names)} of {len(optimizer.trainable)} trainable parameters that "
             f"nothing has trained yet ({names[0]} first)",
             measured={"not_held": len(names), "trainable": len(optimizer.trainable), "first": names[0]},
             where=setup.place("optimizer", "create_optimizer", "trainer"),
-            proof=outcome,
-            repair=unfreeze(names, f"hold {len(names)} more parameters in the optimizer"),
+            proof=proof,
+            repair=change,
             fix=Fix(does="build the optimizer from model.parameters()", safety=Safety.UNSAFE),
         )
 

@@ -15,7 +15,7 @@ test: .venv/.test
 	OMP_NUM_THREADS=1 scripts/test
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trainwright needs Python 3.11 or later; set PYTHON=python3.11")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trainwright needs Python 3.11 or later; set PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
 
 .venv/.examples: .venv/bin/python pyproject.toml constraints.txt

@@ -33,6 +33,8 @@ class Run:
     """The loss of the best constant prediction on these rows, where it is known."""
     floor: float = 0.0
     """The least loss that any prediction can have on these rows (label smoothing, soft targets)."""
+    skipped: str = ""
+    """Why no steps were taken, where such a run says nothing of this training."""
     evaluated: float | None = None
     """The loss of the same rows at the end, in evaluation mode."""
 

@@ -16,12 +16,12 @@ import torch
 import transformers
 from torch import nn
 
+from trainwright.adapters.torch_optimizer import is_rate_written, optimizer_places
 from trainwright.core.finding import Place
 from trainwright.seams.intercept import Construction, Seen
 from trainwright.seams.place import (
     assignment_place,
     call_line,
-    call_node,
     evaluation_line,
     is_users,
     key_places,
@@ -85,7 +85,7 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     if hasattr(metrics, "__code__") and is_users(metrics.__code__.co_filename):
         places["metrics"] = Place(show(metrics.__code__.co_filename), metrics.__code__.co_firstlineno)
     if trainer.optimizer is not None and trainer.optimizer in seen.optimizers:
-        places |= _of_optimizer(seen.optimizers[trainer.optimizer])
+        places |= optimizer_places(seen.optimizers[trainer.optimizer])
     if (mode := _mode_place(trainer)) is not None:
         places["mode_change"] = mode
     places |= _own_methods(trainer)
@@ -141,27 +141,12 @@ def ineffective_freezes(model: nn.Module, seen: Seen) -> tuple[IneffectiveFreeze
     return tuple(result)
 
 
-def _of_optimizer(built: Construction) -> dict[str, Place]:
-    """The line that built the script's own optimizer; the rate's line is there, whatever the arguments say."""
-    places = {"optimizer": built.place, "learning_rate": built.place}
-    if (rate := keyword_places(built.frame_file, built.line, built.name).get("lr")) is not None:
-        places["learning_rate"] = rate[0]
-    return places
-
-
-def is_rate_written(trainer: Any, seen: Seen) -> bool:
+def rate_is_written(trainer: Any, seen: Seen) -> bool:
     """Whether the script wrote the rate in force; False where it is a default of the optimizer or the framework."""
-    optimizer = trainer.optimizer
-    if optimizer is None:
+    if trainer.optimizer is None:
         built = seen.constructions.get(id(trainer.args))
         return built is None or "learning_rate" in built.keywords
-    default = inspect.signature(type(optimizer).__init__).parameters.get("lr")
-    rates = {group.get("initial_lr", group["lr"]) for group in optimizer.param_groups}
-    if optimizer not in seen.optimizers or default is None or rates != {default.default}:
-        return True
-    found = seen.optimizers[optimizer]
-    call = call_node(found.frame_file, found.line, found.name)
-    return call is None or len(call.args) > 1 or any(k.arg in ("lr", None) for k in call.keywords)
+    return is_rate_written(trainer.optimizer, seen)
 
 
 def _of_construction(built: Construction, trainer: Any, frame: FrameType) -> dict[str, Place]:

@@ -12,8 +12,8 @@ from torch import nn
 
 from trainwright.adapters.batches import POOLED, other_padding_labels, special_ids
 from trainwright.adapters.data import length
-from trainwright.adapters.hf_gradients import further_steps, graph_facts
 from trainwright.adapters.hf_twin import Twin, type_like
+from trainwright.adapters.torch_gradients import further_steps, graph_facts
 from trainwright.adapters.torch_loss import further_losses, loss_facts
 from trainwright.adapters.torch_memory import measure_memory
 from trainwright.adapters.torch_probes import Probe, is_out_of_memory

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from trainwright.adapters import hf_data, hf_evaluation, hf_run, hf_setup, hf_step
+from trainwright.adapters import hf_data, hf_evaluation, hf_setup, hf_step, torch_run
 from trainwright.adapters.base import Run
 from trainwright.adapters.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.hf_batch import (
@@ -19,6 +19,7 @@ from trainwright.adapters.hf_batch import (
 from trainwright.adapters.hf_twin import Twin
 from trainwright.adapters.torch_optimizer import optimizer_facts
 from trainwright.adapters.torch_probes import rows_of
+from trainwright.adapters.torch_schedule import dry_run
 from trainwright.adapters.vocabulary import vocabulary_facts
 from trainwright.core.repair import Repair
 from trainwright.seams.intercept import Seen
@@ -110,11 +111,13 @@ class HFTrainerAdapter:
                 moved = any(getattr(s, "last_epoch", 0) > count for s, count in zip(schedules, counts))
                 twin.update()
             trainer.lr_scheduler = self.trainer.lr_scheduler
+            planned, own_schedule = twin.planned_updates(), hf_setup.makes_schedule(self.trainer)
             facts = optimizer_facts(
-                trainer, before, record.failure, user_built=twin.given_optimizer is not None,
-                planned=twin.planned_updates(), schedule_first=moved,
-                schedule_given=hf_setup.makes_schedule(self.trainer),
-                rate_given=hf_setup.is_rate_written(self.trainer, self._seen),
+                [trainer.optimizer], trainer.model, before, record.failure, dry_run(trainer, planned),
+                user_built=twin.given_optimizer is not None, planned=planned,
+                rate_given=hf_setup.rate_is_written(self.trainer, self._seen),
+                schedule_given=own_schedule, schedule_first=moved,
+                warmup=trainer.args.get_warmup_steps(planned) if planned and not own_schedule else None,
             )  # fmt: skip
             twin.warmup_updates = max(facts.schedule, key=lambda point: point[1], default=(0, 1.0))[0]
         twin.reset()
@@ -130,7 +133,7 @@ class HFTrainerAdapter:
 
     def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
               seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
-        return hf_run.train(
+        return torch_run.train(
             self.twin,
             steps=steps,
             batches=batches,

@@ -17,10 +17,14 @@ from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 from trainwright.adapters import hf_setup
 from trainwright.adapters.base import Change
 from trainwright.adapters.batches import Pool, RecordingCollator
+from trainwright.adapters.constant import TargetsSeen
 from trainwright.adapters.data import length
 from trainwright.adapters.hf_state import FurtherModels, script_state
+from trainwright.adapters.torch_gradients import Gradient, Window, clear, gradients_now
 from trainwright.adapters.torch_optimizer import set_rates
+from trainwright.adapters.torch_probes import rows_of, take_rows
 from trainwright.adapters.torch_replay import on_cpu
+from trainwright.adapters.torch_run import Look
 from trainwright.adapters.torch_schedule import stand_in_schedule
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
@@ -191,6 +195,78 @@ class Twin:
         """The gradients of a batch, with the repairs in force; what it raises passes."""
         with Observer(self.wrapped, self.change.all):
             self.compute(batch, StepRecord())
+
+    @property
+    def model(self) -> Any:
+        """What is trained."""
+        return self.trainer.model
+
+    def step_as_training(self, batch: Mapping[str, Any], *, seed: int, cleared: bool) -> Gradient:
+        """The gradient that is there after one more step; what it raises passes."""
+        clear(self.model) if cleared else self.wrapped.zero_grad()
+        with Observer(self.wrapped, self.change.all):
+            return self._gradient(batch, [batch], seed)
+
+    def accumulate(self, batches: Sequence[Mapping[str, Any]]) -> Window:
+        """What the Trainer's accumulation over these micro-batches does."""
+        trainer, args, count = self.trainer, self.trainer.args, len(batches)
+        given = args.gradient_accumulation_steps
+        with Observer(self.wrapped, self.change.all):
+            alone = []
+            object.__setattr__(args, "gradient_accumulation_steps", 1)
+            try:
+                for i, batch in enumerate(batches):
+                    clear(self.model)
+                    alone.append(self._gradient(batch, [batch], 20 + i))
+                clear(self.model)
+                object.__setattr__(args, "gradient_accumulation_steps", count)
+                trainer.current_gradient_accumulation_steps = count
+                for i, batch in enumerate(batches):
+                    trainer.accelerator.gradient_state._set_sync_gradients(i == count - 1)
+                    together = self._gradient(batch, batches, 20 + i)
+            finally:
+                trainer.current_gradient_accumulation_steps = 1
+                trainer.accelerator.gradient_state._set_sync_gradients(True)
+                object.__setattr__(args, "gradient_accumulation_steps", given)
+                clear(self.model)
+        return Window(together, alone)
+
+    def _gradient(self, batch: Mapping[str, Any], window: Sequence[Mapping[str, Any]], seed: int) -> Gradient:
+        seed_everything(seed)
+        with GraphWatch(self.model, self.change.all):
+            self.step_on(batch, window)
+        return gradients_now(self.model)
+
+    def chosen_rows(self, batch: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
+        """The same batch with some of its rows only."""
+        return take_rows(batch, rows)
+
+    def take(self, count: int, *, seed: int) -> list[Mapping[str, Any]]:
+        """Some of the first batches."""
+        return self.pool.take(count, seed=seed)
+
+    def rows_of(self, batch: Mapping[str, Any]) -> int:
+        """How many rows a batch holds."""
+        return rows_of(batch)
+
+    def take_step(self, batch: Mapping[str, Any], number: int) -> StepRecord:
+        """One step with its update; what it raised is in the record."""
+        with Observer(self.wrapped, self.change.all).catching() as record:
+            self.compute(batch, record)
+            self.update(rate_share=self.warmed_up(number))
+        return record
+
+    def look(self, batch: Mapping[str, Any]) -> Look | None:
+        """The batch in evaluation mode, nothing updated."""
+        trainer, given = self.trainer, self.mended_batch(batch)
+        trainer.model.eval()
+        observer, loss = Observer(self.wrapped, self.change.all), math.nan
+        with TargetsSeen() as seen, observer.catching() as record, torch.no_grad():
+            loss = float(trainer.compute_loss(self.wrapped, trainer._prepare_inputs(type_like(batch, given))))
+        if record.failure is not None:
+            return None
+        labels = given.get(self.label_key(given) or "")
+        return Look(loss=loss, targets=seen.calls, scores=record.scores, labels=labels)
 
     def label_of(self, batch: Mapping[str, Any]) -> Any:
         """The labels of a batch, or None."""

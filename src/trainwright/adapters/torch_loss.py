@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
-from trainwright.adapters.torch_probes import rows_of, take_rows
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Stage
 from trainwright.seams.place import rebinding_place
@@ -155,21 +154,28 @@ def _rebound_at(failure: Failure | None) -> Place | None:
 class Steps(Protocol):
     """What further looks at a loss need of the training."""
 
-    wrapped: Any
-    """The model as training calls it."""
+    @property
+    def model(self) -> nn.Module:
+        """What is trained."""
 
-    def loss_of(self, batch: Mapping[str, Any]) -> float:
+    def loss_of(self, batch: Any) -> float:
         """The loss of a batch, without gradients, always with the same random numbers."""
 
-    def second_step(self, batch: Mapping[str, Any]) -> Failure | None:
+    def second_step(self, batch: Any) -> Failure | None:
         """What a step raises."""
 
-    def label_of(self, batch: Mapping[str, Any]) -> Any:
+    def label_of(self, batch: Any) -> Any:
         """The labels of a batch, or None."""
+
+    def rows_of(self, batch: Any) -> int:
+        """How many rows a batch holds."""
+
+    def chosen_rows(self, batch: Any, rows: Sequence[int]) -> Any:
+        """The same batch with some of its rows only."""
 
 
 def further_losses(
-    loss: LossFacts, gradients: GradientFacts | None, training: Steps, batches: Sequence[Mapping[str, Any]]
+    loss: LossFacts, gradients: GradientFacts | None, training: Steps, batches: Sequence[Any]
 ) -> LossFacts:
     """The facts with what more calls show: of single rows, with other weights, in a second step.
 
@@ -185,19 +191,20 @@ def further_losses(
         loss = replace(loss, second_step=failure, rebound_at=loss.rebound_at or _rebound_at(failure))
     if not any(g.norm for g in gradients.gradients):
         with contextlib.suppress(Exception):  # a loss that cannot be had without gradients shows nothing
-            same = unchanged_by_weights(training.wrapped, lambda: training.loss_of(first))
+            same = unchanged_by_weights(training.model, lambda: training.loss_of(first))
             loss = replace(loss, unchanged_by_weights=same)
     return loss
 
 
-def _one_by_one(loss: LossFacts, training: Steps, batch: Mapping[str, Any]) -> LossFacts:
-    rows = min(rows_of(batch), _MOST_SINGLE_ROWS)
+def _one_by_one(loss: LossFacts, training: Steps, batch: Any) -> LossFacts:
+    count = training.rows_of(batch)
+    rows = min(count, _MOST_SINGLE_ROWS)
     try:
-        each = tuple(training.loss_of(take_rows(batch, [row])) for row in range(rows))
+        each = tuple(training.loss_of(training.chosen_rows(batch, [row])) for row in range(rows))
     except Exception:  # a model that cannot take one row (batch statistics) shows nothing here
         return loss
     label = training.label_of(batch)
-    has_one = isinstance(label, torch.Tensor) and label.numel() == rows_of(batch)
+    has_one = isinstance(label, torch.Tensor) and label.numel() == count
     labels = tuple(float(x) for x in label.reshape(-1)[:rows]) if has_one else ()
     return replace(loss, row_losses=each, row_labels=labels)
 

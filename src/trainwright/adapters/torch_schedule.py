@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,21 @@ def dry_run(trainer: Any, planned: int | None) -> DryRun:
     return DryRun(points=points, kind=type(schedule).__name__, length=length_of(schedule), failure=failure)
 
 
+def planned_schedule(schedules: Sequence[Any], planned: int | None, pace: float) -> DryRun:
+    """Run the first of a script's own schedules dry; the schedule itself stays where it is.
+
+    Args:
+        pace: how often training steps it for each update: 1, or less where it is stepped once an epoch.
+    """
+    runnable = [s for s in schedules if _can_run(s)]
+    if not runnable or not planned:
+        return DryRun(kind=type(schedules[0]).__name__ if schedules else "")
+    given = runnable[0]
+    copied = copy.deepcopy(given, {id(given.optimizer): _stand_in(given.optimizer)})
+    points, failure = _points(copied, planned, pace)
+    return DryRun(points=points, kind=type(given).__name__, length=length_of(given), failure=failure)
+
+
 def length_of(schedule: Any) -> int | None:
     """How many steps a schedule says it has, where it says so."""
     lambdas = getattr(schedule, "lr_lambdas", None)
@@ -95,7 +111,9 @@ def _stand_in(optimizer: Any) -> Any:
     return made
 
 
-def _points(schedule: Any, planned: int) -> tuple[tuple[tuple[int, float], ...], Failure | None]:
+def _points(
+    schedule: Any, planned: int, pace: float = 1.0
+) -> tuple[tuple[tuple[int, float], ...], Failure | None]:
     groups = schedule.optimizer.param_groups
     peak = max((g.get("max_lr", g.get("initial_lr", g["lr"])) for g in groups), default=0.0) or 1.0
     steps = min(planned, LONGEST_DRY_RUN)
@@ -107,7 +125,8 @@ def _points(schedule: Any, planned: int) -> tuple[tuple[tuple[int, float], ...],
             if update % every == 0 or update == steps - 1:
                 points.append((update, float(max(g["lr"] for g in groups)) / peak))
             try:
-                schedule.step()
+                for _ in range(int((update + 1) * pace + 1e-6) - int(update * pace + 1e-6)):
+                    schedule.step()
             except Exception as error:  # the user's schedule raised: that is what we came to see
                 return tuple(points), failure_of(error)
     return tuple(points), None

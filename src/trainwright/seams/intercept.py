@@ -63,6 +63,9 @@ class Listener(Protocol):
     def training(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
         """The script calls for training."""
 
+    def looping(self, frame: FrameType) -> None:
+        """Something was done that a training step does: a loader was begun, a model called, backward run."""
+
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """A call on the trainer before training (evaluate, predict) raised."""
 
@@ -77,6 +80,8 @@ class Seen:
     optimizers: weakref.WeakKeyDictionary[Any, Construction] = field(
         default_factory=weakref.WeakKeyDictionary
     )
+    schedules: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
+    loaders: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
     trained: set[int] = field(default_factory=set)
     frozen: dict[int, tuple[weakref.ref[Any], Place]] = field(default_factory=dict)
     """Parameters whose requires_grad was set to False, by identity, and the line that did it."""
@@ -149,6 +154,9 @@ def _install() -> None:
     for module, patch in (
         ("torch.nn.modules.module", _patch_modules),
         ("torch.optim.optimizer", _patch_optimizers),
+        ("torch.optim.lr_scheduler", _patch_schedules),
+        ("torch.utils.data.dataloader", _patch_loaders),
+        ("torch.autograd", _patch_backward),
         ("transformers.modeling_utils", _patch_loading),
         ("transformers.training_args", _patch_arguments),
         ("transformers.training_args_seq2seq", _patch_seq2seq_arguments),
@@ -169,8 +177,17 @@ def _patch_modules(module: Any) -> None:
                 _seen.modules[self] = place_of(frame)
 
     module.Module.__init__ = init
+    module.register_module_forward_pre_hook(_called)
     _patch_state(module.Module)
     _patch_freezing(sys.modules["torch.nn.parameter"].Parameter, module.Module)
+
+
+def _called(module: Any, args: Any) -> None:
+    """A model is called; where it would be trained, that is part of a training step."""
+    if not _active() or not _seen.optimizers:
+        return
+    if module.training and sys.modules["torch"].is_grad_enabled():
+        _looping()
 
 
 def _patch_state(owner: Any) -> None:
@@ -228,19 +245,104 @@ def _note(owner: Any, name: str) -> None:
 
 
 def _patch_optimizers(module: Any) -> None:
-    original = module.Optimizer.__init__
+    _keep_constructions(module.Optimizer, lambda: _seen.optimizers)
+
+
+def _patch_schedules(module: Any) -> None:
+    _keep_constructions(module.LRScheduler, lambda: _seen.schedules)
+    _keep_constructions(module.ReduceLROnPlateau, lambda: _seen.schedules)
+
+
+def _keep_constructions(owner: Any, kept: Callable[[], weakref.WeakKeyDictionary[Any, Construction]]) -> None:
+    """Note the user's line that built each object of a class."""
+    original = owner.__init__
 
     @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         frame = _builder_frame(self) if _active() else None
         if frame is not None:
-            _seen.optimizers[self] = Construction(
+            kept()[self] = Construction(
                 name=type(self).__name__, frame_file=frame.f_code.co_filename, line=frame.f_lineno,
                 place=place_of(frame), keywords=frozenset(),
             )  # fmt: skip
 
-    module.Optimizer.__init__ = init
+    owner.__init__ = init
+
+
+_on_loader: list[Callable[[Any], None]] = []
+_on_batch: list[Callable[[Any, Callable[[], Any]], Any]] = []
+
+
+@contextmanager
+def watching_loaders(begun: Callable[[Any], None],
+                     batch: Callable[[Any, Callable[[], Any]], Any] = lambda iterator, draw: draw()) -> Iterator[None]:  # fmt: skip
+    """While the context lasts, be told of each loader that is begun, and hand out its batches.
+
+    Args:
+        batch: is given the loader's iterator and how its next batch is drawn, and returns what is handed out.
+    """
+    _on_loader.append(begun)
+    _on_batch.append(batch)
+    try:
+        yield
+    finally:
+        _on_loader.pop()
+        _on_batch.pop()
+
+
+_on_backward: list[Callable[[], None]] = []
+
+
+@contextmanager
+def watching_backward(begun: Callable[[], None]) -> Iterator[None]:
+    """Be told of each backward pass while the context lasts."""
+    _on_backward.append(begun)
+    try:
+        yield
+    finally:
+        _on_backward.pop()
+
+
+def _patch_loaders(module: Any) -> None:
+    _keep_constructions(module.DataLoader, lambda: _seen.loaders)
+    begin, draw = module.DataLoader.__iter__, module._BaseDataLoaderIter.__next__
+
+    @functools.wraps(begin)
+    def begun(self: Any) -> Any:
+        for told in _on_loader:
+            told(self)
+        _looping()
+        return begin(self)
+
+    @functools.wraps(draw)
+    def next_batch(self: Any) -> Any:
+        if _on_batch:
+            return _on_batch[-1](self, functools.partial(draw, self))
+        return draw(self)
+
+    module.DataLoader.__iter__ = begun
+    module._BaseDataLoaderIter.__next__ = next_batch
+
+
+def _patch_backward(module: Any) -> None:
+    for name in ("backward", "grad"):
+        original = getattr(module, name)
+
+        @functools.wraps(original)
+        def call(*args: Any, _original: Any = original, **kwargs: Any) -> Any:
+            for told in _on_backward:
+                told()
+            _looping()
+            return _original(*args, **kwargs)
+
+        setattr(module, name, call)
+
+
+def _looping() -> None:
+    if _active() and (frame := user_frame(sys._getframe(2))) is not None:
+        assert _listener is not None
+        _listener.looping(frame)
 
 
 def _builder_frame(built: Any) -> FrameType | None:

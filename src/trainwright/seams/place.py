@@ -98,7 +98,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 @cache
-def _tree(file: str) -> ast.Module | None:
+def syntax_tree(file: str) -> ast.Module | None:
     source = "".join(linecache.getlines(file))
     try:
         return ast.parse(source) if source else None
@@ -114,7 +114,7 @@ def call_node(
     Args:
         given: keywords that the call was given: the call that was written with most of them comes first.
     """
-    tree = _tree(file)
+    tree = syntax_tree(file)
     if tree is None:
         return None
     calls = [
@@ -151,7 +151,7 @@ def keyword_places(file: str, line: int, name: str | None = None,
 
 def assignment_place(file: str, name: str, before: int) -> Place | None:
     """The last line before `before` that assigns a call's result to `name`; else any assignment to it."""
-    tree = _tree(file)
+    tree = syntax_tree(file)
     if tree is None:
         return None
     found = [
@@ -172,7 +172,7 @@ def _target(node: ast.Assign | ast.AnnAssign) -> ast.AST:
 
 def attribute_place(file: str, owner: str, attribute: str) -> Place | None:
     """The last line of a class that assigns to `self.attribute`; one in its constructor if there is no other."""
-    tree = _tree(file)
+    tree = syntax_tree(file)
     classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == owner] if tree else []
     found: list[tuple[bool, int]] = []
     for method in (m for c in classes for m in c.body if isinstance(m, ast.FunctionDef)):
@@ -194,7 +194,7 @@ def names_of(value: Any, frame: FrameType | None) -> list[str]:
 
 def resolve_call(frame: FrameType, line: int, argument: str) -> tuple[str, Any] | None:
     """The function that a call on this line with this keyword names, and its name, looked up in the frame."""
-    tree = _tree(frame.f_code.co_filename)
+    tree = syntax_tree(frame.f_code.co_filename)
     for node in ast.walk(tree) if tree else ():
         if not isinstance(node, ast.Call) or not any(k.arg == argument for k in node.keywords):
             continue
@@ -217,7 +217,7 @@ def _look_up(node: ast.expr, scope: dict[str, Any]) -> Any:
 
 def call_line(file: str, first: int, name: str, receiver: str = "") -> int | None:
     """The line of the function that begins at `first` which calls a method of this name on something so named."""
-    tree = _tree(file)
+    tree = syntax_tree(file)
     for node in ast.walk(tree) if tree else ():
         if (
             isinstance(node, ast.FunctionDef)
@@ -236,7 +236,7 @@ def call_line(file: str, first: int, name: str, receiver: str = "") -> int | Non
 
 def evaluation_line(file: str, first: int) -> int | None:
     """The line of the function that begins at `first` which calls `.eval()` or `.train(False)`."""
-    tree = _tree(file)
+    tree = syntax_tree(file)
     for node in ast.walk(tree) if tree else ():
         if (
             not isinstance(node, ast.FunctionDef)
@@ -258,7 +258,7 @@ def evaluation_line(file: str, first: int) -> int | None:
 
 def training_lines(file: str, reached: int) -> list[int]:
     """Lines after `reached` that call `.train()` on something bound to a call of a name ending in Trainer."""
-    tree = _tree(file)
+    tree = syntax_tree(file)
     if tree is None:
         return []
     trainers = {
@@ -285,7 +285,7 @@ def training_lines(file: str, reached: int) -> list[int]:
 def rebinding_place(failed: Place) -> Place | None:
     """The line, outside constructors, that assigns to the name or attribute which the call at a line uses."""
     file = str(Path(failed.file).resolve())
-    call, tree = call_node(file, failed.line), _tree(file)
+    call, tree = call_node(file, failed.line), syntax_tree(file)
     if call is None or tree is None:
         return None
     wanted = ast.unparse(call.func)
@@ -303,7 +303,7 @@ def rebinding_place(failed: Place) -> Place | None:
 
 def key_places(file: str, key: str, before: int) -> list[Place]:
     """Lines that write a value under a key: `x["key"] = …`, `{"key": …}`, `f(key=…)`, in their order."""
-    tree = _tree(file)
+    tree = syntax_tree(file)
     found: set[int] = set()
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, (ast.Assign, ast.AugAssign)):
@@ -322,7 +322,7 @@ def key_places(file: str, key: str, before: int) -> list[Place]:
 
 def imported_name_place(near: Place, name: str) -> Place | None:
     """The line on which the import statement that stands at a place names something."""
-    tree = _tree(near.file)
+    tree = syntax_tree(near.file)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno <= near.line <= (
             node.end_lineno or 0

@@ -68,6 +68,8 @@ class StepRecord:
     """The scores: the answer's logits, else what the last loss call was given."""
     loss: float | None = None
     loss_tensor: torch.Tensor | None = None
+    minimised: list[float] = field(default_factory=list)
+    """The value of every tensor that backward was called on, in order."""
     loss_at: Place | None = None
     training: bool = True
     modes: dict[str, bool] = field(default_factory=dict)
@@ -84,6 +86,7 @@ class Observer(TorchFunctionMode):
     patched, and nothing remains afterwards.
 
     Args:
+        roots: the modules that training calls, where these are parts of the model; None: the model itself.
         detail: keep numbers of every module and activation (one step); False: loss and changes only.
     """
 
@@ -92,12 +95,14 @@ class Observer(TorchFunctionMode):
         model: nn.Module,
         repairs: Sequence[Repair] = (),
         *,
+        roots: Sequence[nn.Module] | None = None,
         detail: bool = False,
         places: Callable[[nn.Module], Place | None] = lambda module: None,
     ) -> None:
         super().__init__()
         self.record = StepRecord()
         self._model = model
+        self._roots = list(roots) if roots is not None else [model]
         self._detail = detail
         self._places = places
         self._loss_repairs = [r for r in repairs if r.seam == Seam.LOSS]
@@ -113,7 +118,8 @@ class Observer(TorchFunctionMode):
         self._loss_count = 0
 
     def __enter__(self) -> Observer:
-        watched = self._model.modules() if self._detail or self._activation_repairs else [self._model]
+        all_modules = self._detail or bool(self._activation_repairs)
+        watched = self._model.modules() if all_modules else self._roots
         for module in watched:
             self._hooks.append(module.register_forward_pre_hook(self._before, with_kwargs=True))
             self._hooks.append(module.register_forward_hook(self._after, with_kwargs=True))
@@ -150,6 +156,7 @@ class Observer(TorchFunctionMode):
             self._stage = Stage.GRADIENTS
             if args[0].numel() == 1:
                 self.record.loss_tensor = args[0]
+                self.record.minimised.append(float(args[0].detach()))
                 self.record.loss_at = self.record.loss_at or user_place(sys._getframe(1))
                 self.record.loss_shares = shares_of_total(args[0], self.record.kept_losses)
         result = self._activate(func, args, kwargs) if func in _CHANGEABLE else func(*args, **kwargs)
@@ -208,10 +215,11 @@ class Observer(TorchFunctionMode):
         )
 
     def _before(self, module: nn.Module, args: Any, kwargs: Any) -> Any:
-        if module is self._model:
+        if self._is_root(module):
+            self._stage = Stage.FORWARD
             self.record.training = module.training
             if not self.record.modes:
-                self.record.modes = {n: m.training for n, m in module.named_modules()}
+                self.record.modes = {n: m.training for n, m in self._model.named_modules()}
             for repair in self._forward_repairs:
                 call = Call(
                     seam=Seam.FORWARD, given={"model": module, "inputs": kwargs or args}, tensors=tensors
@@ -229,10 +237,15 @@ class Observer(TorchFunctionMode):
             if name not in self.record.called:
                 self.record.called.append(name)
                 self.record.modules.append(self._module_facts(module, (*args, *kwargs.values()), output))
-        if module is self._model:
+        if self._is_root(module):
             self._stage = Stage.LOSS
             self.record.output = output
             self.record.scores = scores_of(output)
+
+    def _is_root(self, module: nn.Module) -> bool:
+        """Whether training called this module, not another one of its modules."""
+        inner = len(self._roots) > 1 and bool(self._stack)
+        return not inner and any(module is root for root in self._roots)
 
     def _module_facts(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> ModuleFacts:
         result = first_tensor(output)

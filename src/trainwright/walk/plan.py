@@ -86,6 +86,9 @@ def _measure(walk: Walk, stage: Stage) -> Plan:
 
 def _long_enough(walk: Walk, stage: Stage, run: Run) -> bool:
     """Whether a run says anything: a curve of a few steps, cut off by the budget, does not."""
+    if run.skipped:
+        walk.skip(stage, run.skipped)
+        return False
     learnt = run.losses and run.losses[-1] <= LEARNT_SHARE * run.losses[0]
     if run.failure is not None or learnt or len(run.losses) >= FEWEST_STEPS:
         return True

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from trainwright.adapters.base import Adapter
 from trainwright.core.finding import Failure, Finding
 from trainwright.core.repair import Call, Seam
 from trainwright.core.report import Report
@@ -25,6 +26,7 @@ from trainwright.errors import ScriptFailed, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import Seen, listening
+from trainwright.seams.lift import Loop, loop_of_error, training_loop
 from trainwright.seams.place import failure_of, keyword_places, place_of, show
 from trainwright.seams.snapshot import RandomState
 from trainwright.stages.setup import RefusedCall, SetupFacts
@@ -55,6 +57,10 @@ class Session:
         self._walk = self._new_walk()
         self._seen: Seen | None = None
         self._own_error: Exception | None = None
+        self._walking = False
+        self._no_loops: set[tuple[Any, int]] = set()
+        self.restart = False
+        """The script is to be run anew, for real, in a process of its own."""
 
     def run(self, start: Callable[[], Any]) -> list[Report]:
         """Run the script; return a report of each training that was walked, or of why there was none."""
@@ -115,6 +121,19 @@ class Session:
             return original()
         raise WalkFinished
 
+    def looping(self, frame: FrameType) -> None:
+        """The script does what a training step does: if a loop of its own trains, walk that loop and leave the script."""
+        here = (frame.f_code, frame.f_lineno)
+        if self._walking or here in self._no_loops or (self._seen and self._seen.trained):
+            return
+        loop = training_loop(frame)
+        if loop is None:
+            self._no_loops.add(here)
+            return
+        if not self.reports:
+            self._walk_loop(loop)
+        raise WalkFinished
+
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """`trainer.evaluate()` or `predict()` raised before training: walk, the cause will be on the way."""
         self._walk_training(trainer, frame)
@@ -123,13 +142,29 @@ class Session:
     # How it is done
 
     def _walk_training(self, trainer: Any, frame: FrameType) -> None:
-        walk = self._walk
-        walk.clock.started = time.monotonic()
-        try:
-            from trainwright.adapters.hf_setup import versions
+        def make() -> Adapter:
             from trainwright.adapters.hf_trainer import HFTrainerAdapter
 
-            adapter = HFTrainerAdapter(trainer, frame, self._seen or Seen())
+            return HFTrainerAdapter(trainer, frame, self._seen or Seen())
+
+        self._walk_adapter(make, lambda: later_trainings(trainer, frame))
+
+    def _walk_loop(self, loop: Loop) -> None:
+        def make() -> Adapter:
+            from trainwright.adapters.lifted import LiftedLoop
+            from trainwright.adapters.loop import LoopAdapter
+
+            return LoopAdapter(LiftedLoop(loop), self._seen or Seen())
+
+        self._walk_adapter(make, lambda: "")
+        self.restart = self._train and not self._walk.interrupted and not _stops(self.reports[-1])
+
+    def _walk_adapter(self, make: Callable[[], Adapter], ending: Callable[[], str]) -> None:
+        walk = self._walk
+        walk.clock.started = time.monotonic()
+        self._walking = True
+        try:
+            adapter = make()
             try:
                 with _undisturbed():
                     pull(walk, adapter)
@@ -138,19 +173,24 @@ class Session:
             finally:
                 adapter.put_back()
             if not self._train:
-                walk.message = " ".join(t for t in (walk.message, later_trainings(trainer, frame)) if t)
-            self._close(walk.report(adapter.framework, versions()))
+                walk.message = " ".join(t for t in (walk.message, ending()) if t)
+            self._close(walk.report(adapter.framework, _versions()))
         except (
             Exception
         ) as error:  # ours, and nothing can be said or trained after it: out, past the user's handlers
             self._own_error = error
             raise WalkFinished from error
+        finally:
+            self._walking = False
 
     def _raised(self, error: Exception) -> None:
         """An exception of the user's ended the script."""
         if self.reports:
             if self._seen and self._seen.trained:
                 raise ScriptFailed("the script raised while it was training") from error
+            return
+        if (loop := loop_of_error(error)) is not None:
+            self._walk_loop(loop)
             return
         failure = failure_of(error)
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):

@@ -87,6 +87,8 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
                     steps=steps, batches=trial.batches, seed=seed, changes=(change,) if change else ()
                 )
     before, after = ([walk.runs[key] for key in keys] for keys in arms)
+    if any(r.skipped for r in (*before, *after)):
+        return Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
     return Outcome(
         changed=trial.change.does,
         before=tuple(_end(r, steps) for r in before),
@@ -102,7 +104,7 @@ def _key(walk: Walk, trial: Trial, change: Repair | None, seed: int) -> tuple[An
 
 def _covers(run: Run | None, steps: int) -> bool:
     """Whether a run that was already made has the first steps of one that is asked for."""
-    return run is not None and (run.failure is not None or len(run.losses) >= steps)
+    return run is not None and (run.failure is not None or bool(run.skipped) or len(run.losses) >= steps)
 
 
 def _end(run: Run, steps: int) -> float:

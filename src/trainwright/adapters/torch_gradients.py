@@ -1,11 +1,11 @@
-"""What only further steps of a Trainer show of its gradients: left over, accumulated, kept across batches."""
+"""What only further steps show of the gradients: left over, accumulated, kept across batches."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,12 +14,10 @@ from torch import nn
 
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair
-from trainwright.seams.snapshot import seed_everything
-from trainwright.seams.torch import Observer
+from trainwright.seams.place import failure_of
 from trainwright.seams.torch_graph import GraphWatch, anomalies, kept_tensors, plain_lists
 from trainwright.stages.gradients import GradientFacts
 
-Batch = Mapping[str, Any]
 # Three copies of all gradients are held at once; a model of more numbers is not taken that far (3.6 GB of float32).
 MOST_NUMBERS = 300_000_000
 # Micro-batches taken to measure what accumulation does; more of them show the same.
@@ -29,18 +27,41 @@ SECONDS = 10.0
 SAME_WITHIN = 1e-3
 
 
-class Steps(Protocol):
-    """What is needed of the training."""
+Gradient = dict[str, torch.Tensor]
 
-    trainer: Any
-    wrapped: Any
+
+@dataclass(frozen=True)
+class Window:
+    """The gradient of some micro-batches as training accumulates it, and that of each by itself."""
+
+    together: Gradient
+    alone: Sequence[Gradient]
+    """Of the loss as it is without division by the number of micro-batches."""
+
+
+class Steps(Protocol):
+    """What is needed of the training; a batch is whatever it calls one."""
+
+    @property
+    def model(self) -> nn.Module:
+        """What is trained."""
 
     @property
     def repairs(self) -> list[Repair]:
         """Those in force."""
 
-    def step_on(self, batch: Batch, window: Sequence[Batch]) -> torch.Tensor:
-        """Forward, loss and backward on one batch of a window; gradients are not cleared."""
+    def step_as_training(self, batch: Any, *, seed: int, cleared: bool) -> Gradient:
+        """The gradient with which training would update after this batch; nothing is updated.
+
+        Args:
+            cleared: clear all gradients first; False: as training goes from one step to the next.
+        """
+
+    def loss_of(self, batch: Any) -> float:
+        """The loss of a batch, always with the same random numbers."""
+
+    def accumulate(self, batches: Sequence[Any]) -> Window | None:
+        """What accumulation over these micro-batches does; None where that cannot be told."""
 
 
 def graph_facts(facts: GradientFacts, watch: GraphWatch, model: nn.Module, owners: Mapping[str, Any],
@@ -59,13 +80,13 @@ def graph_facts(facts: GradientFacts, watch: GraphWatch, model: nn.Module, owner
     )
 
 
-def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Batch]) -> GradientFacts:
+def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Any]) -> GradientFacts:
     """The facts with what further steps show; nothing is updated, and what they raise is recorded.
 
     Args:
         batches: the first batches; at least one.
     """
-    model = steps.trainer.model
+    model = steps.model
     if facts.failure is not None or any(g.non_finite for g in facts.gradients):
         return _with_anomaly(facts, steps, batches[0])
     started = time.monotonic()
@@ -88,65 +109,36 @@ def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Batch]) 
     return facts
 
 
-def _with_anomaly(facts: GradientFacts, steps: Steps, batch: Batch) -> GradientFacts:
-    _clear(steps)
-    seed_everything(1)
+def _with_anomaly(facts: GradientFacts, steps: Steps, batch: Any) -> GradientFacts:
     with contextlib.suppress(Exception), anomalies() as found:  # it raised before, and does so again
-        steps.step_on(batch, [batch])
+        steps.step_as_training(batch, seed=1, cleared=True)
     if not found:
         return facts
     return replace(facts, anomaly=found[0][0], anomaly_at=found[0][1])
 
 
-def _leftover(steps: Steps, first: Batch, second: Batch) -> tuple[float | None, Failure | None]:
+def _leftover(steps: Steps, first: Any, second: Any) -> tuple[float | None, Failure | None]:
     """How much of the first batch's gradient is in that of the second step, as training goes from one to the other."""
-    found: list[dict[str, torch.Tensor]] = []
+    found: list[Gradient] = []
     try:
-        for batch, seed, clear in (
-            (second, 11, _clear),
-            (first, 12, _clear),
-            (second, 11, _as_training_clears),
-        ):
-            clear(steps)
-            with Observer(steps.wrapped, steps.repairs).catching() as record:
-                found.append(_gradient(steps, batch, seed=seed))
-            if record.failure is not None:
-                return None, record.failure
+        for batch, seed, cleared in ((second, 11, True), (first, 12, True), (second, 11, False)):
+            found.append(steps.step_as_training(batch, seed=seed, cleared=cleared))
+    except Exception as error:  # the user's step raised: that is what we came to see
+        return None, failure_of(error)
     finally:
-        _clear(steps)
+        clear(steps.model)
     alone, before, after = found
     size = _dot(before, before)
     difference = {n: after[n] - alone[n] for n in after if n in alone}
     return (_dot(difference, before) / size if size else None), None
 
 
-def _as_training_clears(steps: Steps) -> None:
-    steps.wrapped.zero_grad()
-
-
-def _accumulated(steps: Steps, batches: Sequence[Batch], count: int) -> dict[str, Any]:
+def _accumulated(steps: Steps, batches: Sequence[Any], count: int) -> dict[str, Any]:
     """The gradient of a window of micro-batches, as training accumulates it, against those of each by itself."""
-    window = [batches[i % len(batches)] for i in range(count)]
-    trainer, args = steps.trainer, steps.trainer.args
-    given = args.gradient_accumulation_steps
-    with Observer(steps.wrapped, steps.repairs):
-        alone = []
-        object.__setattr__(args, "gradient_accumulation_steps", 1)
-        for i, batch in enumerate(window):
-            _clear(steps)
-            alone.append(_gradient(steps, batch, seed=20 + i))
-        _clear(steps)
-        object.__setattr__(args, "gradient_accumulation_steps", count)
-        trainer.current_gradient_accumulation_steps = count
-        try:
-            for i, batch in enumerate(window):
-                trainer.accelerator.gradient_state._set_sync_gradients(i == count - 1)
-                together = _gradient(steps, batch, seed=20 + i, window=window)
-        finally:
-            trainer.current_gradient_accumulation_steps = 1
-            trainer.accelerator.gradient_state._set_sync_gradients(True)
-            object.__setattr__(args, "gradient_accumulation_steps", given)
-            _clear(steps)
+    window = steps.accumulate([batches[i % len(batches)] for i in range(count)])
+    if window is None:
+        return {}
+    together, alone = window.together, window.alone
     products = np.array([[_dot(a, b) for b in alone] for a in alone])
     onto = np.array([_dot(a, together) for a in alone])
     shares = np.linalg.lstsq(products, onto, rcond=1e-10)[0]
@@ -162,35 +154,28 @@ def _accumulated(steps: Steps, batches: Sequence[Batch], count: int) -> dict[str
     }
 
 
-def _losses(steps: Steps, batches: Sequence[Batch], seconds: float) -> list[float]:
+def _losses(steps: Steps, batches: Sequence[Any], seconds: float) -> list[float]:
     """The loss of each batch at the same weights, for as long as it may take."""
     found: list[float] = []
     started = time.monotonic()
-    with Observer(steps.wrapped, steps.repairs):
-        for batch in batches:
-            seed_everything(1)
-            found.append(float(steps.step_on(batch, [batch]).detach().float().mean()))
-            if time.monotonic() - started > seconds:
-                break
-    _clear(steps)
+    for batch in batches:
+        found.append(steps.loss_of(batch))
+        if time.monotonic() - started > seconds:
+            break
     return found
 
 
-def _clear(steps: Steps) -> None:
-    for parameter in steps.trainer.model.parameters():
+def clear(model: nn.Module) -> None:
+    """Leave no gradient."""
+    for parameter in model.parameters():
         parameter.grad = None
 
 
-def _gradient(
-    steps: Steps, batch: Batch, *, seed: int, window: Sequence[Batch] | None = None
-) -> dict[str, torch.Tensor]:
-    """The gradient that is there after one more step, by parameter."""
-    seed_everything(seed)
-    with GraphWatch(steps.trainer.model, steps.repairs):
-        steps.step_on(batch, window or [batch])
+def gradients_now(model: nn.Module) -> Gradient:
+    """A copy of the gradients that are there, by parameter."""
     return {
         n: (p.grad.to_dense() if p.grad.is_sparse else p.grad).detach().clone()
-        for n, p in steps.trainer.model.named_parameters()
+        for n, p in model.named_parameters()
         if p.grad is not None
     }
 

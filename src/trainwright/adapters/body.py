@@ -1,0 +1,50 @@
+"""One training step of the user's as code that can be run: what the loop driver needs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from torch import nn
+
+from trainwright.core.finding import Place
+
+
+class Body(Protocol):
+    """The body of a training loop. Whoever runs it decides which batch it gets and what of its doing stands."""
+
+    framework: str
+    where: Place | None
+    """The loop's head."""
+    steps: bool
+    """The body, or what it calls, has a call of step."""
+    drawn: dict[Any, Any]
+    """What it drew from loaders, by turn."""
+    modules: list[nn.Module]
+    """Modules that it trains, where these are known beforehand."""
+
+    @property
+    def draws(self) -> bool:
+        """Whether the body draws its batch itself, so that what it goes over is no data."""
+
+    @property
+    def scope(self) -> Mapping[str, Any]:
+        """The user's objects by name, as far as the body and its callers can name them."""
+
+    def items(self) -> Iterator[Any]:
+        """What the loop goes over, begun anew."""
+
+    def item(self, drawn: Any, count: int) -> Any:
+        """An item as the loop would hand it out the `count`-th time (from 0)."""
+
+    def run(self, item: Any) -> None:
+        """Run it once."""
+
+    def start_over(self) -> None:
+        """Give its variables the values from which training would start."""
+
+    def updates_planned(self, training: Any) -> int | None:
+        """How many updates the real training would make."""
+
+    def schedule_pace(self, training: Any) -> float:
+        """How often a schedule is moved on for each update: 1, less where that is done once an epoch, 0 for never."""

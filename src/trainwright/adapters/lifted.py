@@ -1,0 +1,129 @@
+"""A loop in a script, lifted out of its frame, as the body of a training step."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from torch import nn
+
+from trainwright.core.finding import Place
+from trainwright.seams.lift import Loop, called_in, count_of, items_of, lift_body, loops_at
+from trainwright.seams.place import is_users, show
+
+
+class LiftedLoop:
+    """The body of a `for` or `while` statement that a frame of the user's is running."""
+
+    framework = "torch"
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.where: Place | None = Place(show(loop.file), loop.line)
+        self.drawn: dict[Any, Any] = {}
+        self.modules: list[nn.Module] = []
+        self.steps = bool(called_in(loop.node.body, loop.scope, frozenset(["step"])))
+        self._code = lift_body(loop)
+        self._numbered = False
+        self._callers = list(_callers(loop.frame))
+
+    @property
+    def draws(self) -> bool:
+        """Whether the body draws its batch itself, from a loader's iterator."""
+        return not isinstance(self.loop.node, ast.For) or self._is_counting()
+
+    def _is_counting(self) -> bool:
+        calls = [n.func for n in ast.walk(self.loop.node.iter) if isinstance(n, ast.Call)]  # type: ignore[union-attr]
+        return any(
+            getattr(f, "id", "") in ("range", "count") or getattr(f, "attr", "") == "count" for f in calls
+        )
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """What the loop's function and its callers can name, the loop's own first."""
+        found: dict[str, Any] = {}
+        for frame in reversed(self._callers):
+            found |= {k: v for k, v in frame.f_locals.items() if not k.startswith("__")}
+        here = {k: v for k, v in self.loop.scope.items() if not k.startswith("__")}
+        found |= here
+        for value in [*here.values()]:
+            if hasattr(value, "__dict__") and is_users(_file_of(type(value))):
+                found |= {k: v for k, v in vars(value).items() if k not in found}
+        return found
+
+    def items(self) -> Iterator[Any]:
+        """What the loop goes over, begun anew."""
+        for count, item in enumerate(items_of(self.loop, self._code.namespace)):
+            pair = isinstance(item, tuple) and len(item) == 2 and type(item[0]) is int
+            self._numbered = pair and item[0] == count and (self._numbered or count == 0)
+            yield item
+
+    def item(self, drawn: Any, count: int) -> Any:
+        """An item as the loop would hand it out the `count`-th time; `enumerate` numbers it anew."""
+        return (count, drawn[1]) if self._numbered and type(drawn[1]) is not int else drawn
+
+    def run(self, item: Any) -> None:
+        """Run the body once."""
+        self._code.run(item)
+
+    def start_over(self) -> None:
+        """Give the loop's variables the values they had when it was lifted."""
+        self._code.start_over()
+
+    def updates_planned(self, training: Any) -> int | None:
+        """How many updates the real training would make, where every loop around says how long it is."""
+        rounds = self._rounds(training)
+        for node, scope in self._around():
+            count = count_of(node, scope)
+            rounds = rounds * count if rounds is not None and count is not None else None
+        return math.ceil(rounds / training.window) if rounds is not None else None
+
+    def _rounds(self, training: Any) -> int | None:
+        """How often the loop itself goes round, each time it is reached."""
+        return count_of(self.loop.node, self.loop.scope)
+
+    def _around(self) -> Iterator[tuple[ast.For | ast.While, dict[str, Any]]]:
+        """The loops around the training loop, with what their code can name, the innermost first."""
+        for node in self.loop.around:
+            yield node, self.loop.scope
+        for frame in self._callers:
+            for loop in loops_at(frame, frame.f_lineno):
+                yield loop.node, loop.scope
+
+    def schedule_pace(self, training: Any) -> float:
+        """How often a schedule is moved on for each update."""
+        calls = training.parts.passed.calls
+        if "schedule" in calls:
+            schedules: int = len(training.parts.passed.schedules)
+            return calls.count("schedule") / max(1, schedules)
+        names = {n for n, v in self.scope.items() if any(v is s for s in training.parts.schedules)}
+        rounds = self._rounds(training)
+        for node, _ in self._around():
+            for call in ast.walk(node):
+                if (
+                    isinstance(call, ast.Call)
+                    and isinstance(call.func, ast.Attribute)
+                    and call.func.attr == "step"
+                ):
+                    owner = call.func.value
+                    if getattr(owner, "id", getattr(owner, "attr", "")) in names:
+                        return float(training.window) / rounds if rounds else 1.0
+        return 0.0
+
+
+def _callers(frame: FrameType) -> Iterator[FrameType]:
+    """The frames of the user's that led to this one, the nearest first."""
+    caller = frame.f_back
+    while caller is not None:
+        if is_users(caller.f_code.co_filename):
+            yield caller
+        caller = caller.f_back
+
+
+def _file_of(kind: type) -> str:
+    import sys
+
+    return getattr(sys.modules.get(kind.__module__), "__file__", None) or "<built-in>"

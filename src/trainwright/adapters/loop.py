@@ -1,0 +1,151 @@
+"""A training loop of the user's own, walked by running its body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from trainwright.adapters import loop_setup, loop_step, torch_run
+from trainwright.adapters.aligning import alignment_of
+from trainwright.adapters.base import Run
+from trainwright.adapters.batches import image_facts, several_batches_facts, token_facts
+from trainwright.adapters.body import Body
+from trainwright.adapters.hf_batch import collates_equal_rows, forms_without, item_facts
+from trainwright.adapters.loop_data import read_sets
+from trainwright.adapters.loop_training import LoopTraining
+from trainwright.adapters.torch_optimizer import is_rate_written, optimizer_facts
+from trainwright.core.repair import Repair
+from trainwright.seams.intercept import Seen, quiet
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.census import measure_split, overlap
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.tensors import torch as tensors
+
+OVERLAP_NAMED = 100_000
+
+
+class LoopAdapter:
+    """A loop that is about to begin."""
+
+    def __init__(self, body: Body, seen: Seen) -> None:
+        self.training = LoopTraining(body, seen)
+        self.framework = body.framework
+
+    def measure_setup(self) -> SetupFacts:
+        return loop_setup.setup_facts(self.training)
+
+    def measure_dataset(self) -> DatasetFacts:
+        training = self.training
+        with quiet():
+            read, held = read_sets(training)
+        loader = loop_setup.first_loader(training)
+        accepts = tuple(k for k in (read.items[0] if read.items else ()) if k not in read.label_names)
+        train = measure_split(read.split, read.label_names, accepts)
+        evaluation = measure_split(held.split, held.label_names, accepts) if held is not None else None
+        shared = overlap(train, evaluation)
+        return DatasetFacts(
+            train=train,
+            evaluation=evaluation,
+            accepts=accepts,
+            alignment=alignment_of(read.split, train, accepts),
+            evaluation_alignment=alignment_of(held.split, evaluation, accepts)
+            if held and evaluation
+            else None,
+            shuffles=_shuffles(loader),
+            drops_last=bool(getattr(loader, "drop_last", False)),
+            batch_size=getattr(loader, "batch_size", None) or 0,
+            overlap=len(shared),
+            overlap_rows=tuple(shared[:OVERLAP_NAMED]),
+        )
+
+    def measure_batch(self) -> BatchFacts:
+        training = self.training
+        failure, recorder = training.form_pool()
+        facts: dict[str, Any] = item_facts(recorder) if recorder is not None else {}
+        if recorder is not None:
+            collator = recorder.collator
+            facts["collator"] = getattr(collator, "__name__", type(collator).__name__)
+        if failure is not None and recorder is not None:
+            return BatchFacts(failure=failure, equal_rows_collate=collates_equal_rows(recorder),
+                              forms_without=forms_without(recorder), **facts)  # fmt: skip
+        if failure is not None or not training.items:
+            return BatchFacts(failure=failure, **facts)
+        return self._batch_facts(facts)
+
+    def _batch_facts(self, facts: dict[str, Any]) -> BatchFacts:
+        training = self.training
+        turns = training.take(len(training.items), seed=0)
+        views = [training.view(turn) for turn in turns]
+        batch, model, tokenizer = views[0], training.model, training.tokenizer()
+        key = training.label_key(batch)
+        names, takes_any, required = loop_setup.accepted_names(training.parts.roots[0])
+        return BatchFacts(
+            rows=training.rows_of(turns[0]),
+            tensors={k: tensors.facts(v) for k, v in batch.items() if tensors.is_tensor(v)},
+            others={k: type(v).__name__ for k, v in batch.items() if not tensors.is_tensor(v)},
+            label_key=key,
+            accepts=names,
+            accepts_any=takes_any,
+            required=required,
+            images=image_facts(batch),
+            **token_facts(batch, key, model, tokenizer),
+            **several_batches_facts(views, key, model, tokenizer),
+            **facts,
+        )
+
+    def measure_step(self) -> tuple[ForwardFacts, LossFacts | None, GradientFacts | None]:
+        return loop_step.measure_step(self.training)
+
+    def measure_optimizer(self) -> OptimizerFacts:
+        training = self.training
+        turn = training.take(1, seed=0)[0]
+        training.reset()
+        with training.ready(0):
+            before = {n: p.detach().clone() for n, p in training.model.named_parameters() if p.requires_grad}
+            training.build_optimizer()
+            record = training.take_step(turn, 0)
+            parts = training.parts
+            calls = [c for c in parts.passed.calls if c in ("step", "schedule")]
+            facts = optimizer_facts(
+                parts.optimizers, training.model, before, record.failure, training.dry, user_built=True,
+                planned=training.body.updates_planned(training), schedule_given=bool(parts.schedules),
+                schedule_first=calls[:1] == ["schedule"],
+                rate_given=all(is_rate_written(o, training.seen) for o in parts.optimizers),
+            )  # fmt: skip
+        training.reset()
+        return facts
+
+    def measure_evaluation(self, batches: int) -> EvaluationFacts:
+        return EvaluationFacts(present=False)
+
+    def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
+              seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
+        if not self.training.parts.single:
+            return Run(skipped="two losses are minimised in turn, each by an optimizer of its own")
+        return torch_run.train(self.training, steps=steps, batches=batches, seed=seed, changes=changes,
+                               seconds=seconds, enough=enough)  # fmt: skip
+
+    def apply(self, repair: Repair) -> None:
+        self.training.apply(repair)
+
+    def put_back(self) -> None:
+        self.training.put_back()
+
+
+def _shuffles(loader: Any) -> bool | None:
+    """Whether a loader draws rows in a random order; None where that cannot be told."""
+    if loader is None:
+        return None
+    sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(
+        loader, "sampler", None
+    )
+    kind = type(sampler).__name__ if sampler is not None else ""
+    if not kind or "Iterable" in type(sampler).__name__ or "Infinite" in kind:
+        return None
+    return "Sequential" not in kind

@@ -1,0 +1,209 @@
+"""What takes part in a step of a loop, found by running it once: models, optimizers, schedules, the window of an update."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from trainwright.core.finding import Failure
+from trainwright.seams.place import failure_of
+from trainwright.seams.torch_gates import Passed
+
+if TYPE_CHECKING:
+    from trainwright.adapters.loop_training import LoopTraining
+
+_LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
+
+
+class Together(nn.Module):
+    """Several trained modules, and tensors that are part of none, under one roof."""
+
+    def __init__(self, modules: Mapping[str, nn.Module], loose: Mapping[str, torch.Tensor]) -> None:
+        super().__init__()
+        for name, module in modules.items():
+            self.add_module(name.replace(".", "_"), module)
+        for name, tensor in loose.items():
+            self._parameters[name.replace(".", "_")] = tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What takes part in a step."""
+
+    model: nn.Module
+    roots: list[nn.Module]
+    """The modules that the body calls."""
+    optimizers: list[Any]
+    """Those that step; where none does, those that hold the model's parameters."""
+    schedules: list[Any]
+    window: int
+    """Times round the loop until an optimizer steps; 1 where none does."""
+    passed: Passed
+    """What came to the gates in that window."""
+    single: bool
+    """One loss is minimised: no two optimizers step after losses of their own."""
+    failure: Failure | None = None
+
+
+@dataclass
+class _Calls:
+    """The modules that were called from outside of any other."""
+
+    roots: list[nn.Module] = field(default_factory=list)
+    depth: int = 0
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        hooks = torch.nn.modules.module
+        before = hooks.register_module_forward_pre_hook(self._before)
+        after = hooks.register_module_forward_hook(self._after, always_call=True)
+        try:
+            yield
+        finally:
+            before.remove()
+            after.remove()
+
+    def _before(self, module: nn.Module, args: Any) -> None:
+        if self.depth == 0 and not any(module is m for m in self.roots):
+            self.roots.append(module)
+        self.depth += 1
+
+    def _after(self, module: nn.Module, args: Any, output: Any) -> None:
+        self.depth -= 1
+
+
+def find_parts(training: LoopTraining) -> Parts:
+    """Run the body, without updates, until an optimizer would step or the window is too long."""
+    from trainwright.adapters.loop_training import LONGEST_WINDOW, Turn
+
+    calls, passed, failure, window = _Calls(), Passed(), None, 1
+    rounds = LONGEST_WINDOW if training.body.steps else 1
+    for number in range(rounds if training.items else 0):
+        calls.depth = 0
+        try:
+            with calls.watching():
+                training._run(Turn(number % len(training.items)), number, live=False, passed=passed)
+        except Exception as error:  # the user's step raised: it is measured as it is
+            failure = failure_of(error)
+            break
+        if passed.steps:
+            window = number + 1
+            break
+    roots = [m for m in calls.roots if any(True for _ in m.parameters())]
+    trained = [m for m in roots if any(p.requires_grad for p in m.parameters())] or roots
+    owners = _owners(trained, training.modules) or _held_modules(training)
+    held = {id(p) for m in owners for p in m.parameters()}
+    optimizers = passed.optimizers or [
+        o for o in training.optimizers if any(id(p) in held for g in o.param_groups for p in g["params"])
+    ]
+    if not optimizers:
+        optimizers = list(training.optimizers) if len(training.optimizers) == 1 else []
+    loose = _loose(training, optimizers, held)
+    model = owners[0] if len(owners) == 1 and not loose else Together(_named(owners, training.scope), loose)
+    schedules = [s for s in training.schedules if any(getattr(s, "optimizer", None) is o for o in optimizers)]
+    return Parts(
+        model=model,
+        roots=trained or [model],
+        optimizers=optimizers,
+        schedules=schedules,
+        window=window,
+        passed=passed,
+        single=_is_single(passed),
+        failure=failure,
+    )
+
+
+def _is_single(passed: Passed) -> bool:
+    """Whether all optimizers step right after one another; a closure calls backward inside its step."""
+    order = [c for c in passed.calls if c in ("step", "backward")]
+    if len(passed.optimizers) < 2:
+        return True
+    first, last = order.index("step"), len(order) - 1 - order[::-1].index("step")
+    return "backward" not in order[first:last]
+
+
+def _owners(roots: Sequence[nn.Module], known: Sequence[nn.Module]) -> list[nn.Module]:
+    """The largest of the script's modules that each called module is part of, each once."""
+    found: list[nn.Module] = []
+    for root in roots:
+        around = [m for m in known if any(c is root for c in m.modules())]
+        owner = max(around, key=lambda m: sum(1 for _ in m.modules()), default=root)
+        if not any(owner is m for m in found):
+            found.append(owner)
+    return found
+
+
+def _held_modules(training: LoopTraining) -> list[nn.Module]:
+    """Where no step can be run: the script's modules that its optimizers hold parameters of."""
+    held = {id(p) for o in training.optimizers for g in o.param_groups for p in g["params"]}
+    return [m for m in training.modules if any(id(p) in held for p in m.parameters())]
+
+
+def _loose(training: LoopTraining, optimizers: Sequence[Any], held: set[int]) -> dict[str, torch.Tensor]:
+    """Trained tensors that no module has and that a step gave a gradient."""
+    names = {id(v): n for n, v in training.scope.items() if isinstance(v, torch.Tensor)}
+    stepped = [p for o in optimizers for g in o.param_groups for p in g["params"]]
+    candidates = [*stepped, *(t for t, _ in training._loose)]
+    inside = {id(p) for m in training.modules for p in m.parameters()}
+    found: dict[str, torch.Tensor] = {}
+    for tensor in candidates:
+        known = id(tensor) in held or id(tensor) in inside or any(tensor is t for t in found.values())
+        if tensor.grad is not None and not known:
+            found[names.get(id(tensor), f"tensor_{len(found)}")] = tensor
+    return found
+
+
+def _named(modules: Sequence[nn.Module], scope: Mapping[str, Any]) -> dict[str, nn.Module]:
+    """The modules by the names that the script has for them."""
+    found: dict[str, nn.Module] = {}
+    for module in modules:
+        names = [n for n, v in scope.items() if v is module]
+        names += [n for v in scope.values() for n, a in getattr(v, "__dict__", {}).items() if a is module]
+        found[next((n for n in names if n not in found), f"model_{len(found)}")] = module
+    return found
+
+
+@contextlib.contextmanager
+def names_of_inputs(roots: Sequence[nn.Module], into: dict[str, Any]) -> Iterator[None]:
+    """Keep what the first call of the first of these modules is given, by the names of forward's parameters."""
+
+    def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
+        if into:
+            return
+        try:
+            named = list(inspect.signature(module.forward).parameters.values())
+        except (TypeError, ValueError):
+            named = []
+        plain = [p.name for p in named if p.kind == p.POSITIONAL_OR_KEYWORD]
+        for i, value in enumerate(args):
+            into[plain[i] if i < len(plain) else str(i)] = value
+        into.update(kwargs)
+
+    hooks = [root.register_forward_pre_hook(keep, with_kwargs=True) for root in roots]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def label_name(inputs: Mapping[str, Any], targets: torch.Tensor | None) -> str | None:
+    """The name under which the model itself was given its labels."""
+    return next((n for n in _LABEL_NAMES if n in inputs and isinstance(inputs[n], torch.Tensor)), None)
+
+
+def follow_parameters(
+    optimizers: Sequence[Any], before: Mapping[str, torch.Tensor], model: nn.Module
+) -> None:
+    """Let optimizers hold the parameters that took the place of others under the same name."""
+    now = dict(model.named_parameters())
+    replaced = {id(old): now[name] for name, old in before.items() if name in now and now[name] is not old}
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["params"] = [replaced.get(id(p), p) for p in group["params"]]

@@ -1,0 +1,100 @@
+"""One observed step of a training loop, and what further looks at it show, as facts of three stages."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+
+from torch import nn
+
+from trainwright.adapters.batches import POOLED
+from trainwright.adapters.loop_training import LoopTraining, Turn
+from trainwright.adapters.torch_gradients import further_steps, graph_facts
+from trainwright.adapters.torch_loss import further_losses, loss_facts
+from trainwright.adapters.torch_probes import Probe
+from trainwright.adapters.torch_step import forward_facts, gradient_facts, stay_identical, with_origins
+from trainwright.adapters.vocabulary import vocabulary_of
+from trainwright.seams.torch import StepRecord
+from trainwright.seams.torch_graph import GraphWatch
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.loss import LossFacts
+
+StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
+
+
+def measure_step(training: LoopTraining) -> StepFacts:
+    """Go once round the loop without an update, then look further; what follows a stage that raised is None."""
+    turns = training.take(2, seed=0)
+    training.reset()
+    with training.ready(0):
+        watch = GraphWatch(training.model, training.change.all, detail=True)
+        record, _ = training.observe(turns[0], detail=True, watch=watch)
+        gradients = _gradients(training, record, watch)
+        forward = _forward(training, record, turns)
+        loss = loss_facts(record, training.view(turns[0]), training.label_of(turns[0]))
+    training.reset()
+    return _further(training, record, (forward, loss, gradients), turns)
+
+
+def _forward(training: LoopTraining, record: StepRecord, turns: Sequence[Turn]) -> ForwardFacts:
+    model, seen = training.model, training.seen
+    views = [training.view(turn) for turn in turns]
+    own = "labels" in views[0] and "labels" not in _parameters_of(training.parts.roots[0])
+    given = [{k: v for k, v in view.items() if not (own and k == "labels")} for view in views]
+    probe = Probe(
+        model=training.parts.roots[0],
+        inputs=given[0],
+        other=given[1] if len(given) > 1 else None,
+        vocabulary=vocabulary_of(model),
+        pad_id=getattr(training.tokenizer(), "pad_token_id", None),
+        label_keys=("labels", "label", "label_ids"),
+        met_rows={},
+        repairs=training.change.all,
+    )
+    known = {n: seen.is_fresh(model, n) for n, _ in model.named_parameters()}
+    fresh = None if None in known.values() else frozenset(n for n, is_fresh in known.items() if is_fresh)
+    facts = forward_facts(record, probe, seen.modules.get, fresh)
+    parameters = with_origins(facts.parameters, model, seen.frozen_at, {})
+    return replace(facts, parameters=parameters)
+
+
+def _parameters_of(module: nn.Module) -> Sequence[str]:
+    from trainwright.adapters.loop_setup import accepted_names
+
+    return accepted_names(module)[0]
+
+
+def _gradients(training: LoopTraining, record: StepRecord, watch: GraphWatch) -> GradientFacts | None:
+    facts = gradient_facts(record, training.model, training.seen.modules.get, None, training.window)
+    if facts is None:
+        return None
+    owners = {
+        n: v for n, v in training.scope.items() if hasattr(v, "__dict__") and not isinstance(v, nn.Module)
+    }
+    return graph_facts(facts, watch, training.model, owners, training.seen.modules.get)
+
+
+def _further(
+    training: LoopTraining, record: StepRecord, facts: StepFacts, turns: Sequence[Turn]
+) -> StepFacts:
+    """The facts with what more steps show, each from the weights at the start."""
+    forward, loss, gradients = facts
+    if loss is not None:
+        with training.ready(0):
+            loss = further_losses(loss, gradients, training, turns)
+        training.reset()
+    if gradients is not None:
+        with training.ready(0):
+            gradients = further_steps(gradients, training, training.take(POOLED, seed=0))
+        training.reset()
+    if record.failure is None:
+        with training.ready(0):
+            step = functools.partial(training.gradients_of, turns[-1])
+            forward = replace(forward, parameters=stay_identical(forward.parameters, training.model, step))
+        training.reset()
+    return forward, loss, gradients
+
+
+__all__ = ["StepFacts", "measure_step"]

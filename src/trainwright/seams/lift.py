@@ -1,0 +1,363 @@
+"""The user's own training loop as something that can be called: its body, lifted out of the frame that runs it.
+
+The body is compiled alone, under the file's name and with its own line numbers, so that what it raises and what is
+seen in it has the user's lines. It runs in the module's own variables, or in a copy of a function's, and these are put
+back whenever the body is to begin anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CodeType, FrameType, FunctionType, MethodType, TracebackType
+from typing import Any
+
+from trainwright.seams.place import is_users, syntax_tree
+
+_ITEM = "__trainwright_item__"
+_LEFT = "__trainwright_left__"
+# Calls that only a training step makes.
+_TRAINING_CALLS = frozenset(["backward", "manual_backward"])
+_STEPPING_CALLS = frozenset(["step"])
+# A step that calls helpers which call helpers is followed this far.
+CALL_DEPTH = 4
+
+Scope = Mapping[str, Any]
+Statement = ast.For | ast.AsyncFor | ast.While
+
+
+class LoopLeft(BaseException):
+    """The body returned from its function: no fault, the step is over."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A `for` or `while` statement that a frame is running."""
+
+    frame: FrameType
+    node: ast.For | ast.While
+    around: tuple[ast.For | ast.While, ...] = ()
+    """The loops around it in the same function, the innermost first."""
+
+    @property
+    def file(self) -> str:
+        """The source file."""
+        return self.frame.f_code.co_filename
+
+    @property
+    def line(self) -> int:
+        """The line of its head."""
+        return self.node.lineno
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """What its code can name."""
+        return {**self.frame.f_globals, **self.frame.f_locals}
+
+
+def training_loop(frame: FrameType | None, line: int | None = None) -> Loop | None:
+    """The loop, around what a frame of the user's or one of its callers runs, whose body is one training step.
+
+    Of several the innermost one that hands out data is taken, else the innermost one.
+
+    Args:
+        line: where the frame stood, if that is not where it stands now (a traceback's).
+    """
+    found: list[Loop] = []
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            found += [loop for loop in loops_at(frame, line or frame.f_lineno) if trains(loop)]
+        frame, line = frame.f_back, None
+    return next((loop for loop in found if _hands_out_data(loop)), found[0] if found else None)
+
+
+def loop_of_error(error: BaseException) -> Loop | None:
+    """The training loop that an exception ended."""
+    link: TracebackType | None = error.__traceback__
+    links = []
+    while link is not None:
+        links.append(link)
+        link = link.tb_next
+    found = []
+    for link in reversed(links):
+        if is_users(link.tb_frame.f_code.co_filename):
+            found += [loop for loop in loops_at(link.tb_frame, link.tb_lineno) if trains(loop)]
+    return next((loop for loop in found if _hands_out_data(loop)), found[0] if found else None)
+
+
+def loops_at(frame: FrameType, line: int) -> list[Loop]:
+    """The loops of a frame's code around a line, the innermost first; a loop's head belongs to it."""
+    owner = _code_node(frame.f_code)
+    if owner is None:
+        return []
+    around = [
+        node for node in _own_nodes(owner) if isinstance(node, (ast.For, ast.While)) and _spans(node, line)
+    ]
+    around.sort(key=lambda node: node.lineno, reverse=True)
+    return [Loop(frame, node, tuple(around[i + 1 :])) for i, node in enumerate(around)]
+
+
+def _spans(node: ast.For | ast.While, line: int) -> bool:
+    last = node.body[-1].end_lineno or node.lineno
+    return node.lineno <= line <= last
+
+
+def _code_node(code: CodeType) -> ast.AST | None:
+    """The module's or function's node that a code object was compiled from."""
+    tree = syntax_tree(code.co_filename)
+    if tree is None or code.co_name == "<module>":
+        return tree
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
+            first = min([node.lineno, *[d.lineno for d in node.decorator_list]])
+            if first == code.co_firstlineno:
+                return node
+    return None
+
+
+def _own_nodes(owner: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a module's or function's own code, without those of functions and classes in it."""
+    for node in ast.iter_child_nodes(owner):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            yield node
+            yield from _own_nodes(node)
+
+
+def _hands_out_data(loop: Loop) -> bool:
+    """Whether what the loop's variables hold, or what it goes over, is data."""
+    if not isinstance(loop.node, ast.For):
+        return False
+    names = {n.id for n in ast.walk(loop.node.target) if isinstance(n, ast.Name)}
+    held = [loop.frame.f_locals.get(n, loop.frame.f_globals.get(n)) for n in names]
+    if any(_is_data(v) for v in held):
+        return True
+    used = {n.id for n in ast.walk(loop.node.iter) if isinstance(n, ast.Name)}
+    reached = [v for n in used if (v := loop.scope.get(n)) is not None]
+    reached += [v for o in reached for v in getattr(o, "__dict__", {}).values() if not isinstance(o, type)]
+    return any(_is_loader(v) for v in reached)
+
+
+def _is_data(value: Any, depth: int = 0) -> bool:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return len(value.shape) > 0
+    if isinstance(value, Mapping) and depth < 2:
+        return any(_is_data(v, depth + 1) for v in value.values())
+    if isinstance(value, (list, tuple)) and depth < 2:
+        return any(_is_data(v, depth + 1) for v in value[:8])
+    return False
+
+
+def _is_loader(value: Any) -> bool:
+    return any(k.__name__ == "DataLoader" and k.__module__.startswith("torch.") for k in type(value).__mro__)
+
+
+def trains(loop: Loop) -> bool:
+    """Whether a loop's body, or what it calls of the user's, goes backward or makes an optimizer step."""
+    found = called_in(loop.node.body, loop.scope, _TRAINING_CALLS | _STEPPING_CALLS)
+    if found & _TRAINING_CALLS:
+        return True
+    return bool(found) and any(_is_optimizer(v) for v in _reachable(loop.scope))
+
+
+def _reachable(scope: Scope) -> Iterator[Any]:
+    for value in scope.values():
+        yield value
+        if not isinstance(value, type) and is_users_object(value):
+            yield from vars(value).values()
+
+
+def is_users_object(value: Any) -> bool:
+    """Whether a value is an instance of a class that the user wrote."""
+    module = sys.modules.get(type(value).__module__)
+    return hasattr(value, "__dict__") and is_users(getattr(module, "__file__", None) or "<built-in>")
+
+
+def _is_optimizer(value: Any) -> bool:
+    return hasattr(value, "param_groups") and hasattr(value, "step")
+
+
+def called_in(body: Sequence[ast.AST], scope: Scope, names: frozenset[str], depth: int = 0) -> set[str]:
+    """Which of some names code calls, as methods or functions, by itself or through functions of the user's."""
+    found: set[str] = set()
+    for statement in body:
+        for node in ast.walk(statement):
+            if not isinstance(node, ast.Call):
+                continue
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in names:
+                found.add(name)
+            elif depth < CALL_DEPTH:
+                for function in _users_functions(_resolve(node.func, scope)):
+                    inner = _code_node(function.__code__)
+                    if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                        inside = {**function.__globals__, **_closure(function)}
+                        if isinstance(node.func, ast.Attribute) and inner.args.args:
+                            inside[inner.args.args[0].arg] = _resolve(node.func.value, scope)
+                        found |= called_in(inner.body, inside, names, depth + 1)
+    return found
+
+
+def _closure(function: FunctionType) -> dict[str, Any]:
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+    return found
+
+
+def _users_functions(value: Any) -> list[FunctionType]:
+    if isinstance(value, MethodType):
+        value = value.__func__
+    value = getattr(value, "__wrapped__", value)
+    return [value] if isinstance(value, FunctionType) and is_users(value.__code__.co_filename) else []
+
+
+def _resolve(node: ast.AST, scope: Scope) -> Any:
+    if isinstance(node, ast.Name):
+        return scope.get(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = _resolve(node.value, scope)
+        method = getattr(type(owner), node.attr, None)
+        return method if isinstance(method, FunctionType) else getattr(owner, "__dict__", {}).get(node.attr)
+    return None
+
+
+@dataclass
+class LiftedCode:
+    """Statements of the user's that can be run again and again.
+
+    Args:
+        loop: whose frame and variables they run in.
+        statements: of its code; they may use `item`.
+    """
+
+    loop: Loop
+    code: CodeType
+    namespace: dict[str, Any] = field(default_factory=dict)
+    _kept: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        frame = self.loop.frame
+        at_module = frame.f_locals is frame.f_globals
+        self.namespace = frame.f_globals if at_module else {**frame.f_globals, **frame.f_locals}
+        self._kept = dict(self.namespace)
+
+    def run(self, item: Any = None) -> None:
+        """Run them once; leaving the loop or the function ends them."""
+        self.namespace[_ITEM], self.namespace[_LEFT] = item, LoopLeft
+        try:
+            exec(self.code, self.namespace)
+        except (LoopLeft, SystemExit):
+            return
+
+    def start_over(self) -> None:
+        """Give every variable the value it had when the code was lifted."""
+        for name in [n for n in self.namespace if n not in self._kept]:
+            del self.namespace[name]
+        self.namespace.update(self._kept)
+
+
+def lift_body(loop: Loop) -> LiftedCode:
+    """The loop's body as code that is run with one item of what the loop goes over."""
+    node = loop.node
+    if isinstance(node, ast.For):
+        target: ast.expr = copy.deepcopy(node.target)
+    else:
+        target = ast.Name("__trainwright_turn__", ast.Store())
+    once = ast.For(
+        target=target,
+        iter=ast.Tuple([ast.Name(_ITEM, ast.Load())], ast.Load()),
+        body=[copy.deepcopy(s) for s in node.body],
+        orelse=[],
+    )
+    return LiftedCode(loop, _compile([ast.copy_location(once, node)], loop))
+
+
+def lift_statements(loop: Loop, statements: Sequence[ast.stmt]) -> LiftedCode:
+    """Other statements of the loop's function as code; a `break` or `continue` among them ends them."""
+    once = ast.For(
+        target=ast.Name("__trainwright_turn__", ast.Store()),
+        iter=ast.Tuple([ast.Name(_ITEM, ast.Load())], ast.Load()),
+        body=[copy.deepcopy(s) for s in statements] or [ast.Pass()],
+        orelse=[],
+    )
+    return LiftedCode(
+        loop, _compile([ast.copy_location(once, statements[0] if statements else loop.node)], loop)
+    )
+
+
+def items_of(loop: Loop, namespace: dict[str, Any]) -> Iterator[Any]:
+    """What the loop goes over, begun anew; None again and again for a `while`."""
+    node = loop.node
+    if not isinstance(node, ast.For):
+        while True:
+            yield None
+    expression = ast.Expression(_Liftable(_class_name(loop)).visit(copy.deepcopy(node.iter)))
+    yield from eval(compile(ast.fix_missing_locations(expression), loop.file, "eval"), namespace)
+
+
+def count_of(node: ast.For | ast.While, scope: Scope) -> int | None:
+    """How often a loop goes round, where what it goes over has a length; None where it does not."""
+    if not isinstance(node, ast.For):
+        return None
+    expression = node.iter
+    while (
+        isinstance(expression, ast.Call) and expression.args and getattr(expression.func, "id", "") != "range"
+    ):
+        expression = expression.args[0]  # tqdm(loader), enumerate(loader)
+    if not isinstance(expression, (ast.Call, ast.Name, ast.Attribute)):
+        return None
+    code = compile(ast.fix_missing_locations(ast.Expression(copy.deepcopy(expression))), "<length>", "eval")
+    try:
+        return len(eval(code, dict(scope)))
+    except Exception:  # something of the user's that has no length
+        return None
+
+
+def _compile(statements: list[ast.stmt], loop: Loop) -> CodeType:
+    changed = [_Liftable(_class_name(loop)).visit(s) for s in statements]
+    module = ast.Module(body=changed, type_ignores=[])
+    return compile(ast.fix_missing_locations(module), loop.file, "exec")
+
+
+def _class_name(loop: Loop) -> str:
+    parts = loop.frame.f_code.co_qualname.split(".")
+    return parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else ""
+
+
+class _Liftable(ast.NodeTransformer):
+    """Code of a function made fit to run outside of it: `return` leaves, `yield` hands nothing out, `self.__x` is `self._C__x`."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner.lstrip("_")
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.AST:
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        left = ast.Raise(exc=ast.Name(_LEFT, ast.Load()), cause=None)
+        return ast.copy_location(left, node)
+
+    def visit_Yield(self, node: ast.Yield) -> ast.AST:
+        self.generic_visit(node)
+        return node.value or ast.copy_location(ast.Constant(None), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if self._owner and node.attr.startswith("__") and not node.attr.endswith("__"):
+            node.attr = f"_{self._owner}{node.attr}"
+        return node

@@ -1,0 +1,114 @@
+"""Where a step would change weights or rates: optimizers and schedules whose steps are held back, or let through at will."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from trainwright.core.finding import Place
+from trainwright.seams.intercept import watching_backward
+from trainwright.seams.place import user_place
+
+
+@dataclass(kw_only=True)
+class Passed:
+    """What came to the gates during one run of a step, in order."""
+
+    calls: list[str] = field(default_factory=list)
+    """step, zero_grad, schedule, backward."""
+    places: dict[str, Place] = field(default_factory=dict)
+    """The user's line of the first call of each kind."""
+    optimizers: list[Any] = field(default_factory=list)
+    """Those that were to step, each once."""
+    schedules: list[Any] = field(default_factory=list)
+    gradients: dict[int, torch.Tensor] = field(default_factory=dict)
+    """By identity of the parameter: its gradient when the optimizer that holds it was to step."""
+
+    @property
+    def steps(self) -> int:
+        """How often an optimizer was to step."""
+        return self.calls.count("step")
+
+
+class Gates:
+    """Stands before the steps of optimizers and schedules while it is active.
+
+    Args:
+        live: let optimizers step; False: note the gradients and change nothing.
+        rate_share: what each group's rate is multiplied by for the step.
+        parameters: whose gradients are noted besides those of the optimizers' own.
+        passed: where to note what came; None: begin anew.
+    """
+
+    def __init__(self, optimizers: Iterable[Any], schedules: Iterable[Any], *, live: bool, rate_share: float = 1.0,
+                 parameters: Sequence[torch.Tensor] = (), passed: Passed | None = None) -> None:  # fmt: skip
+        self.passed = passed if passed is not None else Passed()
+        self._optimizers = list(optimizers)
+        self._schedules = list(schedules)
+        self._live = live
+        self._rate_share = rate_share
+        self._parameters = parameters
+
+    @contextmanager
+    def closed(self) -> Iterator[Passed]:
+        """Hold the steps while the context lasts."""
+        kept = [(o, dict(o.__dict__)) for o in (*self._optimizers, *self._schedules)]
+        for optimizer in self._optimizers:
+            optimizer.step = functools.partial(self._step, optimizer, optimizer.step)
+            optimizer.zero_grad = functools.partial(self._clear, optimizer.zero_grad)
+        for schedule in self._schedules:
+            schedule.step = functools.partial(self._schedule, schedule)
+        try:
+            with watching_backward(functools.partial(self._note, "backward")):
+                yield self.passed
+        finally:
+            for owner, attributes in kept:
+                for name in ("step", "zero_grad"):
+                    if name in attributes:
+                        owner.__dict__[name] = attributes[name]
+                    else:
+                        owner.__dict__.pop(name, None)
+
+    def _note(self, kind: str) -> None:
+        self.passed.calls.append(kind)
+        place = user_place()
+        if place is not None:
+            self.passed.places.setdefault(kind, place)
+
+    def _step(self, optimizer: Any, original: Any, closure: Any = None, *args: Any, **kwargs: Any) -> Any:
+        self._note("step")
+        if not any(o is optimizer for o in self.passed.optimizers):
+            self.passed.optimizers.append(optimizer)
+        if self._live:
+            rates = [g["lr"] for g in optimizer.param_groups]
+            for group, rate in zip(optimizer.param_groups, rates):
+                group["lr"] = rate * self._rate_share
+            try:
+                return (
+                    original(closure, *args, **kwargs) if closure is not None else original(*args, **kwargs)
+                )
+            finally:
+                for group, rate in zip(optimizer.param_groups, rates):
+                    group["lr"] = rate
+        answer = None
+        if closure is not None:
+            with torch.enable_grad():
+                answer = closure()
+        for parameter in (*self._parameters, *(p for g in optimizer.param_groups for p in g["params"])):
+            if parameter.grad is not None and id(parameter) not in self.passed.gradients:
+                self.passed.gradients[id(parameter)] = parameter.grad.detach().clone()
+        return answer
+
+    def _clear(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        self._note("zero_grad")
+        return original(*args, **kwargs)
+
+    def _schedule(self, schedule: Any, *args: Any, **kwargs: Any) -> None:
+        self._note("schedule")
+        if not any(s is schedule for s in self.passed.schedules):
+            self.passed.schedules.append(schedule)

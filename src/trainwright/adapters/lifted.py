@@ -110,7 +110,8 @@ class LiftedLoop:
                 ):
                     owner = call.func.value
                     if getattr(owner, "id", getattr(owner, "attr", "")) in names:
-                        return float(training.window) / rounds if rounds else 1.0
+                        window: int = training.window
+                        return window / rounds if rounds else 1.0
         return 0.0
 
 

@@ -99,7 +99,7 @@ def _forward(
         met_rows=_rows_to_come(twin),
         repairs=twin.change.all,
     )
-    facts = forward_facts(record, probe, seen.modules.get, _fresh(seen, model))
+    facts = forward_facts(record, model, probe, seen.modules.get, _fresh(seen, model))
     parameters = with_origins(facts.parameters, model, seen.frozen_at, twin.versions_at_start)
     return replace(facts, parameters=parameters)
 

@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from trainwright.core.finding import Place
-from trainwright.seams.lift import Loop, called_in, count_of, items_of, lift_body, loops_at
+from trainwright.seams.lift import Loop, Statement, called_in, count_of, items_of, lift_body, loops_at
 from trainwright.seams.place import is_users, show
 
 
@@ -85,7 +85,7 @@ class LiftedLoop:
         """How often the loop itself goes round, each time it is reached."""
         return count_of(self.loop.node, self.loop.scope)
 
-    def _around(self) -> Iterator[tuple[ast.For | ast.While, dict[str, Any]]]:
+    def _around(self) -> Iterator[tuple[Statement, dict[str, Any]]]:
         """The loops around the training loop, with what their code can name, the innermost first."""
         for node in self.loop.around:
             yield node, self.loop.scope

@@ -46,6 +46,8 @@ class Parts:
     """Times round the loop until an optimizer steps; 1 where none does."""
     passed: Passed
     """What came to the gates in that window."""
+    graded: bool
+    """They are called with gradients; what they do without is an evaluation."""
     single: bool
     """One loss is minimised: no two optimizers step after losses of their own."""
     failure: Failure | None = None
@@ -56,6 +58,8 @@ class _Calls:
     """The modules that were called from outside of any other."""
 
     roots: list[nn.Module] = field(default_factory=list)
+    graded: list[nn.Module] = field(default_factory=list)
+    """Those that were called with gradients."""
     depth: int = 0
 
     @contextlib.contextmanager
@@ -72,6 +76,8 @@ class _Calls:
     def _before(self, module: nn.Module, args: Any) -> None:
         if self.depth == 0 and not any(module is m for m in self.roots):
             self.roots.append(module)
+        if self.depth == 0 and torch.is_grad_enabled() and not any(module is m for m in self.graded):
+            self.graded.append(module)
         self.depth += 1
 
     def _after(self, module: nn.Module, args: Any, output: Any) -> None:
@@ -95,7 +101,7 @@ def find_parts(training: LoopTraining) -> Parts:
         if passed.steps:
             window = number + 1
             break
-    roots = [m for m in calls.roots if any(True for _ in m.parameters())]
+    roots = [m for m in calls.graded or calls.roots if any(True for _ in m.parameters())]
     trained = [m for m in roots if any(p.requires_grad for p in m.parameters())] or roots
     owners = _owners(trained, training.modules) or _held_modules(training)
     held = {id(p) for m in owners for p in m.parameters()}
@@ -114,6 +120,7 @@ def find_parts(training: LoopTraining) -> Parts:
         schedules=schedules,
         window=window,
         passed=passed,
+        graded=bool(calls.graded),
         single=_is_single(passed),
         failure=failure,
     )
@@ -170,11 +177,11 @@ def _named(modules: Sequence[nn.Module], scope: Mapping[str, Any]) -> dict[str, 
 
 
 @contextlib.contextmanager
-def names_of_inputs(roots: Sequence[nn.Module], into: dict[str, Any]) -> Iterator[None]:
-    """Keep what the first call of the first of these modules is given, by the names of forward's parameters."""
+def names_of_inputs(parts: Parts, into: dict[str, Any]) -> Iterator[None]:
+    """Keep what the first training call of a root is given, by the names of forward's parameters."""
 
     def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
-        if into:
+        if into or (parts.graded and not torch.is_grad_enabled()):
             return
         try:
             named = list(inspect.signature(module.forward).parameters.values())
@@ -185,7 +192,7 @@ def names_of_inputs(roots: Sequence[nn.Module], into: dict[str, Any]) -> Iterato
             into[plain[i] if i < len(plain) else str(i)] = value
         into.update(kwargs)
 
-    hooks = [root.register_forward_pre_hook(keep, with_kwargs=True) for root in roots]
+    hooks = [root.register_forward_pre_hook(keep, with_kwargs=True) for root in parts.roots]
     try:
         yield
     finally:
@@ -194,8 +201,16 @@ def names_of_inputs(roots: Sequence[nn.Module], into: dict[str, Any]) -> Iterato
 
 
 def label_name(inputs: Mapping[str, Any], targets: torch.Tensor | None) -> str | None:
-    """The name under which the model itself was given its labels."""
-    return next((n for n in _LABEL_NAMES if n in inputs and isinstance(inputs[n], torch.Tensor)), None)
+    """The name under which the model itself was given its labels: as the loss was, or by the usual names."""
+    given = {n: v for n, v in inputs.items() if isinstance(v, torch.Tensor)}
+    usual = next((n for n in _LABEL_NAMES if n in given), None)
+    if targets is None or len(given) < 2:
+        return usual
+    flat = targets.detach().reshape(-1).double()
+    same = [
+        n for n, v in given.items() if v.numel() == flat.numel() and torch.equal(v.reshape(-1).double(), flat)
+    ]
+    return usual if usual in same or not same else same[-1]
 
 
 def follow_parameters(

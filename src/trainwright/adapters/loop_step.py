@@ -40,24 +40,34 @@ def measure_step(training: LoopTraining) -> StepFacts:
 
 def _forward(training: LoopTraining, record: StepRecord, turns: Sequence[Turn]) -> ForwardFacts:
     model, seen = training.model, training.seen
-    views = [training.view(turn) for turn in turns]
-    own = "labels" in views[0] and "labels" not in _parameters_of(training.parts.roots[0])
-    given = [{k: v for k, v in view.items() if not (own and k == "labels")} for view in views]
-    probe = Probe(
-        model=training.parts.roots[0],
-        inputs=given[0],
-        other=given[1] if len(given) > 1 else None,
-        vocabulary=vocabulary_of(model),
-        pad_id=getattr(training.tokenizer(), "pad_token_id", None),
-        label_keys=("labels", "label", "label_ids"),
-        met_rows={},
-        repairs=training.change.all,
+    alone = len(training.parts.roots) == 1 and training.parts.roots[0] is model
+    facts = forward_facts(
+        record, model, _probe(training, turns) if alone else None, seen.modules.get, _fresh(training)
     )
-    known = {n: seen.is_fresh(model, n) for n, _ in model.named_parameters()}
-    fresh = None if None in known.values() else frozenset(n for n, is_fresh in known.items() if is_fresh)
-    facts = forward_facts(record, probe, seen.modules.get, fresh)
     parameters = with_origins(facts.parameters, model, seen.frozen_at, {})
     return replace(facts, parameters=parameters)
+
+
+def _probe(training: LoopTraining, turns: Sequence[Turn]) -> Probe:
+    views = [training.view(turn) for turn in turns]
+    key = training.label_key(views[0])
+    own = key == "labels" and key not in _parameters_of(training.model)  # what only the loss was given
+    given = [{k: v for k, v in view.items() if not (own and k == key)} for view in views]
+    return Probe(
+        model=training.model,
+        inputs=given[0],
+        other=given[1] if len(given) > 1 else None,
+        vocabulary=vocabulary_of(training.model),
+        pad_id=getattr(training.tokenizer(), "pad_token_id", None),
+        label_keys=tuple(dict.fromkeys([*([key] if key else []), "labels", "label", "label_ids"])),
+        repairs=training.change.all,
+    )
+
+
+def _fresh(training: LoopTraining) -> frozenset[str] | None:
+    """Names of the parameters that no checkpoint held; None where none was loaded."""
+    known = {n: training.seen.is_fresh(training.model, n) for n, _ in training.model.named_parameters()}
+    return None if None in known.values() else frozenset(n for n, is_fresh in known.items() if is_fresh)
 
 
 def _parameters_of(module: nn.Module) -> Sequence[str]:

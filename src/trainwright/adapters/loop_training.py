@@ -87,6 +87,7 @@ class LoopTraining:
         self._items: list[Any] | None = None
         self._views: dict[int, dict[str, Any]] = {}
         self._parts: Parts | None = None
+        self._label_key: str | None = None
         self._seed = 0
         self._count = 0
         self._dry: DryRun | None = None
@@ -162,21 +163,19 @@ class LoopTraining:
 
     def _see(self, turn: Turn) -> None:
         seen: dict[str, Any] = {}
-        with (
-            names_of_inputs(self.parts.roots, seen),
-            Observer(self.model, [], roots=self.parts.roots).catching() as record,
-        ):
+        with names_of_inputs(self.parts, seen), self._observer([]).catching() as record:
             self._run(Turn(turn.number), 0, live=False)
         name = label_name(seen, record.targets)
         if name is None and record.targets is not None:
-            seen["labels"] = record.targets
+            name, seen["labels"] = "labels", record.targets
+        self._label_key = name
         self._views[turn.number] = {
             k: v.detach().clone() if isinstance(v, torch.Tensor) else v for k, v in seen.items()
         }
 
     def label_key(self, view: Mapping[str, Any]) -> str | None:
         """The name of the labels in a view."""
-        return next((n for n in ("labels", "label", "targets", "label_ids") if n in view), None)
+        return self._label_key if self._label_key in view else None
 
     def label_of(self, turn: Turn) -> Any:
         """The labels of a batch, or None."""
@@ -285,9 +284,7 @@ class LoopTraining:
         repairs = self._translated(turn)
         cuts = any(r.seam == Seam.CUT for r in repairs)
         watch = watch or (GraphWatch(self.model, repairs) if cuts else None)
-        observer = Observer(
-            self.model, repairs, roots=self.parts.roots, detail=detail, places=self.seen.modules.get
-        )
+        observer = self._observer(repairs, detail=detail)
         passed = Passed()
         with observer.catching() as record, watch or contextlib.nullcontext():
             self._run(turn, number, live=live, rate_share=rate_share, passed=passed)
@@ -300,6 +297,11 @@ class LoopTraining:
                 if id(parameter) in passed.gradients:
                     parameter.grad = passed.gradients[id(parameter)]
         return record, passed
+
+    def _observer(self, repairs: Sequence[Repair], *, detail: bool = False) -> Observer:
+        parts = self.parts
+        return Observer(parts.model, repairs, roots=parts.roots, detail=detail, trained_only=parts.graded,
+                        places=self.seen.modules.get)  # fmt: skip
 
     def _run(self, turn: Turn, number: int, *, live: bool, rate_share: float = 1.0,
              passed: Passed | None = None) -> None:  # fmt: skip
@@ -531,6 +533,8 @@ def _seeded_at_call(roots: Sequence[nn.Module], seed: int) -> Iterator[None]:
     hooks: list[Any] = []
 
     def first(module: nn.Module, args: Any) -> None:
+        if not torch.is_grad_enabled():
+            return  # an evaluation in the midst of the step
         for hook in hooks:
             hook.remove()
         seed_everything(seed)

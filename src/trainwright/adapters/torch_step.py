@@ -29,11 +29,12 @@ _BATCH_STATISTICS = nn.modules.batchnorm._BatchNorm
 _DROPOUT = nn.modules.dropout._DropoutNd
 
 
-def forward_facts(record: StepRecord, probe: Probe, places: Callable[[nn.Module], Place | None],
+def forward_facts(record: StepRecord, model: nn.Module, probe: Probe | None, places: Callable[[nn.Module], Place | None],
                   fresh: frozenset[str] | None) -> ForwardFacts:  # fmt: skip
     """What the observed step and the probes say of the forward pass.
 
     Args:
+        probe: how the model is called again; None where it is not called as one.
         fresh: names of the parameters that the checkpoint did not hold; None: unknown.
     """
     failed = record.failure if record.failed_stage == Stage.FORWARD else None
@@ -43,26 +44,29 @@ def forward_facts(record: StepRecord, probe: Probe, places: Callable[[nn.Module]
     classes = seen.shape[-1] if seen is not None and seen.dim() > 1 else 0
     linear = [m for m in record.modules if m.kind == "Linear"]
     stochastic = {
-        n: m for n, m in probe.model.named_modules() if isinstance(m, (_DROPOUT, _BATCH_STATISTICS))
+        n: m for n, m in model.named_modules() if isinstance(m, (_DROPOUT, _BATCH_STATISTICS))
     }  # fmt: skip
-    probes = {} if failed or (record.failed_stage == Stage.LOSS and seen is None) else run_probes(probe)
-    next_token = predicts_next_token(record.targets, probe.inputs, probe.label_keys)
+    unanswered = failed or (record.failed_stage == Stage.LOSS and seen is None)
+    probes = run_probes(probe) if probe is not None and not unanswered else {}
+    next_token = probe is not None and predicts_next_token(record.targets, probe.inputs, probe.label_keys)
     return ForwardFacts(
         failure=failed,
         failed_module=record.failed_module,
         modules=tuple(record.modules),
-        parameters=tuple(parameter_facts(probe.model, fresh)),
+        parameters=tuple(parameter_facts(model, fresh)),
         output=tensors.facts(scores) if scores is not None else None,
         output_in_unit_range=unit,
         output_rows_sum_to_one=unit and classes > 1 and bool((seen.sum(-1) - 1).abs().max() < 1e-3),  # type: ignore[union-attr]
         head=linear[-1] if linear else None,
         training=record.training,
         stochastic=bool(stochastic),
-        eval_modules=tuple(_inactive(record, probe.model, stochastic)),
+        eval_modules=tuple(_inactive(record, model, stochastic)),
         non_finite_from=record.non_finite_from,
-        works_at_rows=rows_that_work(probe) if failed and not is_out_of_memory(record.error) else None,
+        works_at_rows=rows_that_work(probe)
+        if probe and failed and not is_out_of_memory(record.error)
+        else None,
         predicts_next_token=next_token,
-        causal=next_token or is_causal(probe.model),
+        causal=next_token or is_causal(model),
         **probes,
     )
 

@@ -26,7 +26,7 @@ _STEPPING_CALLS = frozenset(["step"])
 CALL_DEPTH = 4
 
 Scope = Mapping[str, Any]
-Statement = ast.For | ast.AsyncFor | ast.While
+Statement = ast.For | ast.While
 
 
 class LoopLeft(BaseException):
@@ -38,8 +38,8 @@ class Loop:
     """A `for` or `while` statement that a frame is running."""
 
     frame: FrameType
-    node: ast.For | ast.While
-    around: tuple[ast.For | ast.While, ...] = ()
+    node: Statement
+    around: tuple[Statement, ...] = ()
     """The loops around it in the same function, the innermost first."""
 
     @property
@@ -93,15 +93,30 @@ def loops_at(frame: FrameType, line: int) -> list[Loop]:
     owner = _code_node(frame.f_code)
     if owner is None:
         return []
-    around = [
-        node for node in _own_nodes(owner) if isinstance(node, (ast.For, ast.While)) and _spans(node, line)
-    ]
+    nodes = (_as_loop(node) for node in _own_nodes(owner))
+    around = [node for node in nodes if node is not None and _spans(node, line)]
     around.sort(key=lambda node: node.lineno, reverse=True)
     return [Loop(frame, node, tuple(around[i + 1 :])) for i, node in enumerate(around)]
 
 
-def _spans(node: ast.For | ast.While, line: int) -> bool:
-    last = node.body[-1].end_lineno or node.lineno
+def _as_loop(node: ast.AST) -> Statement | None:
+    """A loop as it is; a comprehension as the loop that it stands for; None for other code."""
+    if isinstance(node, (ast.For, ast.While)):
+        return node
+    if not isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) or len(node.generators) != 1:
+        return None
+    over = node.generators[0]
+    body: list[ast.stmt] = [ast.copy_location(ast.Expr(node.elt), node.elt)]
+    if over.ifs:
+        test = over.ifs[0] if len(over.ifs) == 1 else ast.BoolOp(ast.And(), over.ifs)
+        body = [ast.copy_location(ast.If(test=test, body=body, orelse=[]), node.elt)]
+    return ast.copy_location(ast.For(target=over.target, iter=over.iter, body=body, orelse=[]), node)
+
+
+def _spans(node: Statement, line: int) -> bool:
+    last = max(node.body[-1].end_lineno or 0, node.lineno)
+    if isinstance(node, ast.For):
+        last = max(last, node.iter.end_lineno or 0)
     return node.lineno <= line <= last
 
 
@@ -301,7 +316,7 @@ def items_of(loop: Loop, namespace: dict[str, Any]) -> Iterator[Any]:
     yield from eval(compile(ast.fix_missing_locations(expression), loop.file, "eval"), namespace)
 
 
-def count_of(node: ast.For | ast.While, scope: Scope) -> int | None:
+def count_of(node: Statement, scope: Scope) -> int | None:
     """How often a loop goes round, where what it goes over has a length; None where it does not."""
     if not isinstance(node, ast.For):
         return None

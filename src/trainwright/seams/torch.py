@@ -88,6 +88,7 @@ class Observer(TorchFunctionMode):
     Args:
         roots: the modules that training calls, where these are parts of the model; None: the model itself.
         detail: keep numbers of every module and activation (one step); False: loss and changes only.
+        trained_only: what a root does without gradients is an evaluation in the midst of the step, and not recorded.
     """
 
     def __init__(
@@ -97,12 +98,15 @@ class Observer(TorchFunctionMode):
         *,
         roots: Sequence[nn.Module] | None = None,
         detail: bool = False,
+        trained_only: bool = False,
         places: Callable[[nn.Module], Place | None] = lambda module: None,
     ) -> None:
         super().__init__()
         self.record = StepRecord()
         self._model = model
         self._roots = list(roots) if roots is not None else [model]
+        self._trained_only = trained_only
+        self._aside = False
         self._detail = detail
         self._places = places
         self._loss_repairs = [r for r in repairs if r.seam == Seam.LOSS]
@@ -216,6 +220,8 @@ class Observer(TorchFunctionMode):
 
     def _before(self, module: nn.Module, args: Any, kwargs: Any) -> Any:
         if self._is_root(module):
+            self._aside = self._trained_only and not torch.is_grad_enabled()
+        if self._is_root(module) and not self._aside:
             self._stage = Stage.FORWARD
             self.record.training = module.training
             if not self.record.modes:
@@ -232,12 +238,14 @@ class Observer(TorchFunctionMode):
     def _after(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         if self._stack and self._stack[-1][0] is module:
             self._stack.pop()
-        if self._detail:
+        if self._detail and not self._aside:
             name = self._names.get(id(module), "")
             if name not in self.record.called:
                 self.record.called.append(name)
                 self.record.modules.append(self._module_facts(module, (*args, *kwargs.values()), output))
-        if self._is_root(module):
+        if self._is_root(module) and self._aside:
+            self._aside = False
+        elif self._is_root(module):
             self._stage = Stage.LOSS
             self.record.output = output
             self.record.scores = scores_of(output)
@@ -294,6 +302,8 @@ class Observer(TorchFunctionMode):
                 self._keep_loss(kept, failure, at)
 
     def _keep_loss(self, kept: KeptLoss, failure: Failure | None, at: Place | None) -> None:
+        if self._trained_only and not torch.is_grad_enabled():
+            return
         logits = kept.scores
         self.record.targets = kept.targets.detach()
         if self.record.scores is None:

@@ -12,7 +12,11 @@ import torch
 
 from trainwright.core.finding import Place
 from trainwright.seams.intercept import watching_backward
+from trainwright.seams.lift import LoopLeft
 from trainwright.seams.place import user_place
+
+# A step that updates more often than this is an epoch in disguise; it is left there.
+MOST_STEPS = 32
 
 
 @dataclass(kw_only=True)
@@ -53,6 +57,7 @@ class Gates:
         self._live = live
         self._rate_share = rate_share
         self._parameters = parameters
+        self._stepped = 0
 
     @contextmanager
     def closed(self) -> Iterator[Passed]:
@@ -81,6 +86,9 @@ class Gates:
             self.passed.places.setdefault(kind, place)
 
     def _step(self, optimizer: Any, original: Any, closure: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if self._stepped == MOST_STEPS:
+            raise LoopLeft
+        self._stepped += 1
         self._note("step")
         if not any(o is optimizer for o in self.passed.optimizers):
             self.passed.optimizers.append(optimizer)

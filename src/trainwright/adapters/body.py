@@ -37,6 +37,12 @@ class Body(Protocol):
     def item(self, drawn: Any, count: int) -> Any:
         """An item as the loop would hand it out the `count`-th time (from 0)."""
 
+    def batch_of(self, drawn: Any) -> Any:
+        """The batch in what the loop goes over: without the number that `enumerate` gives it."""
+
+    def with_batch(self, drawn: Any, batch: Any) -> Any:
+        """What the loop goes over, with another batch."""
+
     def run(self, item: Any) -> None:
         """Run it once."""
 

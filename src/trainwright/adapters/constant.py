@@ -99,6 +99,11 @@ def _classes(call: Targets, labels: torch.Tensor) -> tuple[float | None, float]:
     labels = labels[labels != call.options.get("ignore_index", -100)]
     if not labels.numel() or labels.min() < 0 or labels.max() >= width:
         return None, 0.0
+    if width > 2 and len(call.targets) == width and len(torch.unique(call.targets)) == width:
+        return (
+            None,
+            0.0,
+        )  # rows that are each other's classes (a contrastive loss) have no constant prediction
     weight = call.options.get("weight")
     weights = torch.ones(width) if weight is None else weight.detach().cpu()
     weights = weights.double()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import FrameType
+from typing import Any
 
 from trainwright.adapters import hf_dataset, hf_setup
 from trainwright.adapters.aligning import alignment_of
@@ -41,7 +42,7 @@ def measure_dataset(twin: Twin, frame: FrameType) -> DatasetFacts:
         alignment=alignment_of(read, train, accepts),
         evaluation_alignment=alignment_of(held, evaluation, accepts) if held and evaluation else None,
         lookalikes=tuple(_lookalikes(twin)),
-        tokenizer=_tokenizer_facts(twin),
+        tokenizer=tokenizer_facts(twin.tokenizer(), twin.scope),
         decoded=_decoded_items(twin),
         shuffles=_shuffles(twin),
         drops_last=trainer.args.dataloader_drop_last,
@@ -55,12 +56,11 @@ def measure_dataset(twin: Twin, frame: FrameType) -> DatasetFacts:
     )
 
 
-def _tokenizer_facts(twin: Twin) -> TokenizerFacts | None:
-    """The tokenizer in reach of the script."""
-    tokenizer = twin.tokenizer()
+def tokenizer_facts(tokenizer: Any, scope: Mapping[str, Any]) -> TokenizerFacts | None:
+    """A tokenizer in numbers, and the expression that names it in the script."""
     if tokenizer is None:
         return None
-    named = [n.expression for n in objects_in_scope(twin.scope) if n.value is tokenizer]
+    named = [n.expression for n in objects_in_scope(scope) if n.value is tokenizer]
     longest = tokenizer.model_max_length
     return TokenizerFacts(
         expression=named[0] if named else "",

@@ -63,7 +63,15 @@ class LiftedLoop:
 
     def item(self, drawn: Any, count: int) -> Any:
         """An item as the loop would hand it out the `count`-th time; `enumerate` numbers it anew."""
-        return (count, drawn[1]) if self._numbered and type(drawn[1]) is not int else drawn
+        return (count, drawn[1]) if self._numbered else drawn
+
+    def batch_of(self, drawn: Any) -> Any:
+        """The batch in an item."""
+        return drawn[1] if self._numbered else drawn
+
+    def with_batch(self, drawn: Any, batch: Any) -> Any:
+        """An item with another batch."""
+        return (drawn[0], batch) if self._numbered else batch
 
     def run(self, item: Any) -> None:
         """Run the body once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from trainwright.adapters.base import Run
 from trainwright.adapters.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.body import Body
 from trainwright.adapters.hf_batch import collates_equal_rows, forms_without, item_facts
+from trainwright.adapters.hf_data import tokenizer_facts
+from trainwright.adapters.hf_dataset import suspicious_rows, text_facts
 from trainwright.adapters.loop_data import read_sets
 from trainwright.adapters.loop_training import LoopTraining
 from trainwright.adapters.torch_optimizer import is_rate_written, optimizer_facts
@@ -18,7 +21,7 @@ from trainwright.core.repair import Repair
 from trainwright.seams.intercept import Seen, quiet
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.census import measure_split, overlap
-from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.dataset import UNTRIED, DatasetFacts, SplitFacts
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.gradients import GradientFacts
@@ -45,10 +48,11 @@ class LoopAdapter:
         with quiet():
             read, held = read_sets(training)
         loader = loop_setup.first_loader(training)
-        accepts = tuple(k for k in (read.items[0] if read.items else ()) if k not in read.label_names)
+        accepts = tuple(k for item in read.split.items[:1] for k in item if k not in read.label_names)
         train = measure_split(read.split, read.label_names, accepts)
         evaluation = measure_split(held.split, held.label_names, accepts) if held is not None else None
         shared = overlap(train, evaluation)
+        tokenizer = training.tokenizer()
         return DatasetFacts(
             train=train,
             evaluation=evaluation,
@@ -57,12 +61,27 @@ class LoopAdapter:
             evaluation_alignment=alignment_of(held.split, evaluation, accepts)
             if held and evaluation
             else None,
+            tokenizer=tokenizer_facts(tokenizer, training.scope),
             shuffles=_shuffles(loader),
             drops_last=bool(getattr(loader, "drop_last", False)),
             batch_size=getattr(loader, "batch_size", None) or 0,
             overlap=len(shared),
             overlap_rows=tuple(shared[:OVERLAP_NAMED]),
+            texts=text_facts(read.split, tokenizer),
+            unusable_rows={"train": self._try_rows(train, accepts)},
         )
+
+    def _try_rows(self, train: SplitFacts, accepts: Sequence[str]) -> str:
+        """What training does with rows whose inputs or labels are missing or not finite; empty: nothing bad."""
+        bad = suspicious_rows(train, accepts)
+        if not bad or train.rows is None:
+            return ""
+        count = max(1, min(16, train.rows) // 2)
+        others = list(itertools.islice((r for r in range(train.rows) if r not in bad), count))
+        usual = self.training.outcome_of_rows(others) if others else ""
+        if usual:
+            return f"{UNTRIED}: {usual}"
+        return self.training.outcome_of_rows([*others, *sorted(bad)[:count]]) or ""
 
     def measure_batch(self) -> BatchFacts:
         training = self.training
@@ -112,9 +131,11 @@ class LoopAdapter:
             record = training.take_step(turn, 0)
             parts = training.parts
             calls = [c for c in parts.passed.calls if c in ("step", "schedule")]
+            planned, pace = training.body.updates_planned(training), training.body.schedule_pace(training)
             facts = optimizer_facts(
                 parts.optimizers, training.model, before, record.failure, training.dry, user_built=True,
-                planned=training.body.updates_planned(training), schedule_given=bool(parts.schedules),
+                planned=planned, schedule_given=bool(parts.schedules),
+                schedule_steps=round(planned * pace) if planned and parts.schedules else None,
                 schedule_first=calls[:1] == ["schedule"],
                 rate_given=all(is_rate_written(o, training.seen) for o in parts.optimizers),
             )  # fmt: skip

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from trainwright.adapters.data import as_mapping, read_split
+from trainwright.adapters.data import read_split
+from trainwright.adapters.loop_items import NamedRows, NamedStream
 from trainwright.adapters.loop_training import LoopTraining, Turn
 from trainwright.stages.dataset import Split
 
@@ -20,30 +21,35 @@ _HELD_OUT = ("val", "valid", "test", "eval", "dev", "held")
 
 @dataclass(frozen=True)
 class ReadSet:
-    """A set that was read, and which of its columns hold the labels."""
+    """A set that was read, and the names of its label column."""
 
     split: Split
     label_names: tuple[str, ...]
 
-    @property
-    def items(self) -> Sequence[Mapping[str, Any]]:
-        """The sampled items."""
-        return self.split.items
-
 
 def read_sets(training: LoopTraining) -> tuple[ReadSet, ReadSet | None]:
-    """The training set and, where the script has one, the evaluation set."""
-    if not training.items and not training.loaders:
-        return ReadSet(Split(name="train", rows=None, kind="none"), ()), None
-    data = training_set(training)
+    """The training set and, where the script has one, the evaluation set; columns have the names of the views."""
+    data = training_set(training) if training.items or training.loaders else None
     if data is None:
         return ReadSet(Split(name="train", rows=None, kind="none"), ()), None
-    split = read_split("train", data)
-    labels = _label_columns(training, split)
+    names = training.item_names
+    split = read_split("train", _named(data, names))
+    labels = _label_names(training, split)
     held = evaluation_set(training, data)
-    return ReadSet(split, labels), ReadSet(
-        read_split("evaluation", held), labels
-    ) if held is not None else None
+    if held is None:
+        return ReadSet(split, labels), None
+    return ReadSet(split, labels), ReadSet(read_split("evaluation", _named(held, names)), labels)
+
+
+def _named(data: Any, names: Mapping[str, str]) -> Any:
+    """The data set under the names of the views; as it is where its rows are mappings already."""
+    if not names or isinstance(data, _Columns) or hasattr(data, "column_names"):
+        return data
+    return (
+        NamedRows(data, names)
+        if hasattr(data, "__len__") and hasattr(data, "__getitem__")
+        else NamedStream(data, names)
+    )
 
 
 def training_set(training: LoopTraining) -> Any:
@@ -102,34 +108,13 @@ def evaluation_set(training: LoopTraining, train: Any) -> Any:
     return next(iter([*named, *(d for _, d in found)]), None)
 
 
-def _label_columns(training: LoopTraining, split: Split) -> tuple[str, ...]:
-    """The columns of the items that are the labels of the batches, by their values."""
-    if isinstance(training_set(training), _Columns):
-        return ("labels",)
-    usual = ("labels", "label", "target", "targets", "y", "label_ids")
-    if not split.items:
-        return usual
-    names = list(split.items[0])
-    if any(n in names for n in usual):
-        return usual
+def _label_names(training: LoopTraining, split: Split) -> tuple[str, ...]:
+    """The names that the label column may have, the likeliest first."""
+    usual: tuple[str, ...] = ("labels", "label", "target", "targets", "y", "label_ids")
     with contextlib.suppress(Exception):  # a step that raises is measured as a step
-        labels = training.label_of(Turn(0))
-        leaves = list(_leaves(as_mapping(training.items[0] if not training.body.draws else ())))
-        for name, leaf in leaves:
-            if isinstance(labels, torch.Tensor) and leaf.numel() == labels.numel() and name in names:
-                if torch.equal(leaf.reshape(-1).double(), labels.reshape(-1).double()):
-                    return (name,)
-    return (names[-1],) if len(names) > 1 and all(n.isdigit() for n in names) else usual
-
-
-def _leaves(item: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
-    for name, value in item.items():
-        if isinstance(value, torch.Tensor):
-            yield name, value
-        elif isinstance(value, (tuple, list)):
-            for i, inner in enumerate(value):
-                if isinstance(inner, torch.Tensor):
-                    yield str(i), inner
-
-
-__all__ = ["ReadSet", "evaluation_set", "read_sets", "replace", "training_set"]
+        if (key := training.label_key(training.view(Turn(0)))) is not None:
+            usual = (key, *usual)
+    names = list(split.items[0]) if split.items else []
+    if names and not any(n in names for n in usual) and len(names) > 1 and all(n.isdigit() for n in names):
+        return (names[-1],)
+    return usual

@@ -219,6 +219,12 @@ def follow_parameters(
     """Let optimizers hold the parameters that took the place of others under the same name."""
     now = dict(model.named_parameters())
     replaced = {id(old): now[name] for name, old in before.items() if name in now and now[name] is not old}
+    new = [p for name, p in now.items() if name not in before and p.requires_grad]
+    trained = {id(p) for p in before.values() if p.requires_grad}
     for optimizer in optimizers:
-        for group in optimizer.param_groups:
+        groups = optimizer.param_groups
+        whole = bool(trained) and trained <= {id(p) for g in groups for p in g["params"]}
+        for group in groups:
             group["params"] = [replaced.get(id(p), p) for p in group["params"]]
+        if whole:  # it was given all of model.parameters(), of which these are a part now
+            groups[0]["params"] = [*groups[0]["params"], *new]

@@ -72,6 +72,11 @@ def find_places(training: LoopTraining) -> dict[str, Place]:
         if schedule in seen.schedules:
             places.setdefault("scheduler", seen.schedules[schedule].place)
             places |= {r: p for r, p in _written(seen.schedules[schedule]).items() if r not in places}
+    stilled = [
+        seen.stilled[m] for m in (*training.parts.roots, *training.model.modules()) if m in seen.stilled
+    ]
+    if stilled:
+        places["mode_change"] = stilled[0]
     if (loader := first_loader(training)) is not None:
         places |= {r: p for r, p in _of_loader(loader, seen).items() if r not in places}
     return places
@@ -93,12 +98,12 @@ def _of_loader(loader: Any, seen: Seen) -> dict[str, Place]:
     places["loader"] = built.place
     for name, place in _written(built).items():
         places.setdefault(_LOADER_ROLES.get(name, name), place)
-    places.setdefault("train_dataset", built.place)
     call = call_node(built.frame_file, built.line, built.name)
     first = call.args[0] if call is not None and call.args else None
     name = getattr(first, "id", "")
     if name and (made := assignment_place(built.frame_file, name, built.line)):
-        places["train_dataset_made"] = made
+        places |= {"train_dataset_made": made, "train_dataset": made}
+    places.setdefault("train_dataset", built.place)
     places.setdefault("collator", built.place)
     return places
 

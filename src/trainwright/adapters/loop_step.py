@@ -16,6 +16,7 @@ from trainwright.adapters.torch_probes import Probe
 from trainwright.adapters.torch_step import forward_facts, gradient_facts, stay_identical, with_origins
 from trainwright.adapters.vocabulary import vocabulary_of
 from trainwright.seams.torch import StepRecord
+from trainwright.seams.torch_gates import Passed
 from trainwright.seams.torch_graph import GraphWatch
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.gradients import GradientFacts
@@ -30,8 +31,8 @@ def measure_step(training: LoopTraining) -> StepFacts:
     training.reset()
     with training.ready(0):
         watch = GraphWatch(training.model, training.change.all, detail=True)
-        record, _ = training.observe(turns[0], detail=True, watch=watch)
-        gradients = _gradients(training, record, watch)
+        record, passed = training.observe(turns[0], detail=True, watch=watch)
+        gradients = _gradients(training, record, passed, watch)
         forward = _forward(training, record, turns)
         loss = loss_facts(record, training.view(turns[0]), training.label_of(turns[0]))
     training.reset()
@@ -76,10 +77,24 @@ def _parameters_of(module: nn.Module) -> Sequence[str]:
     return accepted_names(module)[0]
 
 
-def _gradients(training: LoopTraining, record: StepRecord, watch: GraphWatch) -> GradientFacts | None:
+def _waiting(training: LoopTraining, passed: Passed) -> set[str]:
+    """Parameters of optimizers that step less often than others, and not this time."""
+    if not passed.optimizers:
+        return set()
+    others = [o for o in training.optimizers if not any(o is s for s in passed.optimizers)]
+    held = {id(p) for o in others for g in o.param_groups for p in g["params"]}
+    held -= {id(p) for o in passed.optimizers for g in o.param_groups for p in g["params"]}
+    return {n for n, p in training.model.named_parameters() if id(p) in held}
+
+
+def _gradients(
+    training: LoopTraining, record: StepRecord, passed: Passed, watch: GraphWatch
+) -> GradientFacts | None:
     facts = gradient_facts(record, training.model, training.seen.modules.get, None, training.window)
     if facts is None:
         return None
+    waiting = _waiting(training, passed)
+    facts = replace(facts, gradients=tuple(g for g in facts.gradients if g.name not in waiting))
     owners = {
         n: v for n, v in training.scope.items() if hasattr(v, "__dict__") and not isinstance(v, nn.Module)
     }

@@ -7,8 +7,9 @@ again when the same batch is wanted; what it prints or writes goes nowhere.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from trainwright.adapters.base import Change
 from trainwright.adapters.batches import POOLED, RecordingCollator
 from trainwright.adapters.body import Body
 from trainwright.adapters.constant import TargetsSeen
+from trainwright.adapters.loop_items import NamedRows, UnnamedRows, names_of_items, put_dataset
 from trainwright.adapters.loop_parts import Parts, find_parts, follow_parameters, label_name, names_of_inputs
 from trainwright.adapters.torch_gradients import Gradient, Window, clear, gradients_now
 from trainwright.adapters.torch_optimizer import peak_rates, set_rates
@@ -57,6 +59,8 @@ class Turn:
 
     number: int
     rows: tuple[int, ...] | None = None
+    item: Any = field(default=None, compare=False)
+    """What the loop is to hand out instead of the batch of this number."""
 
 
 class LoopTraining:
@@ -88,6 +92,7 @@ class LoopTraining:
         self._views: dict[int, dict[str, Any]] = {}
         self._parts: Parts | None = None
         self._label_key: str | None = None
+        self._item_names: dict[str, str] | None = None
         self._seed = 0
         self._count = 0
         self._dry: DryRun | None = None
@@ -185,6 +190,26 @@ class LoopTraining:
     def rows_of(self, turn: Turn) -> int:
         """How many rows a batch holds."""
         return rows_of(self.view(turn))
+
+    def outcome_of_rows(self, rows: Sequence[int]) -> str | None:
+        """What becomes of a step on these rows of the loader's set: an exception, a loss that is not finite, or "".
+
+        None where the loop does not go over a loader's batches.
+        """
+        loader = self.loaders[0] if self.loaders else None
+        if loader is None or self.body.draws or not hasattr(loader.dataset, "__getitem__"):
+            return None
+        try:
+            batch = loader.collate_fn([loader.dataset[row] for row in rows])
+        except Exception as error:  # the user's data or collator raised: that is what we came to see
+            return str(failure_of(error))
+        self.reset()
+        with self.ready(0):
+            record, _ = self.observe(Turn(0, item=self.body.with_batch(self.items[0], batch)))
+        self.reset()
+        if record.failure is not None:
+            return str(record.failure)
+        return "" if record.loss is None or math.isfinite(record.loss) else f"the loss is {record.loss}"
 
     def chosen_rows(self, turn: Turn, rows: Sequence[int]) -> Turn:
         """The same batch with some of its rows only."""
@@ -311,7 +336,8 @@ class LoopTraining:
         gates = Gates(self.optimizers, self.schedules, live=live, rate_share=rate_share, parameters=parameters,
                       passed=passed)  # fmt: skip
         noise = self._seed * 7919 + number
-        item = self.body.item(self.items[turn.number], self._count)
+        drawn = turn.item if turn.item is not None else self.items[turn.number]
+        item = self.body.item(drawn, self._count)
         self._count += 1
         seed_everything(1000 + turn.number)
         with gates.closed(), muted(), _eager(), self._pinned(turn), _seeded_at_call(roots, noise):
@@ -362,6 +388,7 @@ class LoopTraining:
 
     def second_step(self, turn: Turn) -> Failure | None:
         """What a step raises after another one."""
+        self.observe(turn)
         return self.observe(turn)[0].failure
 
     def gradients_of(self, turn: Turn) -> None:
@@ -379,7 +406,9 @@ class LoopTraining:
                 raise record.error
         gradient = gradients_now(self.model)
         self._after_step()
-        return gradient
+        held = {id(p) for o in self.parts.optimizers for g in o.param_groups for p in g["params"]}
+        names = {n for n, p in self.model.named_parameters() if id(p) in held}
+        return {n: g for n, g in gradient.items() if n in names}
 
     def _after_step(self) -> None:
         """Clear the gradients where the body does so after its step: they were put back for a look."""
@@ -389,16 +418,16 @@ class LoopTraining:
 
     def accumulate(self, turns: Sequence[Turn]) -> Window | None:
         """What the loop's own accumulation over these micro-batches does."""
-        alone, together, divided = [], None, None
+        alone: list[Gradient] = []
+        together = None
         for number, turn in enumerate(turns):
             self.reset()
             clear(self.model)
             record, _ = self.observe(turn, number, detail=True)
-            shares = [s for s in record.loss_shares if s]
-            if record.error is not None or not shares:
+            divisor = _share_of_loss(record)
+            if record.error is not None or not divisor:
                 return None
-            divided = shares[-1]
-            alone.append({n: g / divided for n, g in gradients_now(self.model).items()})
+            alone.append({n: g / divisor for n, g in gradients_now(self.model).items()})
         self.reset()
         clear(self.model)
         for number in range(self.window):
@@ -463,11 +492,13 @@ class LoopTraining:
         loader = self.loaders[0] if self.loaders else None
         model = self._parts.model if self._parts is not None else None
         names = dict(model.named_parameters()) if model is not None else {}
+        formed = bool(self._items)
+        data = NamedRows(loader.dataset, self.item_names) if loader is not None else None
         given = {
             "model": model,
-            "train_dataset": getattr(loader, "dataset", None),
+            "train_dataset": data,
             "eval_dataset": None,
-            "collator": getattr(loader, "collate_fn", None),
+            "collator": dict if formed else getattr(loader, "collate_fn", None),
             "tokenizer": self.tokenizer(),
             "metrics": None,
             "label_names": [],
@@ -476,10 +507,16 @@ class LoopTraining:
         }
         with quiet():
             changed = repair.change(self.call(Seam.TRAINER, given))
-        if changed["collator"] is not given["collator"]:
-            loader.collate_fn = changed["collator"]  # type: ignore[union-attr]
-        if changed["train_dataset"] is not given["train_dataset"]:
-            _put_dataset(loader, changed["train_dataset"])
+        if changed["collator"] is not given["collator"] and formed:
+            collate = changed["collator"]
+            kept = Repair(
+                repair.does, Seam.BATCH, lambda call: Call(seam=Seam.BATCH, given=collate(dict(call.given)))
+            )
+            self.change.kept.append(kept)
+        elif changed["collator"] is not given["collator"] and loader is not None:
+            loader.collate_fn = changed["collator"]
+        if changed["train_dataset"] is not data and loader is not None:
+            put_dataset(loader, UnnamedRows(changed["train_dataset"], loader.dataset, self.item_names))
         if model is not None:
             follow_parameters(self.optimizers, names, model)
         inner = [m for top in self.modules for m in top.modules()]
@@ -487,6 +524,13 @@ class LoopTraining:
         self._attributes = AttributeState([*inner, *_framework_state(values)])
         self._values = [ModelState(m) for m in self.modules]
         self._optimizer_states = [OptimizerState(o) for o in self.optimizers]
+
+    @property
+    def item_names(self) -> dict[str, str]:
+        """The name that each position of the loop's items has in its batches' views, where values tell."""
+        if self._item_names is None and self._items and not self.body.draws:
+            self._item_names = names_of_items(self.body.batch_of(self._items[0]), self.view(Turn(0)))
+        return self._item_names or {}
 
     def tokenizer(self) -> Any:
         """A tokenizer in the script's scope."""
@@ -507,6 +551,16 @@ class LoopTraining:
         self._random.put_back()
 
 
+def _share_of_loss(record: StepRecord) -> float | None:
+    """By what factor the loss function's value entered what was minimised: 1/k where it was divided by k."""
+    shares = [s for s in record.loss_shares if s]
+    if shares:
+        return shares[-1]
+    value = record.kept_losses[-1].value if record.kept_losses else None
+    whole = float(value.detach()) if isinstance(value, torch.Tensor) and value.numel() == 1 else 0.0
+    return record.minimised[0] / whole if whole and record.minimised else None
+
+
 def _exchanged(value: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
     if isinstance(value, torch.Tensor):
         for before, after in pairs:
@@ -517,14 +571,6 @@ def _exchanged(value: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
             ):
                 return after
     return value
-
-
-def _put_dataset(loader: Any, dataset: Any) -> None:
-    """Let a loader read another data set of as many rows."""
-    object.__setattr__(loader, "dataset", dataset)
-    for owner in (loader.sampler, getattr(loader.batch_sampler, "sampler", None)):
-        if owner is not None and hasattr(owner, "data_source"):
-            owner.data_source = dataset
 
 
 @contextlib.contextmanager

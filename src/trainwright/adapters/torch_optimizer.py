@@ -18,7 +18,7 @@ from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 def optimizer_facts(optimizers: Sequence[Any], model: Any, before: Mapping[str, torch.Tensor],
                     failure: Failure | None, dry: DryRun, *, user_built: bool, planned: int | None,
                     rate_given: bool = True, schedule_given: bool = False, schedule_first: bool = False,
-                    warmup: int | None = None) -> OptimizerFacts:  # fmt: skip
+                    warmup: int | None = None, schedule_steps: int | None = None) -> OptimizerFacts:  # fmt: skip
     """The facts of a training's optimizers after one update.
 
     Args:
@@ -52,6 +52,7 @@ def optimizer_facts(optimizers: Sequence[Any], model: Any, before: Mapping[str, 
         schedule_length=dry.length,
         schedule_failure=dry.failure,
         schedule_first=schedule_first,
+        schedule_steps=schedule_steps,
         planned_updates=planned,
         warmup_updates=warmup,
     )

@@ -82,6 +82,8 @@ class Seen:
     )
     schedules: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
     loaders: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
+    stilled: weakref.WeakKeyDictionary[Any, Place] = field(default_factory=weakref.WeakKeyDictionary)
+    """Modules in evaluation mode, and the user's line that put them there."""
     trained: set[int] = field(default_factory=set)
     frozen: dict[int, tuple[weakref.ref[Any], Place]] = field(default_factory=dict)
     """Parameters whose requires_grad was set to False, by identity, and the line that did it."""
@@ -179,6 +181,7 @@ def _patch_modules(module: Any) -> None:
     module.Module.__init__ = init
     module.register_module_forward_pre_hook(_called)
     _patch_state(module.Module)
+    _patch_modes(module.Module)
     _patch_freezing(sys.modules["torch.nn.parameter"].Parameter, module.Module)
 
 
@@ -202,6 +205,21 @@ def _patch_state(owner: Any) -> None:
         return result
 
     owner.load_state_dict = load_state_dict
+
+
+def _patch_modes(owner: Any) -> None:
+    original = owner.train
+
+    @functools.wraps(original)
+    def train(self: Any, mode: bool = True) -> Any:
+        if _active():
+            if mode:
+                _seen.stilled.pop(self, None)
+            elif (frame := user_frame(sys._getframe(1))) is not None:
+                _seen.stilled[self] = place_of(frame)
+        return original(self, mode)
+
+    owner.train = train
 
 
 def _patch_freezing(parameter: Any, module: Any) -> None:

@@ -71,7 +71,7 @@ def training_loop(frame: FrameType | None, line: int | None = None) -> Loop | No
         if is_users(frame.f_code.co_filename):
             found += [loop for loop in loops_at(frame, line or frame.f_lineno) if trains(loop)]
         frame, line = frame.f_back, None
-    return next((loop for loop in found if _hands_out_data(loop)), found[0] if found else None)
+    return _chosen(found)
 
 
 def loop_of_error(error: BaseException) -> Loop | None:
@@ -85,7 +85,24 @@ def loop_of_error(error: BaseException) -> Loop | None:
     for link in reversed(links):
         if is_users(link.tb_frame.f_code.co_filename):
             found += [loop for loop in loops_at(link.tb_frame, link.tb_lineno) if trains(loop)]
-    return next((loop for loop in found if _hands_out_data(loop)), found[0] if found else None)
+    return _chosen(found)
+
+
+def _chosen(found: Sequence[Loop]) -> Loop | None:
+    """Of loops around each other, the innermost first, the one whose body is a step.
+
+    A loop around it that trains besides (a critic's five steps, then the generator's) has the whole step.
+    """
+    with_data = next((loop for loop in found if _hands_out_data(loop)), None)
+    if with_data is not None or not found:
+        return with_data
+    chosen = found[0]
+    for outer in chosen.around:
+        rest = [s for s in outer.body if not s.lineno <= chosen.line <= (s.end_lineno or s.lineno)]
+        if called_in(rest, chosen.scope, _TRAINING_CALLS):
+            place = chosen.around.index(outer)
+            chosen = Loop(chosen.frame, outer, chosen.around[place + 1 :])
+    return chosen
 
 
 def loops_at(frame: FrameType, line: int) -> list[Loop]:

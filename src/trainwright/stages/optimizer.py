@@ -54,6 +54,8 @@ class OptimizerFacts(Facts):
     """What the schedule raised when it was run dry."""
     schedule: tuple[tuple[int, float], ...] = ()
     """(update, factor of the peak rate) over the planned updates, at up to 200 points."""
+    schedule_steps: int | None = None
+    """How often the training steps the schedule over the planned updates, where the script does so itself."""
     planned_updates: int | None = None
     warmup_updates: int | None = None
     schedule_first: bool = False

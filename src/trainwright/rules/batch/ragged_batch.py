@@ -33,6 +33,8 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
     if batch.failure is None or not batch.equal_rows_collate or set(batch.forms_without) & set(_LABELS):
         return
     where = setup.place("collator", "trainer", "train_call")
+    if batch.failure.where not in (None, setup.place("train_call")):
+        where = batch.failure.where  # the line of the user's own collate function
     ragged = {k: v for k, v in batch.item_lengths.items() if len(set(v)) > 1}
     if not ragged:
         yield from _of_shapes(batch, setup)
@@ -52,9 +54,7 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
             "collator": batch.collator,
         },
         where=where,
-        repair=_pad(tuple(ragged), batch, tokenizer)
-        if batch.item_columns and not batch.item_columns[0].isdigit()
-        else None,
+        repair=_pad(tuple(ragged), batch, tokenizer) if batch.item_columns else None,
         fix=Fix(does=does, safety=Safety.SAFE),
     )
 
@@ -141,7 +141,7 @@ class RowPadding:
         self.__name__ = getattr(collator, "__name__", type(collator).__name__)
 
     def __call__(self, items: list[Any]) -> Any:
-        rows = [dict(item) for item in items]
+        rows = [dict(i) if hasattr(i, "keys") else {str(n): v for n, v in enumerate(i)} for i in items]
         if self.masked:
             for row in rows:
                 row.setdefault("attention_mask", [1] * len(row["input_ids"]))
@@ -154,6 +154,8 @@ class RowPadding:
             longest = max(len(row[column]) for row in rows)
             for row in rows:
                 row[column] = self._padded(row[column], longest, self.fill.get(column, 0))
+        if not hasattr(items[0], "keys"):
+            return self.collator([type(items[0])(row.values()) for row in rows])
         return self.collator(rows)
 
     def _padded(self, value: Any, longest: int, fill: int) -> Any:

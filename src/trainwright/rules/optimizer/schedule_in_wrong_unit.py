@@ -23,6 +23,8 @@ SPENT = 1e-3
 SPENT_BEFORE = 0.5
 # A length counted in micro-batches is that many times too long; rounding of the last batch moves it by a few percent.
 SAME_LENGTH = 0.05
+# A schedule that is this many times too long or too short for its steps counts another unit; less is a matter of taste.
+FEWEST_TIMES = 4
 # Shorter runs are trials of the script; their schedules mean nothing.
 FEWEST_UPDATES = 10
 
@@ -41,6 +43,8 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
             _spent(points, planned)
             or _warming(points, planned, optimizer)
             or _too_long(points, planned, optimizer, setup)
+            or _swinging(points, planned, optimizer)
+            or _hardly_stepped(planned, optimizer)
         )
     if said is None:
         return
@@ -82,3 +86,26 @@ def _too_long(
         f"the schedule is {length} updates long and the run has {planned}: it counts micro-batches, {times} to an update, "
         f"and ends at {points[-1][1]:.0%} of its peak"
     )
+
+
+def _swinging(points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts) -> str | None:
+    """A schedule with an end that is stepped on beyond it, so that the rate falls and rises again."""
+    length = optimizer.schedule_length
+    if length is None or length * FEWEST_TIMES > planned:
+        return None
+    high = [f > 0.5 * max(f for _, f in points) for _, f in points]
+    rises = sum(not before and after for before, after in zip(high, high[1:]))
+    if rises < 2:
+        return None
+    return (
+        f"the schedule is {length} steps long and is stepped {optimizer.schedule_steps or planned} times: the rate falls "
+        f"and rises again {rises} times"
+    )
+
+
+def _hardly_stepped(planned: int, optimizer: OptimizerFacts) -> str | None:
+    """A schedule of so many updates that is stepped once an epoch."""
+    length, steps = optimizer.schedule_length, optimizer.schedule_steps
+    if length is None or not steps or steps * FEWEST_TIMES > length or steps >= planned:
+        return None
+    return f"the schedule is {length} steps long and is stepped {steps} times in {planned} updates: it ends at its beginning"

@@ -33,7 +33,7 @@ def unstepped_optimizer(
         message=f"one update changed none of the {len(held)} weights that {optimizer.kind} holds; the gradient's norm is "
         f"{norm} and the rate {optimizer.learning_rate:.3g}",
         measured={"changed": 0, "held": len(held), "learning_rate": optimizer.learning_rate},
-        where=setup.place("optimizer_step", "optimizer", "create_optimizer", "optim", "trainer"),
+        where=setup.place("optimizer_step", "backward", "optimizer", "create_optimizer", "optim", "trainer"),
         proof=Proof("every weight is the same to the last bit before and after optimizer.step()"),
         fix=Fix(does=f"let {optimizer.kind}.step() update the weights (call super().step())"),
     )

@@ -1,0 +1,88 @@
+"""Rows of a loader's data set under the names that the model and the loss know them by, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from trainwright.adapters.data import as_mapping
+
+
+class NamedRows:
+    """A map-style data set whose rows are mappings.
+
+    Args:
+        names: the name of each position of a row that is a tuple.
+    """
+
+    def __init__(self, data: Any, names: Mapping[str, str]) -> None:
+        self.data, self.names = data, names
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        return {self.names.get(k, k): v for k, v in as_mapping(self.data[row]).items()}
+
+
+class NamedStream(torch.utils.data.IterableDataset[Any]):
+    """The same for an iterable data set."""
+
+    def __init__(self, data: Any, names: Mapping[str, str]) -> None:
+        self.data, self.names = data, names
+
+    def __iter__(self) -> Any:
+        for item in self.data:
+            yield {self.names.get(k, k): v for k, v in as_mapping(item).items()}
+
+
+class UnnamedRows:
+    """Rows that are mappings, in the form that the rows of another data set have."""
+
+    def __init__(self, data: Any, like: Any, names: Mapping[str, str]) -> None:
+        self.data, self.like, self.names = data, like, names
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, row: int) -> Any:
+        values, form = self.data[row], self.like[0]
+        if hasattr(form, "keys"):
+            return values
+        if isinstance(form, (tuple, list)):
+            return type(form)([values[self.names.get(str(i), str(i))] for i in range(len(form))])
+        return next(iter(values.values()))
+
+
+def names_of_items(batch: Any, view: Mapping[str, Any]) -> dict[str, str]:
+    """The name in a view of each position of a batch that is a tuple, where the values are the same."""
+    if hasattr(batch, "keys"):
+        return {}
+    found: dict[str, str] = {}
+    for position, value in as_mapping(batch).items():
+        for name, seen in view.items():
+            if name not in found.values() and _same(value, seen):
+                found[position] = name
+                break
+    return found
+
+
+def _same(left: Any, right: Any) -> bool:
+    if (
+        not isinstance(left, torch.Tensor)
+        or not isinstance(right, torch.Tensor)
+        or left.numel() != right.numel()
+    ):
+        return False
+    pair = [t.detach().reshape(-1).to("cpu", torch.float64) for t in (left, right)]
+    return bool(torch.equal(*pair))
+
+
+def put_dataset(loader: Any, dataset: Any) -> None:
+    """Let a loader read another data set of as many rows."""
+    object.__setattr__(loader, "dataset", dataset)
+    for owner in (loader.sampler, getattr(loader.batch_sampler, "sampler", None)):
+        if owner is not None and hasattr(owner, "data_source"):
+            owner.data_source = dataset

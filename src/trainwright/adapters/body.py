@@ -46,6 +46,12 @@ class Body(Protocol):
     def run(self, item: Any) -> None:
         """Run it once."""
 
+    def variables(self) -> dict[str, Any]:
+        """Its variables as they stand; what is written here is read by the next run."""
+
+    def place_of_variable(self, name: str) -> Place | None:
+        """The line of the body that assigns a variable."""
+
     def start_over(self) -> None:
         """Give its variables the values from which training would start."""
 

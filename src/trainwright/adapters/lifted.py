@@ -77,6 +77,16 @@ class LiftedLoop:
         """Run the body once."""
         self._code.run(item)
 
+    def variables(self) -> dict[str, Any]:
+        """The variables that the body runs in."""
+        return self._code.namespace
+
+    def place_of_variable(self, name: str) -> Place | None:
+        """The last line of the body that assigns a variable."""
+        lines = [n.lineno for n in ast.walk(self.loop.node) if isinstance(n, ast.Name) and n.id == name
+                 and isinstance(n.ctx, ast.Store)]  # fmt: skip
+        return Place(show(self.loop.file), max(lines)) if lines else None
+
     def start_over(self) -> None:
         """Give the loop's variables the values they had when it was lifted."""
         self._code.start_over()

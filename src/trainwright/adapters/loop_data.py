@@ -115,6 +115,7 @@ def _label_names(training: LoopTraining, split: Split) -> tuple[str, ...]:
         if (key := training.label_key(training.view(Turn(0)))) is not None:
             usual = (key, *usual)
     names = list(split.items[0]) if split.items else []
-    if names and not any(n in names for n in usual) and len(names) > 1 and all(n.isdigit() for n in names):
-        return (names[-1],)
+    positions = [n for n in names if n.isdigit()]
+    if len(names) > 1 and positions and not any(n in names for n in usual):
+        return (positions[-1],)
     return usual

@@ -77,7 +77,7 @@ def _same(left: Any, right: Any) -> bool:
     ):
         return False
     pair = [t.detach().reshape(-1).to("cpu", torch.float64) for t in (left, right)]
-    return bool(torch.equal(*pair))
+    return bool(torch.equal(*(torch.nan_to_num(t) for t in pair)))
 
 
 def put_dataset(loader: Any, dataset: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from torch import nn
@@ -18,9 +18,11 @@ from trainwright.adapters.vocabulary import vocabulary_of
 from trainwright.seams.torch import StepRecord
 from trainwright.seams.torch_gates import Passed
 from trainwright.seams.torch_graph import GraphWatch
+from trainwright.seams.torch_trace import tensors_in
 from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.gradients import GradientFacts, KeptTensor
 from trainwright.stages.loss import LossFacts
+from trainwright.tensors import torch as tensors
 
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
 
@@ -77,6 +79,20 @@ def _parameters_of(module: nn.Module) -> Sequence[str]:
     return accepted_names(module)[0]
 
 
+def _carried(training: LoopTraining, turn: Turn) -> Iterator[KeptTensor]:
+    """Variables of the loop whose graph the second step stumbles over: without it the step goes through."""
+    training.reset()
+    training.observe(turn)
+    variables = training.body.variables()
+    names = [n for n, v in variables.items() if any(t.grad_fn is not None for t in tensors_in([v]))]
+    for name in names:
+        training.reset()
+        training.observe(turn)
+        variables[name] = tensors.detached(variables[name])
+        if training.observe(turn)[0].failure is None:
+            yield KeptTensor(name=name, where=training.body.place_of_variable(name))
+
+
 def _waiting(training: LoopTraining, passed: Passed) -> set[str]:
     """Parameters of optimizers that step less often than others, and not this time."""
     if not passed.optimizers:
@@ -113,6 +129,8 @@ def _further(
     if gradients is not None:
         with training.ready(0):
             gradients = further_steps(gradients, training, training.take(POOLED, seed=0))
+            if gradients.second_failure is not None and not gradients.kept:
+                gradients = replace(gradients, kept=tuple(_carried(training, turns[0])))
         training.reset()
     if record.failure is None:
         with training.ready(0):

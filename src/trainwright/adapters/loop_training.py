@@ -78,7 +78,9 @@ class LoopTraining:
         self._random = RandomState(loose_generators(self.scope.values()))
         values = [v for v in self.scope.values() if not isinstance(v, type)]
         modules = [v for v in values if isinstance(v, nn.Module)]
-        self._script = ScriptState([*modules, *values], leave=[*self.optimizers, *self.schedules])
+        self._script = self._script_given = ScriptState(
+            [*modules, *values], leave=[*self.optimizers, *self.schedules]
+        )
         self.modules = _outermost([*modules, *self._script.models, *body.modules])
         inner = [m for top in self.modules for m in top.modules()]
         self._attributes = AttributeState([*inner, *_framework_state(values)])
@@ -521,6 +523,7 @@ class LoopTraining:
             follow_parameters(self.optimizers, names, model)
         inner = [m for top in self.modules for m in top.modules()]
         values = [v for v in self.scope.values() if not isinstance(v, type)]
+        self._script = ScriptState([*self.modules, *values], leave=[*self.optimizers, *self.schedules])
         self._attributes = AttributeState([*inner, *_framework_state(values)])
         self._values = [ModelState(m) for m in self.modules]
         self._optimizer_states = [OptimizerState(o) for o in self.optimizers]
@@ -542,6 +545,7 @@ class LoopTraining:
     def put_back(self) -> None:
         """Undo everything."""
         self._script.put_back()
+        self._script_given.put_back()
         attributes, values = self._given
         attributes.put_back()
         for state in values:

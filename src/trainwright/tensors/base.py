@@ -60,6 +60,9 @@ class Tensors(Protocol):
     def clip_gradients(self, optimizer: Any, norm: float) -> None:
         """Scale the gradient down to a norm before each of the optimizer's steps."""
 
+    def detached(self, value: Any) -> Any:
+        """The value, or what is in it, without its graph."""
+
     def detach_kept(self, model: Any) -> None:
         """Take the tensors that the model keeps in its attributes off the graph of the step that made them."""
 

@@ -148,7 +148,7 @@ def detach_kept(model: nn.Module) -> None:
         for attributes in (vars(module), module._buffers):
             for name, value in list(attributes.items()):
                 if name not in ("_parameters", "_buffers", "_modules") and _on_graph(value):
-                    attributes[name] = _detached(value)
+                    attributes[name] = detached(value)
 
 
 def _on_graph(value: Any) -> bool:
@@ -157,11 +157,11 @@ def _on_graph(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.grad_fn is not None
 
 
-def _detached(value: Any) -> Any:
-    if type(value) is dict:
-        return {k: _detached(v) for k, v in value.items()}
+def detached(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: detached(v) for k, v in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(_detached(v) for v in value)
+        return type(value)(detached(v) for v in value)
     return value.detach() if isinstance(value, torch.Tensor) else value
 
 

@@ -42,9 +42,9 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
     key, lengths = next(iter(ragged.items()))
     tokenizer = dataset.tokenizer if "input_ids" in ragged else None
     if tokenizer is not None:
-        does = f"pass data_collator=DataCollatorWithPadding({tokenizer.expression or 'tokenizer'}) to the Trainer"
+        does = f"collate with DataCollatorWithPadding({tokenizer.expression or 'tokenizer'})"
     else:
-        does = "give the Trainer a data_collator that pads the rows of a batch to one length"
+        does = "collate with padding: bring the rows of a batch to one length"
     yield Finding(
         message=f"{batch.collator} stacks rows of {min(lengths)} to {max(lengths)} {key} into one tensor, without padding",
         measured={

@@ -42,21 +42,30 @@ def _kept(gradients: GradientFacts, setup: SetupFacts) -> Finding:
         proof=Proof(f"step 1 went through; step 2 raised {gradients.second_failure}"),
         repair=Repair("detach what the model keeps before each batch", Seam.FORWARD, _detach),
         fix=Fix(
-            does=f"keep it detached: self.{kept.name.rpartition('.')[2]} = ….detach()", safety=Safety.SAFE
+            does=f"keep it detached: {_written(kept.name)} = {_written(kept.name)}.detach()",
+            safety=Safety.SAFE,
         ),
     )
 
 
+def _written(name: str) -> str:
+    """An attribute as its class writes it; a variable of a loop as it is."""
+    owner, _, attribute = name.rpartition(".")
+    return f"self.{attribute}" if owner else attribute
+
+
 def _detach(call: Call) -> Call:
     call.tensors.detach_kept(call["model"])
-    return call
+    return call.replace(inputs=call.tensors.detached(call["inputs"]))
 
 
 def _twice(calls: int, place: Place | None, setup: SetupFacts) -> Finding:
     return Finding(
-        message=f"backward was called {calls} times on one graph; the Trainer calls it itself after the loss",
+        message=f"backward was called {calls} times on one graph",
         measured={"backward_calls": calls},
         where=place or setup.place("compute_loss", "training_step", "trainer"),
         proof=Proof(f"{calls} calls of backward in one step, and the last one raised"),
-        fix=Fix(does="leave your own backward() out: the Trainer's step calls it", safety=Safety.UNSAFE),
+        fix=Fix(
+            does="call backward once for each loss; a Trainer's step calls it itself", safety=Safety.UNSAFE
+        ),
     )

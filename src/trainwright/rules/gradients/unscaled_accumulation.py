@@ -37,13 +37,13 @@ def unscaled_accumulation(
     too = "large" if factor > 1 else "small"
     yield Finding(
         message=f"the gradient accumulated over {count} micro-batches is {share:.2f} times their mean; 1 is expected, "
-        f"so with gradient_accumulation_steps={gradients.accumulation} it is {gradients.accumulation} times too {too}",
+        f"so with {gradients.accumulation} of them to an update it is {gradients.accumulation} times too {too}",
         measured={"accumulated_share": round(share, 3), "micro_batches": count, "accumulation": gradients.accumulation},
         where=(loss.at if loss else None) or setup.place("compute_loss", "loss", "training_step", "gradient_accumulation_steps", "trainer"),
         proof=Proof(f"least squares of the accumulated gradient on those of the {count} micro-batches: shares sum to {share:.3f}"),
         fix=Fix(
-            does="set loss_is_scaled_for_ga = False in the Trainer's subclass, so that the Trainer divides"
-            if factor > 1 else "divide once only: the Trainer already does",
+            does="divide the loss by the number of micro-batches (loss_is_scaled_for_ga = False lets a Trainer do it)"
+            if factor > 1 else "divide once only: the framework already does",
             safety=Safety.UNSAFE,
         ),
     )  # fmt: skip

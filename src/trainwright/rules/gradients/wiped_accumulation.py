@@ -24,7 +24,7 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
     count, planned = gradients.accumulated_batches, gradients.accumulation
     yield Finding(
         message=f"of {count} micro-batches only the last one's gradient is left at the update; "
-        f"gradient_accumulation_steps={planned} asks for all",
+        f"an update is to hold those of all {planned}",
         measured={"micro_batches": count, "accumulation": planned},
         where=setup.place(
             "clear_call", "training_step", "compute_loss", "gradient_accumulation_steps", "trainer"
@@ -33,6 +33,7 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
             f"the accumulated gradient is that of micro-batch {count} to within 0.1 %, and micro-batch 1 has another"
         ),
         fix=Fix(
-            does="leave zero_grad() out of the step; the Trainer clears after each update", safety=Safety.SAFE
+            does="clear the gradients once for each update, after it, and not for each micro-batch",
+            safety=Safety.SAFE,
         ),
     )

@@ -24,12 +24,15 @@ def schedule_before_optimizer(optimizer: OptimizerFacts, setup: SetupFacts) -> I
     if not optimizer.schedule_first:
         return
     yield Finding(
-        message="the training step moves the schedule on before the optimizer has made its update, and the Trainer does so after it: "
-        "2 steps of the schedule an update, 1 is expected",
+        message="the training step moves the schedule on before the optimizer has made its update: "
+        "the first rate of the schedule is never used",
         measured={"schedule_steps_per_update": 2, "schedule": optimizer.schedule_kind},
         where=setup.place("schedule_step", "training_step", "compute_loss", "trainer"),
         proof=Proof(
             "the schedule's counter was higher after a training step than before it, with no update between"
         ),
-        fix=Fix(does="leave lr_scheduler.step() out; the Trainer calls it", safety=Safety.SAFE),
+        fix=Fix(
+            does="call the schedule's step() after the optimizer's; in a Trainer, leave it out: the Trainer calls it",
+            safety=Safety.SAFE,
+        ),
     )

@@ -9,6 +9,7 @@ Fix (manual): count updates: rows / (batch size x accumulation) x epochs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
@@ -94,7 +95,7 @@ def _swinging(points: tuple[tuple[int, float], ...], planned: int, optimizer: Op
     if length is None or length * FEWEST_TIMES > planned:
         return None
     high = [f > 0.5 * max(f for _, f in points) for _, f in points]
-    rises = sum(not before and after for before, after in zip(high, high[1:]))
+    rises = sum(not before and after for before, after in itertools.pairwise(high))
     if rises < 2:
         return None
     return (

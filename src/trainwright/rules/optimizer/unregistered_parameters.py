@@ -88,7 +88,7 @@ def _other_model(optimizer: OptimizerFacts, setup: SetupFacts) -> Finding:
         proof=Proof("compared by identity: what optimizer.param_groups holds, and model.parameters()"),
         repair=Repair("hold the model's own parameters", Seam.OPTIMIZER, _hold),
         fix=Fix(
-            does="build the optimizer from the parameters of the model that is given to the Trainer",
+            does="build the optimizer from the parameters of the model that is trained",
             safety=Safety.SAFE,
         ),
     )

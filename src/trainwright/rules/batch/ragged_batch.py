@@ -46,7 +46,7 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
     else:
         does = "collate with padding: bring the rows of a batch to one length"
     yield Finding(
-        message=f"{batch.collator} stacks rows of {min(lengths)} to {max(lengths)} {key} into one tensor, without padding",
+        message=f"{batch.collator} stacks rows of {min(lengths)} to {max(lengths)} {'values' if key.isdigit() else key} into one tensor, without padding",
         measured={
             "column": key,
             "shortest": min(lengths),

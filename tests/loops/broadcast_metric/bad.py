@@ -15,7 +15,9 @@ scaler = StandardScaler().fit(X_train)
 
 def loader(X, y, shuffle):
     features = torch.tensor(scaler.transform(X), dtype=torch.float32)
-    return DataLoader(TensorDataset(features, torch.tensor(y, dtype=torch.float32)), batch_size=32, shuffle=shuffle)
+    return DataLoader(
+        TensorDataset(features, torch.tensor(y, dtype=torch.float32)), batch_size=32, shuffle=shuffle
+    )
 
 
 train_loader, val_loader = loader(X_train, y_train, True), loader(X_val, y_val, False)

@@ -1,7 +1,6 @@
 """A table with missing values, read and used as it is."""
 
 import numpy as np
-import pandas as pd
 import torch
 from sklearn.datasets import load_breast_cancer
 from torch import nn
@@ -10,7 +9,8 @@ from torch.utils.data import DataLoader, Dataset
 torch.manual_seed(0)
 rng = np.random.default_rng(0)
 frame = load_breast_cancer(as_frame=True).frame
-frame.loc[rng.choice(len(frame), 40, replace=False), "mean texture"] = np.nan  # as the laboratory delivered it
+lost = rng.choice(len(frame), 40, replace=False)  # samples that the laboratory lost
+frame.loc[lost, "mean texture"] = np.nan
 features = [c for c in frame.columns if c != "target"]
 frame[features] = (frame[features] - frame[features].mean()) / frame[features].std()
 

@@ -14,7 +14,9 @@ def main():
     model = nn.Sequential(nn.Linear(64, 80), nn.GELU(), nn.Linear(80, 10))
     optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3)
     steps = 6 * len(loader)
-    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=1.0, end_factor=0.05, total_iters=steps)
+    scheduler = torch.optim.lr_scheduler.LinearLR(
+        optimizer, start_factor=1.0, end_factor=0.05, total_iters=steps
+    )
     loss_fn = nn.CrossEntropyLoss()
     for epoch in range(6):
         for x, target in loader:

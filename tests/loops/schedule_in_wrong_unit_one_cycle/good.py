@@ -14,7 +14,9 @@ loader = DataLoader(TensorDataset(X, y), batch_size=32, shuffle=True)
 model = nn.Sequential(nn.Linear(30, 32), nn.ReLU(), nn.Linear(32, 1))
 epochs = 12
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, steps_per_epoch=len(loader), epochs=epochs)
+scheduler = torch.optim.lr_scheduler.OneCycleLR(
+    optimizer, max_lr=0.1, steps_per_epoch=len(loader), epochs=epochs
+)
 criterion = nn.BCEWithLogitsLoss()
 for epoch in range(epochs):
     for features, target in loader:

@@ -18,7 +18,10 @@ class DigitImages(Dataset):
         return len(self.targets)
 
     def __getitem__(self, i):
-        return {"image": torch.tensor(self.images[i], dtype=torch.float32)[None], "target": int(self.targets[i])}
+        return {
+            "image": torch.tensor(self.images[i], dtype=torch.float32)[None],
+            "target": int(self.targets[i]),
+        }
 
 
 class Encoder(nn.Module):

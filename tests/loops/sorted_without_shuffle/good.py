@@ -14,7 +14,8 @@ train, test = table[:1400].sort_values("digit"), table[1400:]
 
 
 def tensors(part):
-    return torch.tensor(part.drop(columns="digit").to_numpy(), dtype=torch.float32), torch.tensor(part["digit"].to_numpy())
+    pixels = part.drop(columns="digit").to_numpy()
+    return torch.tensor(pixels, dtype=torch.float32), torch.tensor(part["digit"].to_numpy())
 
 
 train_loader = DataLoader(TensorDataset(*tensors(train)), batch_size=32, shuffle=True)

@@ -8,9 +8,8 @@ torch.manual_seed(0)
 iris = load_iris()
 X = torch.tensor((iris.data - iris.data.mean(0)) / iris.data.std(0), dtype=torch.float32)
 y = torch.tensor(iris.target)
-model = nn.Sequential(  # expect: double-activation
-    nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 3), nn.Softmax(dim=-1)
-)
+net = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 3))
+model = nn.Sequential(net, nn.Softmax(dim=-1))  # expect: double-activation
 criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.3, momentum=0.9)
 for epoch in range(60):

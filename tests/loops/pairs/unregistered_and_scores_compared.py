@@ -42,6 +42,5 @@ for epoch in range(4):
         for x, target in valid_dl:
             preds.append(model(x))
             truth.append(target)
-    print(  # expect: metrics-on-logits
-        epoch, accuracy_score(torch.cat(truth).numpy(), torch.cat(preds).numpy())
-    )
+    truth, preds = torch.cat(truth).numpy(), torch.cat(preds).numpy()
+    print(epoch, accuracy_score(truth, preds))  # expect: metrics-on-logits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from trainwright.seams.place import failure_of
 from trainwright.seams.torch_gates import Passed
 
 if TYPE_CHECKING:
-    from trainwright.adapters.loop_training import LoopTraining
+    from trainwright.adapters.loop_training import LoopTraining, Turn
 
 _LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
@@ -84,8 +84,12 @@ class _Calls:
         self.depth -= 1
 
 
-def find_parts(training: LoopTraining) -> Parts:
-    """Run the body, without updates, until an optimizer would step or the window is too long."""
+def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None]) -> Parts:
+    """Run the body, without updates, until an optimizer would step or the window is too long.
+
+    Args:
+        run: runs it once, with a turn, its number and where to note what comes to the gates.
+    """
     from trainwright.adapters.loop_training import LONGEST_WINDOW, Turn
 
     calls, passed, failure, window = _Calls(), Passed(), None, 1
@@ -94,7 +98,7 @@ def find_parts(training: LoopTraining) -> Parts:
         calls.depth = 0
         try:
             with calls.watching():
-                training._run(Turn(number % len(training.items)), number, live=False, passed=passed)
+                run(Turn(number % len(training.items)), number, passed)
         except Exception as error:  # the user's step raised: it is measured as it is
             failure = failure_of(error)
             break

@@ -92,7 +92,7 @@ def _of_loader(loader: Any, seen: Seen) -> dict[str, Place]:
     code = getattr(loader.collate_fn, "__code__", None)
     if code is not None and is_users(code.co_filename):
         places["collator"] = Place(show(code.co_filename), code.co_firstlineno)
-    built = seen.loaders.get(loader)
+    built = seen.loaders.get(id(loader.dataset))
     if built is None:
         return places
     places["loader"] = built.place

@@ -95,6 +95,7 @@ class LoopTraining:
         self._parts: Parts | None = None
         self._label_key: str | None = None
         self._item_names: dict[str, str] | None = None
+        self._collating: list[Repair] = []
         self._seed = 0
         self._count = 0
         self._dry: DryRun | None = None
@@ -112,7 +113,7 @@ class LoopTraining:
         def begun(loader: Any) -> None:
             if not any(known is loader for known in self.loaders):
                 self.loaders.append(loader)
-            recorder = RecordingCollator(loader.collate_fn)
+            recorder = RecordingCollator(self._mended(loader.collate_fn))
             collators.append((loader, loader.collate_fn, recorder))
             workers.append((loader, loader.num_workers, loader.multiprocessing_context))
             loader.collate_fn, loader.num_workers = recorder, 0
@@ -136,6 +137,18 @@ class LoopTraining:
             self.body.start_over()
         self._items = drawn
         return failure, collators[-1][2] if collators else None
+
+    def _mended(self, collator: Any) -> Any:
+        """A loader's collate function with the repairs of such in force."""
+        for repair in self._collating:
+            given = {
+                "model": None,
+                "train_dataset": None,
+                "collator": collator,
+                "tokenizer": self.tokenizer(),
+            }
+            collator = repair.change(self.call(Seam.TRAINER, given))["collator"]
+        return collator
 
     @property
     def items(self) -> list[Any]:
@@ -226,9 +239,21 @@ class LoopTraining:
             self.reset()
             with quiet():
                 seed_everything(1)
-                self._parts = find_parts(self)
+                self._parts = find_parts(self, self._run_bare)
             self.reset()
+            if self._parts.failure is not None and self.change.all:  # it goes on with the repairs in force
+                seed_everything(1)
+                self._parts = find_parts(self, self._run_mended)
+                self.reset()
         return self._parts
+
+    def _run_bare(self, turn: Turn, number: int, passed: Passed) -> None:
+        self._run(turn, number, live=False, passed=passed)
+
+    def _run_mended(self, turn: Turn, number: int, passed: Passed) -> None:
+        record, _ = self.observe(turn, number, passed=passed)
+        if record.error is not None:
+            raise record.error
 
     @property
     def model(self) -> nn.Module:
@@ -303,7 +328,8 @@ class LoopTraining:
                     repair.change(self.call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": self.model}))
 
     def observe(self, turn: Turn, number: int = 0, *, live: bool = False, detail: bool = False,
-                watch: GraphWatch | None = None, rate_share: float = 1.0) -> tuple[StepRecord, Passed]:  # fmt: skip
+                watch: GraphWatch | None = None, rate_share: float = 1.0,
+                passed: Passed | None = None) -> tuple[StepRecord, Passed]:  # fmt: skip
         """Once round the loop, watched; without an update unless it is live.
 
         The gradients that the optimizer was to step with are those of the parameters afterwards.
@@ -312,7 +338,7 @@ class LoopTraining:
         cuts = any(r.seam == Seam.CUT for r in repairs)
         watch = watch or (GraphWatch(self.model, repairs) if cuts else None)
         observer = self._observer(repairs, detail=detail)
-        passed = Passed()
+        passed = Passed() if passed is None else passed
         with observer.catching() as record, watch or contextlib.nullcontext():
             self._run(turn, number, live=live, rate_share=rate_share, passed=passed)
         if record.minimised:
@@ -515,8 +541,8 @@ class LoopTraining:
                 repair.does, Seam.BATCH, lambda call: Call(seam=Seam.BATCH, given=collate(dict(call.given)))
             )
             self.change.kept.append(kept)
-        elif changed["collator"] is not given["collator"] and loader is not None:
-            loader.collate_fn = changed["collator"]
+        elif changed["collator"] is not given["collator"]:
+            self._collating.append(repair)
         if changed["train_dataset"] is not data and loader is not None:
             put_dataset(loader, UnnamedRows(changed["train_dataset"], loader.dataset, self.item_names))
         if model is not None:

@@ -25,6 +25,8 @@ class Trial:
     change: Repair
     against: Repair | None = None
     """What it is compared with; None: the pipeline as it stands."""
+    alongside: tuple[Repair, ...] = ()
+    """Changes that are in force in both arms."""
     steps: int = 16
     batches: int = 1
     """How many batches the steps go through in turn; 1 is one batch learnt by heart."""

@@ -81,7 +81,8 @@ class Seen:
         default_factory=weakref.WeakKeyDictionary
     )
     schedules: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
-    loaders: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
+    loaders: dict[int, Construction] = field(default_factory=dict)
+    """The first loader that was built of each data set, by the data set's identity."""
     stilled: weakref.WeakKeyDictionary[Any, Place] = field(default_factory=weakref.WeakKeyDictionary)
     """Modules in evaluation mode, and the user's line that put them there."""
     trained: set[int] = field(default_factory=set)
@@ -280,12 +281,27 @@ def _keep_constructions(owner: Any, kept: Callable[[], weakref.WeakKeyDictionary
         original(self, *args, **kwargs)
         frame = _builder_frame(self) if _active() else None
         if frame is not None:
-            kept()[self] = Construction(
-                name=type(self).__name__, frame_file=frame.f_code.co_filename, line=frame.f_lineno,
-                place=place_of(frame), keywords=frozenset(),
-            )  # fmt: skip
+            kept()[self] = _construction(self, frame)
 
     owner.__init__ = init
+
+
+def _keep_loaders(owner: Any) -> None:
+    original = owner.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        frame = _builder_frame(self) if _active() else None
+        if frame is not None:
+            _seen.loaders.setdefault(id(self.dataset), _construction(self, frame))
+
+    owner.__init__ = init
+
+
+def _construction(built: Any, frame: FrameType) -> Construction:
+    return Construction(name=type(built).__name__, frame_file=frame.f_code.co_filename, line=frame.f_lineno,
+                        place=place_of(frame), keywords=frozenset())  # fmt: skip
 
 
 _on_loader: list[Callable[[Any], None]] = []
@@ -323,7 +339,7 @@ def watching_backward(begun: Callable[[], None]) -> Iterator[None]:
 
 
 def _patch_loaders(module: Any) -> None:
-    _keep_constructions(module.DataLoader, lambda: _seen.loaders)
+    _keep_loaders(module.DataLoader)
     begin, draw = module.DataLoader.__iter__, module._BaseDataLoaderIter.__next__
 
     @functools.wraps(begin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import sys
 import sysconfig
 from functools import cache
@@ -133,6 +134,11 @@ def call_node(
         )
 
     return min(calls, key=order, default=None)
+
+
+def is_written(place: Place, number: int) -> bool:
+    """Whether a number stands on a line as such."""
+    return re.search(rf"\b{number}\b", linecache.getline(place.file, place.line)) is not None
 
 
 def last_name(node: ast.expr) -> str:

@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
-from trainwright.seams.place import failure_of, user_place
+from trainwright.seams.place import failure_of, is_written, user_place
 from trainwright.seams.torch_loss import LOSSES, KeptLoss, measure_call, shares_of_total
 from trainwright.seams.torch_trace import FirstNonFinite
 from trainwright.stages.forward import ModuleFacts, Origin
@@ -258,15 +258,17 @@ class Observer(TorchFunctionMode):
     def _module_facts(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> ModuleFacts:
         result = first_tensor(output)
         kind = type(module).__name__
+        where, sizes = self._places(module), declared_sizes(module)
         return ModuleFacts(
             name=self._names.get(id(module), ""),
             kind=kind,
-            where=self._places(module),
+            where=where,
             inputs=tuple(tensors.facts(t) for t in inputs if isinstance(t, torch.Tensor))[:4],
             output=tensors.facts(result) if result is not None else None,
             training=module.training,
             leaf=next(module.children(), None) is None,
-            sizes=declared_sizes(module),
+            sizes=sizes,
+            size_written=not sizes or where is None or is_written(where, sizes[-1]),
             dropout=module.p if isinstance(module, nn.modules.dropout._DropoutNd) else None,
             **(_activation_shares(kind, result) if result is not None else {}),
         )

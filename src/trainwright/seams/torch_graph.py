@@ -236,7 +236,7 @@ def plain_lists(model: nn.Module, strays: Sequence[nn.Module], places: Callable[
                         kind=type(value).__name__,
                         modules=len(inside),
                         parameters=sum(p.numel() for p in lost),
-                        where=places(inside[0]),
+                        where=_assigned(owner, attribute) or places(inside[0]),
                     )
                 )
     return found

@@ -84,7 +84,10 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
             if not _covers(walk.runs.get(key), steps):
                 walk.say(f"trying: {change.does}" if change else "running it as it is")
                 walk.runs[key] = yield Train(
-                    steps=steps, batches=trial.batches, seed=seed, changes=(change,) if change else ()
+                    steps=steps,
+                    batches=trial.batches,
+                    seed=seed,
+                    changes=(*trial.alongside, *((change,) if change else ())),
                 )
     before, after = ([walk.runs[key] for key in keys] for keys in arms)
     if any(r.skipped for r in (*before, *after)):
@@ -99,7 +102,8 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
 
 
 def _key(walk: Walk, trial: Trial, change: Repair | None, seed: int) -> tuple[Any, ...]:
-    return (walk.repaired, change.does if change else "", trial.batches, seed)
+    changes = (*trial.alongside, *((change,) if change else ()))
+    return (walk.repaired, ", ".join(c.does for c in changes), trial.batches, seed)
 
 
 def _covers(run: Run | None, steps: int) -> bool:

@@ -29,7 +29,7 @@ from trainwright.stages.tensor import TensorFacts
 LARGE = 30.0
 # A model that scales its inputs itself (batch normalisation, a division in its forward) begins near chance.
 INFLATED_LOSS = 1.5
-STEPS = 12
+STEPS = 24
 BATCHES = 3
 
 

@@ -16,11 +16,16 @@ from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
+from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
 _TAKES_SCORES = ("cross_entropy", "binary_cross_entropy_with_logits")
+
+
+# A rate of 1 comes down to 1e-3, where Adam learns; a usual one to one that still shows which arm is ahead.
+SMALLER = 1e-3
 
 
 @rule("TW402", Severity.ERROR)
@@ -32,8 +37,10 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
     word = "softmax" if call.rows_sum_to_one else "sigmoid"
     change = _undo(call)
     outcome = yield Trial(change=change, steps=16)
-    if outcome.clearly_worse:
-        return
+    if outcome.clearly_worse:  # bounded scores bear a rate that others do not: both arms at a usual one
+        outcome = yield Trial(change=change, steps=16, alongside=(scale_learning_rate(SMALLER),))
+        if outcome.clearly_worse or outcome.cut_off:
+            return
     floor = _floor(call)
     yield Finding(
         message=f"{call.function} was given the result of a {word} where it takes scores: it cannot fall below {floor:.4f} nats",

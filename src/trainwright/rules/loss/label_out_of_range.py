@@ -86,7 +86,10 @@ def _renumbered(seen: list[int], width: int, ignored: int) -> dict[int, int] | N
 def _head(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:
     if split != "train":
         return setup.place("eval_dataset_made", "eval_dataset", "trainer")
-    return (forward.head.where if forward.head else None) or setup.place("model", "trainer")
+    head = forward.head
+    if head is not None and head.where is not None and not head.size_written:
+        return setup.place("model") or head.where
+    return (head.where if head else None) or setup.place("model", "trainer")
 
 
 def _too_narrow(seen: list[int], width: int, split: str, row: str, where: Place | None) -> Finding:

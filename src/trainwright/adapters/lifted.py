@@ -115,8 +115,8 @@ class LiftedLoop:
         """How often a schedule is moved on for each update."""
         calls = training.parts.passed.calls
         if "schedule" in calls:
-            schedules: int = len(training.parts.passed.schedules)
-            return calls.count("schedule") / max(1, schedules)
+            moved, schedules = int(calls.count("schedule")), len(training.parts.passed.schedules)
+            return moved / max(1, schedules)
         names = {n for n, v in self.scope.items() if any(v is s for s in training.parts.schedules)}
         rounds = self._rounds(training)
         for node, _ in self._around():

@@ -9,14 +9,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader
 
 from trainwright.adapters.data import read_split
-from trainwright.adapters.loop_items import NamedRows, NamedStream
+from trainwright.adapters.loop_items import NamedRows, NamedStream, evaluation_loaders
 from trainwright.adapters.loop_training import LoopTraining, Turn
 from trainwright.stages.dataset import Split
-
-_HELD_OUT = ("val", "valid", "test", "eval", "dev", "held")
 
 
 @dataclass(frozen=True)
@@ -96,16 +93,15 @@ def _source(batch: Any, scope: Mapping[str, Any]) -> Any:
 
 
 def evaluation_set(training: LoopTraining, train: Any) -> Any:
-    """The data set of another loader of the script's, one that is named for evaluation first."""
-    found = [
-        (n, v.dataset)
-        for n, v in training.scope.items()
-        if isinstance(v, DataLoader) and v.dataset is not train
-    ]
-    named = [d for n, d in found if any(word in n.lower() for word in _HELD_OUT)]
-    if not named and any("train" in n.lower() for n, _ in found):
-        return None
-    return next(iter([*named, *(d for _, d in found)]), None)
+    """The data set of the script's first loader for evaluation."""
+    return next(
+        (
+            v.dataset
+            for _, v in evaluation_loaders(training.scope, training.loaders)
+            if v.dataset is not train
+        ),
+        None,
+    )
 
 
 def _label_names(training: LoopTraining, split: Split) -> tuple[str, ...]:

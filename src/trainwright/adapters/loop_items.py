@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from trainwright.adapters.data import as_mapping
+
+_HELD_OUT = ("val", "valid", "test", "eval", "dev", "held")
 
 
 class NamedRows:
@@ -86,3 +88,14 @@ def put_dataset(loader: Any, dataset: Any) -> None:
     for owner in (loader.sampler, getattr(loader.batch_sampler, "sampler", None)):
         if owner is not None and hasattr(owner, "data_source"):
             owner.data_source = dataset
+
+
+def evaluation_loaders(scope: Mapping[str, Any], trained: Sequence[Any]) -> list[tuple[str, Any]]:
+    """A script's loaders that are named for evaluation, or else any other than those that the loop draws from."""
+    own = [loader.dataset for loader in trained]
+    loaders = [(n, v) for n, v in scope.items() if isinstance(v, torch.utils.data.DataLoader)]
+    found = [(n, v) for n, v in loaders if not any(v.dataset is d for d in own)]
+    named = [("evaluation", v) for n, v in found if any(word in n.lower() for word in _HELD_OUT)]
+    if not named and any("train" in n.lower() for n, _ in found):
+        return []
+    return named or [("evaluation", v) for _, v in found]

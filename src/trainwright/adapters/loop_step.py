@@ -9,6 +9,8 @@ from dataclasses import replace
 from torch import nn
 
 from trainwright.adapters.batches import POOLED
+from trainwright.adapters.data import length
+from trainwright.adapters.loop_items import evaluation_loaders
 from trainwright.adapters.loop_training import LoopTraining, Turn
 from trainwright.adapters.torch_gradients import further_steps, graph_facts
 from trainwright.adapters.torch_loss import further_losses, loss_facts
@@ -63,8 +65,24 @@ def _probe(training: LoopTraining, turns: Sequence[Turn]) -> Probe:
         vocabulary=vocabulary_of(training.model),
         pad_id=getattr(training.tokenizer(), "pad_token_id", None),
         label_keys=tuple(dict.fromkeys([*([key] if key else []), "labels", "label", "label_ids"])),
+        met_rows=_rows_to_come(training),
         repairs=training.change.all,
     )
+
+
+def _rows_to_come(training: LoopTraining) -> dict[str, tuple[int, bool]]:
+    """Other numbers of rows that training and evaluation will meet, and whether in training mode."""
+    if training.arguments.dataloader_drop_last:
+        return {}
+    found = {}
+    for name, loader in [
+        ("training", training.loaders[0] if training.loaders else None),
+        *evaluation_loaders(training.scope, training.loaders),
+    ]:
+        rows, size = length(getattr(loader, "dataset", None)), getattr(loader, "batch_size", None)
+        if rows and size and not loader.drop_last:
+            found[f"the last {name} batch"] = (rows % size, name == "training")
+    return found
 
 
 def _fresh(training: LoopTraining) -> frozenset[str] | None:

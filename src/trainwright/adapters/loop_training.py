@@ -10,6 +10,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -19,7 +20,13 @@ from trainwright.adapters.base import Change
 from trainwright.adapters.batches import POOLED, RecordingCollator
 from trainwright.adapters.body import Body
 from trainwright.adapters.constant import TargetsSeen
-from trainwright.adapters.loop_items import NamedRows, UnnamedRows, names_of_items, put_dataset
+from trainwright.adapters.loop_items import (
+    NamedRows,
+    UnnamedRows,
+    evaluation_loaders,
+    names_of_items,
+    put_dataset,
+)
 from trainwright.adapters.loop_parts import Parts, find_parts, follow_parameters, label_name, names_of_inputs
 from trainwright.adapters.torch_gradients import Gradient, Window, clear, gradients_now
 from trainwright.adapters.torch_optimizer import peak_rates, set_rates
@@ -96,6 +103,9 @@ class LoopTraining:
         self._label_key: str | None = None
         self._item_names: dict[str, str] | None = None
         self._collating: list[Repair] = []
+        self.arguments = SimpleNamespace(dataloader_drop_last=False, per_device_train_batch_size=0,
+                                         per_device_eval_batch_size=0)  # fmt: skip
+        """What a Trainer would take as arguments, as far as repairs change it."""
         self._seed = 0
         self._count = 0
         self._dry: DryRun | None = None
@@ -522,15 +532,17 @@ class LoopTraining:
         names = dict(model.named_parameters()) if model is not None else {}
         formed = bool(self._items)
         data = NamedRows(loader.dataset, self.item_names) if loader is not None else None
+        other = next((v for _, v in evaluation_loaders(self.scope, self.loaders)), None)
+        held = NamedRows(other.dataset, self.item_names) if other is not None else None
         given = {
             "model": model,
             "train_dataset": data,
-            "eval_dataset": None,
+            "eval_dataset": held,
             "collator": dict if formed else getattr(loader, "collate_fn", None),
             "tokenizer": self.tokenizer(),
             "metrics": None,
             "label_names": [],
-            "arguments": None,
+            "arguments": self.arguments,
             "ignored_arguments": {},
         }
         with quiet():
@@ -545,6 +557,8 @@ class LoopTraining:
             self._collating.append(repair)
         if changed["train_dataset"] is not data and loader is not None:
             put_dataset(loader, UnnamedRows(changed["train_dataset"], loader.dataset, self.item_names))
+        if changed["eval_dataset"] is not held and other is not None:
+            put_dataset(other, UnnamedRows(changed["eval_dataset"], other.dataset, self.item_names))
         if model is not None:
             follow_parameters(self.optimizers, names, model)
         inner = [m for top in self.modules for m in top.modules()]

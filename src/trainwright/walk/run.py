@@ -85,7 +85,7 @@ class Session:
             raise self._own_error
         if not self.reports:
             self._ended(
-                "The script ran to its end without a training call that Trainwright knows (Trainer.train)."
+                "The script ran to its end without a training call or loop that Trainwright knows."
             )
         return self.reports
 

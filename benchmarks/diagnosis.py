@@ -1,11 +1,17 @@
 """Run every bad, good and healthy script as a user would, a process each, and print what was named.
 
-    .venv/bin/python benchmarks/diagnosis.py [FILTER]
+    .venv/bin/python benchmarks/diagnosis.py [--jobs N] [--write FILE] [FILTER]
 
-Columns: faults named at all, named first at the announced line, findings above a note on scripts that have no fault
-(false alarms), and the seconds of the walk (the report's) and of the whole process, imports included.
+For each framework: planted faults named at all, named as the first cause at the announced line, findings besides them,
+findings above a note on scripts that have no fault (false alarms), and seconds of the walk and of the whole process,
+imports included. A walk of a healthy script is also given in training steps of that script.
 """
 
+import argparse
+import collections
+import concurrent.futures
+import datetime
+import importlib.metadata
 import json
 import os
 import re
@@ -17,87 +23,180 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+TESTS = ROOT / "tests"
 ENVIRONMENT = {
     **os.environ,
-    "PYTHONPATH": str(ROOT / "tests"),
+    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(TESTS)]),
     "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
     "HF_HUB_OFFLINE": "1",
 }
+_EXPECTED = re.compile(r"#\s*expect:\s*([a-z-]+)")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What one check said."""
+
+    script: Path
+    framework: str
+    planted: tuple[tuple[str, int], ...]
+    named: int
+    first: bool
+    extra: tuple[str, ...]
+    walk_seconds: float
+    process_seconds: float
+    steps: float | None
+    """How many of its own training steps the walk took."""
+    remark: str = ""
 
 
 @dataclass
 class Tally:
-    """What was seen of one kind of script."""
+    """All of one framework."""
 
-    scripts: int = 0
-    named: int = 0
-    first: int = 0
-    extra: int = 0
-    walk_seconds: list[float] = field(default_factory=list)
-    process_seconds: list[float] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    all: list[Diagnosis] = field(default_factory=list)
+
+    def row(self, name: str) -> str:
+        """One line of the table."""
+        faulty = [d for d in self.all if d.planted]
+        sound = [d for d in self.all if not d.planted]
+        planted = sum(len(d.planted) for d in faulty)
+        steps = [d.steps for d in sound if d.steps is not None]
+        cells = [
+            name,
+            f"{sum(d.named for d in faulty)} of {planted}",
+            f"{sum(d.first for d in faulty)} of {len(faulty)}",
+            str(sum(len(d.extra) for d in faulty)),
+            f"{sum(bool(d.extra or d.remark) for d in sound)} of {len(sound)}",
+            _spread([d.walk_seconds for d in self.all]),
+            _spread([d.process_seconds for d in self.all]),
+            _spread(steps),
+        ]
+        return "| " + " | ".join(cells) + " |"
 
 
 def main() -> None:
     """Print the table, and a line for each script that did not go as it should."""
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    tests = ROOT / "tests"
-    kinds = {
-        "faulty": sorted(tests.glob("rules/*/*/bad*.py")),
-        "mended": sorted(tests.glob("rules/*/*/good*.py")),
-        "healthy": sorted(tests.glob("healthy/*.py")),
-    }
-    tallies = {kind: Tally() for kind in kinds}
-    for kind, scripts in kinds.items():
-        for script in scripts:
-            if wanted in str(script):
-                _one(script, tallies[kind], faulty=kind == "faulty")
-    print(f"{'scripts':<10}{'count':>6}{'named':>7}{'first':>7}{'extra':>7}{'walk s':>16}{'process s':>16}")
-    for kind, t in tallies.items():
-        if t.scripts:
-            named = (t.named, t.first) if kind == "faulty" else ("", "")
-            print(f"{kind:<10}{t.scripts:>6}{named[0]:>7}{named[1]:>7}{t.extra:>7}"
-                  f"{_spread(t.walk_seconds):>16}{_spread(t.process_seconds):>16}")  # fmt: skip
-    print("seconds: median / slowest; extra: findings above a note besides the planted fault")
-    for t in tallies.values():
-        print("\n".join(t.remarks), end="\n" if t.remarks else "")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("filter", nargs="?", default="", help="part of the scripts' paths")
+    parser.add_argument("--jobs", type=int, default=1, help="how many checks run at a time")
+    parser.add_argument("--write", type=Path, help="also write the table to this Markdown file")
+    options = parser.parse_args()
+    scripts = [s for s in _scripts() if options.filter in str(s)]
+    done: list[Diagnosis] = []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for one in pool.map(diagnose, scripts):
+            done.append(one)
+            print(f"\r{len(done)} of {len(scripts)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    text = table(done)
+    print(text)
+    if options.write:
+        options.write.write_text(text + "\n", encoding="utf-8")
 
 
-def _one(script: Path, tally: Tally, *, faulty: bool) -> None:
+def _scripts() -> list[Path]:
+    patterns = (
+        "rules/*/*/bad*.py",
+        "rules/*/*/good*.py",
+        "loops/*/*.py",
+        "contract/*/*.py",
+        "healthy/**/*.py",
+    )
+    return sorted({p for pattern in patterns for p in TESTS.glob(pattern)})
+
+
+def diagnose(script: Path) -> Diagnosis:
+    """Check one script in a process of its own."""
+    planted = tuple(_planted(script))
     started = time.monotonic()
     command = [sys.executable, "-m", "trainwright", "check", "--json", "-", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
-    tally.process_seconds.append(time.monotonic() - started)
-    tally.scripts += 1
+    ended = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    seconds = time.monotonic() - started
     try:
-        report = json.loads(done.stdout)
+        report = json.loads(ended.stdout)
     except json.JSONDecodeError:
-        tally.remarks.append(f"{script}: no report: {done.stderr[-200:]}")
-        return
-    tally.walk_seconds.append(report["seconds"])
+        said = ended.stderr.strip()[-200:]
+        return Diagnosis(script, "none", planted, 0, False, (), 0.0, seconds, None, f"no report: {said}")
     loud = [f for f in report["findings"] if f["severity"] != "note"]
-    if not faulty:
-        tally.extra += len(loud)
-        if loud or done.returncode:
-            tally.remarks.append(f"{script}: {[f['name'] for f in loud]} status {done.returncode}")
-        return
-    name, line = _announced(script)
-    first = report["first_cause"] or {"name": None, "where": None}
-    right = first["name"] == name and (first["where"] or {}).get("line") == line
-    tally.named += any(f["name"] == name for f in loud)
-    tally.first += right
-    tally.extra += sum(f["name"] != name for f in loud)
-    if not right:
-        tally.remarks.append(
-            f"{script}: first cause {first['name']} at {first['where']}, announced line {line}"
-        )
+    names = {name for name, _ in planted}
+    notes = {f["name"] for f in report["findings"]} if any(_is_note(n) for n in names) else set()
+    first = report["first_cause"] or next(iter(report["findings"]), None) or {"name": None, "where": None}
+    where = (first["name"], (first["where"] or {}).get("line"))
+    return Diagnosis(
+        script=script,
+        framework=report["framework"] or "none reached",
+        planted=planted,
+        named=len(names & ({f["name"] for f in loud} | notes)),
+        first=where in planted,
+        extra=tuple(f["name"] for f in loud if f["name"] not in names),
+        walk_seconds=report["seconds"],
+        process_seconds=seconds,
+        steps=_steps(report),
+        remark="" if planted or not ended.returncode else f"exit status {ended.returncode}",
+    )
 
 
-def _announced(script: Path) -> tuple[str, int]:
-    for number, line in enumerate(script.read_text().split("\n"), 1):
-        if found := re.search(r"#\s*expect:\s*([a-z-]+)", line):
-            return found.group(1), number
-    return script.parent.name.replace("_", "-"), 0
+def _is_note(name: str) -> bool:
+    rules = list((ROOT / "src/trainwright/rules").glob(f"*/{name.replace('-', '_')}.py"))
+    return bool(rules) and "Severity.NOTE" in rules[0].read_text(encoding="utf-8")
+
+
+def _planted(script: Path) -> list[tuple[str, int]]:
+    lines = script.read_text(encoding="utf-8").split("\n")
+    return [(m.group(1), i) for i, line in enumerate(lines, 1) if (m := _EXPECTED.search(line))]
+
+
+def _steps(report: dict) -> float | None:
+    """The walk's seconds in those of a step, as the stage that learns one batch takes them."""
+    stage = next(s for s in report["stages"] if s["stage"] == "overfit")
+    taken = re.search(r"in (\d+) steps", stage["why"] or "")
+    if taken is None or not stage["seconds"]:
+        return None
+    return report["seconds"] / (stage["seconds"] / int(taken.group(1)))
+
+
+def table(done: list[Diagnosis]) -> str:
+    """The table in Markdown, with what did not go as it should below it."""
+    tallies: dict[str, Tally] = collections.defaultdict(Tally)
+    for one in done:
+        tallies[one.framework].all.append(one)
+    lines = [
+        "# What is named, and how fast",
+        "",
+        f"`benchmarks/diagnosis.py` on {datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {os.cpu_count()} cores, "
+        f"OMP_NUM_THREADS={ENVIRONMENT['OMP_NUM_THREADS']}, Python {sys.version.split()[0]}, "
+        + ", ".join(f"{p} {_version(p)}" for p in ("torch", "transformers", "accelerate", "lightning"))
+        + ". A process for each script of `tests/`; seconds and steps are median / slowest.",
+        "",
+        "| framework | planted faults named | first cause, line right | other findings there | false alarms | walk s | process s | walk in training steps |",
+        "|---|---|---|---|---|---|---|---|",
+        *(tally.row(name) for name, tally in sorted(tallies.items())),
+        Tally(done).row("all"),
+        "",
+    ]
+    lines += [f"- {shown}" for d in done if (shown := _remark(d))]
+    return "\n".join(lines)
+
+
+def _remark(one: Diagnosis) -> str:
+    name = one.script.relative_to(TESTS)
+    if one.remark:
+        return f"{name}: {one.remark}"
+    if one.planted and not one.first:
+        return f"{name}: another first cause or line; named {one.named} of {len(one.planted)}, besides {', '.join(one.extra) or 'nothing'}"
+    if one.extra:
+        return f"{name}: besides, {', '.join(one.extra)}"
+    return ""
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
 
 
 def _spread(seconds: list[float]) -> str:

@@ -11,7 +11,7 @@ torch.manual_seed(0)
 X, y = load_breast_cancer(return_X_y=True)
 X, y = torch.tensor(scale(X), dtype=torch.float32), torch.tensor(y)
 order = torch.randperm(len(X), generator=torch.Generator().manual_seed(0))
-train_set = [{"x": row, "labels": label} for row, label in zip(X[order], y)]  # expect: misaligned-labels
+train_set = [{"x": row, "labels": label} for row, label in zip(X[order], y)]
 
 
 class Net(nn.Module):
@@ -26,4 +26,4 @@ class Net(nn.Module):
 
 
 args = TrainingArguments(**QUIET, learning_rate=3e-3, per_device_train_batch_size=32, num_train_epochs=4)
-Trainer(Net(), args, train_dataset=train_set).train()
+Trainer(Net(), args, train_dataset=train_set).train()  # expect: misaligned-labels

@@ -21,10 +21,15 @@ def walk(script: Path, *arguments: str, budget: float = 60.0) -> Report:
 
 def expected(script: Path) -> tuple[str, int]:
     """The rule name that a comment `# expect: name` announces, and its line."""
-    for number, line in enumerate(script.read_text().split("\n"), 1):
-        if found := _EXPECT.search(line):
-            return found.group(1), number
-    raise AssertionError(f"{script} announces no finding")
+    announced = all_expected(script)
+    assert announced, f"{script} announces no finding"
+    return announced[0]
+
+
+def all_expected(script: Path) -> list[tuple[str, int]]:
+    """The rule names that comments `# expect: name` announce, each with its line."""
+    lines = enumerate(script.read_text(encoding="utf-8").split("\n"), 1)
+    return [(found.group(1), number) for number, line in lines if (found := _EXPECT.search(line))]
 
 
 def said(report: Report) -> str:

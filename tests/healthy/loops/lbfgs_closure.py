@@ -6,13 +6,12 @@ from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 
 torch.manual_seed(0)
-torch.set_default_dtype(torch.float64)
 X, y = load_diabetes(return_X_y=True, scaled=False)
 X = torch.from_numpy(StandardScaler().fit_transform(X))
 y = torch.from_numpy(StandardScaler().fit_transform(y[:, None]))
 X_train, y_train, X_test, y_test = X[:350], y[:350], X[350:], y[350:]
 
-model = nn.Sequential(nn.Linear(10, 6), nn.Tanh(), nn.Linear(6, 1))
+model = nn.Sequential(nn.Linear(10, 6), nn.Tanh(), nn.Linear(6, 1)).double()
 criterion = nn.MSELoss()
 optimizer = torch.optim.LBFGS(model.parameters(), lr=0.5, max_iter=5)
 

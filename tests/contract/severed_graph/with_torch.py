@@ -1,0 +1,35 @@
+"""Digits, and an encoder whose features are detached: a loop in plain torch."""
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+X, y = load_digits(return_X_y=True)
+X, y = torch.tensor(X / 16, dtype=torch.float32), torch.tensor(y)
+train_set = TensorDataset(X, y)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 16), nn.Tanh())
+        self.head = nn.Linear(16, 10)
+
+    def forward(self, x):
+        features = self.encoder(x).detach()  # expect: severed-graph
+        return self.head(features)
+
+
+model = Net()
+loader = DataLoader(train_set, batch_size=32, shuffle=True)
+optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+criterion = nn.CrossEntropyLoss()
+for epoch in range(4):
+    for inputs, labels in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+    print(f"epoch {epoch}: loss {loss.item():.3f}")

@@ -1,0 +1,29 @@
+"""Digits, and hidden layers in a plain list: the Trainer."""
+
+import torch
+from material import QUIET
+from sklearn.datasets import load_digits
+from torch import nn
+from transformers import Trainer, TrainingArguments
+
+torch.manual_seed(0)
+X, y = load_digits(return_X_y=True)
+X, y = torch.tensor(X / 16, dtype=torch.float32), torch.tensor(y)
+train_set = [{"x": row, "labels": label} for row, label in zip(X, y)]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(64, 48), nn.Linear(48, 48)]  # expect: unregistered-parameters
+        self.head = nn.Linear(48, 10)
+
+    def forward(self, x, labels=None):
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        logits = self.head(x)
+        return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+args = TrainingArguments(**QUIET, learning_rate=3e-3, per_device_train_batch_size=32, num_train_epochs=4)
+Trainer(Net(), args, train_dataset=train_set).train()

@@ -1,0 +1,34 @@
+"""Digits whose classes are stored as floats: Lightning."""
+
+import lightning as L
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+L.seed_everything(0)
+X, y = load_digits(return_X_y=True)
+X, y = torch.tensor(X / 16, dtype=torch.float32), torch.tensor(y)
+train_set = TensorDataset(X, y.float())  # expect: wrong-target-dtype
+
+
+class Net(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Linear(64, 64)
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.hidden(x)))
+
+    def training_step(self, batch, batch_idx):
+        inputs, labels = batch
+        return nn.functional.cross_entropy(self(inputs), labels)
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=3e-3)
+
+
+quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+trainer = L.Trainer(max_epochs=4, accelerator="cpu", **quiet)
+trainer.fit(Net(), DataLoader(train_set, batch_size=32, shuffle=True))

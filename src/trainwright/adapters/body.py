@@ -58,5 +58,8 @@ class Body(Protocol):
     def updates_planned(self, training: Any) -> int | None:
         """How many updates the real training would make."""
 
+    def epochs(self) -> int | None:
+        """How often the data are gone through; None where that is not known."""
+
     def schedule_pace(self, training: Any) -> float:
         """How often a schedule is moved on for each update: 1, less where that is done once an epoch, 0 for never."""

@@ -93,11 +93,18 @@ class LiftedLoop:
 
     def updates_planned(self, training: Any) -> int | None:
         """How many updates the real training would make, where every loop around says how long it is."""
-        rounds = self._rounds(training)
+        rounds, epochs = self._rounds(training), self.epochs()
+        if rounds is None or epochs is None:
+            return None
+        return math.ceil(rounds * epochs / int(training.window))
+
+    def epochs(self) -> int | None:
+        """How often the loops around lead to this one; None where one of them does not say."""
+        found: int | None = 1
         for node, scope in self._around():
             count = count_of(node, scope)
-            rounds = rounds * count if rounds is not None and count is not None else None
-        return math.ceil(rounds / training.window) if rounds is not None else None
+            found = found * count if found is not None and count is not None else None
+        return found
 
     def _rounds(self, training: Any) -> int | None:
         """How often the loop itself goes round, each time it is reached."""
@@ -134,11 +141,13 @@ class LiftedLoop:
 
 
 def _callers(frame: FrameType) -> Iterator[FrameType]:
-    """The frames of the user's that led to this one, the nearest first."""
-    caller = frame.f_back
+    """The frames of the script that led to this one, the nearest first."""
+    caller = frame.f_back if frame.f_code.co_name != "<module>" else None
     while caller is not None:
         if is_users(caller.f_code.co_filename):
             yield caller
+        if caller.f_code.co_name == "<module>":
+            return  # what runs the script is not part of it
         caller = caller.f_back
 
 

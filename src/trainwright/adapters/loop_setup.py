@@ -40,6 +40,7 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         precision="bf16" if torch.is_autocast_enabled("cpu") else "fp32",
         batch_size=loader.batch_size or 0 if (loader := first_loader(training)) is not None else 0,
         accumulation=training.window,
+        epochs=training.body.epochs(),
         planned_updates=training.body.updates_planned(training),
     )
 

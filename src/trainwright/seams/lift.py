@@ -70,6 +70,8 @@ def training_loop(frame: FrameType | None, line: int | None = None) -> Loop | No
     while frame is not None:
         if is_users(frame.f_code.co_filename):
             found += [loop for loop in loops_at(frame, line or frame.f_lineno) if trains(loop)]
+        if frame.f_code.co_name == "<module>" and is_users(frame.f_code.co_filename):
+            break  # what runs the script is not part of it
         frame, line = frame.f_back, None
     return _chosen(found)
 

@@ -65,12 +65,14 @@ def measure_overfit(
     tail = finite[-max(1, len(losses) // 5) :]
     last = sum(tail) / len(tail) if tail else float("nan")
     middle = finite[len(finite) // 2 : len(finite) // 2 + len(tail)] or tail
-    gap = first - floor
+    # A first loss far above that of a constant prediction falls to it without anything being learnt.
+    start = min(first, constant) if constant is not None and constant > floor else first
+    gap = start - floor
     return OverfitFacts(
         losses=losses,
         rows=rows,
         learnt=bool(finite) and len(finite) == len(losses) and last - floor <= LEARNT_SHARE * gap,
-        falling=bool(finite) and last < 0.95 * sum(middle) / len(middle),
+        falling=bool(finite) and (last < 0.95 * sum(middle) / len(middle) or _keeps_falling(finite)),
         floor=floor,
         accuracy=accuracy,
         predicted_classes=predicted_classes,
@@ -80,3 +82,17 @@ def measure_overfit(
         constant=constant,
         evaluated=evaluated,
     )
+
+
+# A loss that has come to rest on a fixed batch moves less than this share of itself from one fifth of the steps to
+# the next.
+_STILL = 0.01
+
+
+def _keeps_falling(losses: list[float]) -> bool:
+    """Whether each of the last two fifths of the steps lies under the one before: a slow start, not a standstill."""
+    size = len(losses) // 5
+    if size < 2:
+        return False
+    third, fourth, fifth = (sum(losses[k * size : (k + 1) * size]) / size for k in (2, 3, 4))
+    return fourth < (1 - _STILL) * third and fifth < (1 - _STILL) * fourth

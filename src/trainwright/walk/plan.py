@@ -11,6 +11,7 @@ from trainwright.core.finding import Finding, Severity
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.stages.baseline import BaselineFacts
+from trainwright.stages.loss import LossFacts
 from trainwright.stages.overfit import LEARNT_SHARE, measure_overfit
 from trainwright.walk.trials import Train, experiment
 from trainwright.walk.walk import Walk
@@ -69,7 +70,11 @@ def _measure(walk: Walk, stage: Stage) -> Plan:
     if stage == Stage.OVERFIT:
         steps = walk.affordable_steps(OVERFIT_STEPS, FEWEST_STEPS)
         run: Run = yield Train(
-            steps=steps, batches=1, seed=0, seconds=walk.clock.left / 3, enough=LEARNT_SHARE / 2
+            steps=steps,
+            batches=1,
+            seed=0,
+            seconds=walk.clock.left / 3,
+            enough=LEARNT_SHARE / 2 * _inflation(walk),
         )
         walk.learn_step_seconds(run)
         walk.runs[walk.repaired, "", 1, 0] = run
@@ -82,6 +87,14 @@ def _measure(walk: Walk, stage: Stage) -> Plan:
             walk.learn_run(stage, run, _baseline_facts(run))
     else:
         walk.learn((yield Measure(stage)))
+
+
+def _inflation(walk: Walk) -> float:
+    """The loss of a model that knows nothing as a share of the first one; 1 where that is not known, or not less."""
+    loss = walk.facts.get(LossFacts)
+    if not isinstance(loss, LossFacts) or not loss.value or loss.expected is None:
+        return 1.0
+    return min(1.0, max(0.0, loss.expected / loss.value)) if loss.value > 0 else 1.0
 
 
 def _long_enough(walk: Walk, stage: Stage, run: Run) -> bool:

@@ -12,7 +12,7 @@ iris = load_iris()
 class Iris(Dataset):
     def __init__(self):
         self.x = torch.tensor((iris.data - iris.data.mean(0)) / iris.data.std(0), dtype=torch.float32)
-        self.species = [str(iris.target_names[t]) for t in iris.target]  # expect: string-labels
+        self.species = [str(iris.target_names[t]) for t in iris.target]
 
     def __len__(self):
         return len(self.species)
@@ -21,7 +21,7 @@ class Iris(Dataset):
         return self.x[index], self.species[index]
 
 
-loader = DataLoader(Iris(), batch_size=15, shuffle=True)
+loader = DataLoader(Iris(), batch_size=15, shuffle=True)  # expect: string-labels
 model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3))
 optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
 criterion = nn.CrossEntropyLoss()

@@ -44,7 +44,7 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
             _spent(points, planned)
             or _warming(points, planned, optimizer)
             or _too_long(points, planned, optimizer, setup)
-            or _swinging(points, planned, optimizer)
+            or _swinging(points, planned, optimizer, setup)
             or _hardly_stepped(planned, optimizer)
         )
     if said is None:
@@ -89,18 +89,25 @@ def _too_long(
     )
 
 
-def _swinging(points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts) -> str | None:
-    """A schedule with an end that is stepped on beyond it, so that the rate falls and rises again."""
-    length = optimizer.schedule_length
-    if length is None or length * FEWEST_TIMES > planned:
+def _swinging(
+    points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts
+) -> str | None:
+    """A schedule as long as there are epochs, stepped at each update: the rate falls and rises again."""
+    length, epochs = optimizer.schedule_length, setup.epochs
+    if (
+        length is None
+        or not epochs
+        or abs(length / epochs - 1) > SAME_LENGTH
+        or length * FEWEST_TIMES > planned
+    ):
         return None
     high = [f > 0.5 * max(f for _, f in points) for _, f in points]
     rises = sum(not before and after for before, after in itertools.pairwise(high))
     if rises < 2:
         return None
     return (
-        f"the schedule is {length} steps long and is stepped {optimizer.schedule_steps or planned} times: the rate falls "
-        f"and rises again {rises} times"
+        f"the schedule is {length} steps long, as many as there are epochs, and is stepped {optimizer.schedule_steps or planned} "
+        f"times: the rate falls and rises again {rises} times"
     )
 
 

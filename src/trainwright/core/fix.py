@@ -58,5 +58,7 @@ class Fix:
     safety: Safety = Safety.MANUAL
     edits: tuple[Edit, ...] = ()
     diff: str | None = None
+    tried: bool = False
+    """True once the finding was gone with its repair made in memory."""
     verified: bool = False
-    """True once the mended pipeline was seen to pass where the faulty one did not."""
+    """True once the finding was gone, and nothing else broken, in a second walk over an edited copy of the source."""

@@ -117,7 +117,9 @@ def test_a_module_that_does_not_exist(tmp_path):
 
 
 def test_no_script_and_unknown_options(tmp_path, script):
-    assert "script" in command(tmp_path, "check", status=2).stderr
+    missing = command(tmp_path, "check", status=2).stderr
+    assert "SCRIPT" in missing
+    assert "--script" not in missing
     assert "--bugdet" in command(tmp_path, "check", "--bugdet", "3", script("pass"), status=2).stderr
     assert "fast" in command(tmp_path, "check", "--budget", "fast", script("pass"), status=2).stderr
 

@@ -337,10 +337,14 @@ def numbered(name: str, count: int) -> str:
 def explain(
     what: Annotated[
         str,
-        Parameter(allow_leading_hyphen=True, help="A rule's name or code, an error message, or - for stdin."),
+        Parameter(
+            allow_leading_hyphen=True,
+            help="A rule's name or code, words to look for, an error message, or - for stdin.",
+        ),
     ],
+    /,
 ) -> int:
-    """Print a rule's page, or the rules that know an error message or traceback."""
+    """Print a rule's page, the rules that know an error message or traceback, or those that mention some words."""
     from trainwright.explain import explain as pages
 
     text = sys.stdin.read() if what == "-" else what

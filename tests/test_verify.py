@@ -265,14 +265,14 @@ def check(tmp_path: Path, *words: str) -> dict:
 
 
 def test_fixes_in_a_script_and_a_file_beside_it_are_verified_by_one_second_walk(tmp_path) -> None:
-    """It reads a file and a checkpoint beside it, takes an argument, and has its settings in another file."""
-    from transformers import DistilBertConfig, DistilBertModel
+    """It reads rows and a checkpoint with a head of two classes beside it, and has its settings in another file."""
+    from transformers import DistilBertConfig, DistilBertForSequenceClassification
 
     from material import tweets
 
     with contextlib.redirect_stderr(io.StringIO()):
         config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4)
-        DistilBertModel(config).save_pretrained(tmp_path / "checkpoint")
+        DistilBertForSequenceClassification(config).save_pretrained(tmp_path / "checkpoint")
     tweets(400).to_json(tmp_path / "rows.json", orient="records")
     (tmp_path / "settings.py").write_text(
         textwrap.dedent("""\

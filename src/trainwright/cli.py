@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import sys
 import time
@@ -189,7 +188,7 @@ def _walk(program: Program, targets: Targets, options: Options, *, train: bool =
                 program.script, program.arguments, options, module=program.module, train=train, say=say,
                 done=waiting.append if verify else show,
             )  # fmt: skip
-        for report in waiting:  # the script is left, and what it held is free for the second walk
+        for report in waiting:  # the script was left
             spent = time.monotonic() - started - report.seconds
             show(_verified(report, second, spent, options, say))
     return _status(reports)
@@ -219,7 +218,6 @@ def _verified(
     if not report.findings or report.message.startswith("Interrupted"):
         return report
     say("walking an edited copy")
-    gc.collect()
     seconds = options.budget + 2 * start_seconds + SPARE_SECONDS
     return verified(report, replace(second, seconds=seconds))
 

@@ -113,12 +113,12 @@ def _evidence(finding: Finding) -> list[RenderableType]:
 
 
 def _diff(diff: str) -> Table:
-    """The changed lines of a unified diff; file names and line numbers stand above already."""
+    """The changed lines of a unified diff and those around; file names and line numbers stand above already."""
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for line in diff.rstrip("\n").split("\n"):
-        if not line.startswith(("---", "+++", "@@")):
+        if line.strip() and not line.startswith(("---", "+++", "@@", "\\")):
             table.add_row(line[:1], line[1:], style={"-": "red", "+": "green"}.get(line[:1], "dim"))
     return table
 

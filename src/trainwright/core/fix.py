@@ -34,7 +34,8 @@ class SetKeyword:
     value: str
     """Python source."""
     function: str = ""
-    """The call is of a function of this last name (`from_pretrained`); empty: the call that has the keyword."""
+    """The call is of a function of this last name (`from_pretrained`), or of a class whose name ends so
+    (`TrainingArguments`); empty: the call that has the keyword."""
 
 
 @dataclass(frozen=True)

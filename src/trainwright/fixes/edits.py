@@ -103,7 +103,8 @@ def _target(wrapper: MetadataWrapper, edit: Edit) -> tuple[int, int, int, int] |
 
 def _fits(call: cst.Call, edit: Edit) -> bool:
     if isinstance(edit, SetKeyword) and edit.function:
-        return _last_name(call.func) == edit.function
+        name = _last_name(call.func)
+        return name == edit.function or (edit.function[0].isupper() and name.endswith(edit.function))
     name = edit.old if isinstance(edit, RenameKeyword) else edit.name
     return any(a.keyword is not None and a.keyword.value == name for a in call.args)
 

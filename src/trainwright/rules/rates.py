@@ -85,7 +85,10 @@ def set_rate(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> Fix:
     name = "lr" if optimizer.user_built else "learning_rate"
     where = rate_place(setup)
     value = f"{rate:.0e}".replace("e-0", "e-")
-    edits = (SetKeyword(file=where.file, line=where.line, name=name, value=value),) if where else ()
+    function = optimizer.kind if optimizer.user_built else "TrainingArguments"
+    if optimizer.rate_given:  # where it is written, by keyword
+        function = ""
+    edits = (SetKeyword(where.file, where.line, name, value, function),) if where else ()
     return Fix(does=f"set {name}={value}", safety=Safety.UNSAFE, edits=edits)
 
 

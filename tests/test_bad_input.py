@@ -117,7 +117,9 @@ def test_a_module_that_does_not_exist(tmp_path):
 
 
 def test_no_script_and_unknown_options(tmp_path, script):
-    assert "script" in command(tmp_path, "check", status=2).stderr
+    missing = command(tmp_path, "check", status=2).stderr
+    assert "SCRIPT" in missing
+    assert "--script" not in missing
     assert "--bugdet" in command(tmp_path, "check", "--bugdet", "3", script("pass"), status=2).stderr
     assert "fast" in command(tmp_path, "check", "--budget", "fast", script("pass"), status=2).stderr
 
@@ -216,6 +218,15 @@ def test_a_script_that_reads_its_input(tmp_path, script):
     assert "ZeroDivisionError" in done.stdout
 
 
+def test_a_script_that_changes_its_directory_is_placed_and_its_files_are_found(tmp_path, script):
+    (tmp_path / "elsewhere").mkdir()
+    text = "import os\nos.chdir('elsewhere')\nprint(open(__file__).readline())\n1 / 0  # here\n"
+    done = command(tmp_path, "check", "--json", "report.json", script(text), status=1)
+    assert "import os" in done.stdout
+    assert "train.py:4 in <module>: 1 / 0  # here" in done.stdout
+    assert (tmp_path / "report.json").exists()
+
+
 def test_what_follows_the_script_is_its_own(tmp_path, script):
     text = """\
         import argparse, sys
@@ -285,8 +296,10 @@ def test_run_walks_and_trains_both(tmp_path, script):
         second.train()
         print("second", second.state.global_step)
         """
-    done = command(tmp_path, "run", script(training(after=after)), status=0)
+    done = command(tmp_path, "run", "--json", "report.json", script(training(after=after)), status=0)
     assert done.stdout.count("nothing found") == 2
+    assert sorted(p.name for p in tmp_path.glob("*.json")) == ["report.2.json", "report.json"]
+    assert all(json.loads(p.read_text())["schema"] == 1 for p in tmp_path.glob("*.json"))
     assert "first 40" in done.stdout
     assert "second 40" in done.stdout
     assert "was not walked" not in done.stdout

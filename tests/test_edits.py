@@ -34,6 +34,22 @@ def test_a_keyword_is_added_behind_the_last_in_a_call_of_one_line():
     assert after == SOURCE.replace("load(path)", "load(path, num_labels=3)")
 
 
+def test_a_class_may_be_named_by_the_end_of_its_name():
+    """Seq2SeqTrainingArguments takes what TrainingArguments takes."""
+    source = SOURCE.replace("TrainingArguments", "Seq2SeqTrainingArguments")
+    after = apply(source, [SetKeyword("x.py", 2, "learning_rate", "1e-3", function="TrainingArguments")])
+    assert after == source.replace("1e-1", "1e-3")
+    assert apply(SOURCE, [SetKeyword("x.py", 1, "num_labels", "3", function="oad")]) is None
+
+
+def test_edits_of_several_lines_are_made_from_below_so_that_no_line_moves():
+    removed = RemoveKeyword("x.py", 4, "evaluation_strategy")
+    after = apply(SOURCE, [removed, RenameKeyword("x.py", 7, "tokenizer", "processing_class")])
+    assert after == SOURCE.replace('    evaluation_strategy="epoch",  # kept\n', "").replace(
+        "tokenizer=", "processing_class="
+    )
+
+
 def test_a_keyword_is_removed():
     after = apply(SOURCE, [RemoveKeyword("x.py", 7, "tokenizer")])
     assert after == SOURCE.replace("args, tokenizer=tokenizer", "args")

@@ -5,8 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from test_bad_input import training
 from trainwright.adapters.metric_probes import others, undone
 from trainwright.core.finding import Failure, Finding, Place
+from trainwright.core.report import Status
+from trainwright.core.stage import Stage
 from trainwright.rules.evaluation.argmax_of_one_column import argmax_of_one_column
 from trainwright.rules.evaluation.broadcast_metric import broadcast_metric
 from trainwright.rules.evaluation.crashing_metrics import crashing_metrics
@@ -17,6 +20,7 @@ from trainwright.rules.evaluation.unknown_best_metric import unknown_best_metric
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.setup import RefusedCall, SetupFacts
 from trainwright.stages.tensor import TensorFacts
+from walking import walk
 
 SETUP = SetupFacts(places={"metrics": Place("train.py", 3), "arguments": Place("train.py", 1)})
 RULES = (metrics_on_logits, crashing_metrics, argmax_of_one_column, broadcast_metric, mismatched_metric)
@@ -170,3 +174,12 @@ def test_what_a_metric_function_writes_to_is_put_back() -> None:
     with undone(metrics):
         metrics()
     assert (history, counts) == ([1], {"a": 1})
+
+
+def test_of_several_sets_the_report_says_which_was_read(tmp_path) -> None:
+    sets = 'eval_dataset={"train part": Digits(), "short": Digits(), "long": Digits()}'
+    script = tmp_path / "train.py"
+    script.write_text(training().replace("train_dataset=Digits()", f"train_dataset=Digits(), {sets}"))
+    run = walk(script).stages[Stage.EVALUATION]
+    assert run.status == Status.PASSED
+    assert run.why.endswith('(of the set "short"; train part, long not read)')

@@ -16,7 +16,7 @@ from trainwright.core.repair import Repair, Seam
 from trainwright.core.report import Report, StageRun, Status, from_dict, to_dict
 from trainwright.core.stage import Stage
 from trainwright.core.trial import Outcome
-from trainwright.report import html, terminal
+from trainwright.report import html, terminal, words
 from trainwright.report import json as as_json
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -34,7 +34,13 @@ OUTPUTS = Finding(
     where=Place("train.py", 5),
     proof=Proof("with this repair in memory (give the head 3 outputs) the loss stage goes through"),
     repair=Repair("give the head 3 outputs", Seam.TRAINER, lambda call: call),
-    fix=Fix(does="give the model 3 outputs (num_labels=3)", safety=Safety.SAFE, diff=DIFF, verified=True),
+    fix=Fix(
+        does="give the model 3 outputs (num_labels=3)",
+        safety=Safety.SAFE,
+        diff=DIFF,
+        tried=True,
+        verified=True,
+    ),
 )
 RATE = Finding(
     code="TW605",
@@ -49,7 +55,7 @@ RATE = Finding(
         steps=16,
     ),
     repair=Repair("learning rate x 0.01", Seam.OPTIMIZER, lambda call: call),
-    fix=Fix(does="write learning_rate=0.05", safety=Safety.UNSAFE),
+    fix=Fix(does="write learning_rate=0.05", safety=Safety.UNSAFE, tried=True),
     after_repair=("label-out-of-range", "ragged-batch", "ragged-batch"),
 )
 METRIC = Finding(
@@ -80,9 +86,9 @@ REPORT = Report(
         StageRun(stage=Stage.DATASET, status=Status.PASSED, why="train 400 rows, 3 label values over 400 rows", seconds=0.81),
         StageRun(stage=Stage.BATCH, status=Status.PASSED, seconds=0.1,
                  why="input_ids (16, 32) int64, attention_mask (16, 32) int64, labels (16,) int64, 61% padding"),
-        StageRun(stage=Stage.FORWARD, status=Status.PASSED, why="output (16, 3) float32", seconds=0.2),
-        StageRun(stage=Stage.LOSS, status=Status.REPAIRED, why="label-out-of-range", seconds=0.2),
-        StageRun(stage=Stage.GRADIENTS, status=Status.PASSED, why="40 of 40 parameters reached, norm 0.332", seconds=0.2),
+        StageRun(stage=Stage.FORWARD, status=Status.PASSED, why="output (16, 3) float32", seconds=0.6),
+        StageRun(stage=Stage.LOSS, status=Status.REPAIRED, why="label-out-of-range"),
+        StageRun(stage=Stage.GRADIENTS, status=Status.PASSED, why="40 of 40 parameters reached, norm 0.332"),
         StageRun(stage=Stage.OPTIMIZER, status=Status.FAILED, why="excessive-learning-rate", seconds=10.5),
         StageRun(stage=Stage.EVALUATION, status=Status.SKIPPED, why="there is no evaluation set"),
         StageRun(stage=Stage.OVERFIT, status=Status.BLOCKED, why="the optimizer stage failed"),
@@ -134,8 +140,8 @@ def test_the_first_cause_stands_above_everything_else() -> None:
         for t in (
             "First cause: TW401",
             "> 5 model =",
-            "proof",
             "fix",
+            "verified on an edited copy",
             "The pipeline raised",
             "0 setup",
             "TW605",
@@ -163,7 +169,7 @@ def test_json_has_the_keys_of_schema_1() -> None:
     assert data["first_cause"]["name"] == "label-out-of-range"
     assert list(data["first_cause"]) == ["code", "name", "stage", "severity", "message", "measured", "where", "proof",
                                          "repair", "fix", "after_repair"]  # fmt: skip
-    assert list(data["first_cause"]["fix"]) == ["does", "safety", "diff", "verified"]
+    assert list(data["first_cause"]["fix"]) == ["does", "safety", "diff", "tried", "verified"]
     assert [s["stage"] for s in data["stages"]] == [s.label for s in Stage]
 
 
@@ -176,6 +182,56 @@ def test_the_stored_report_reads_back_the_same() -> None:
     assert to_dict(from_dict(to_dict(REPORT))) == to_dict(REPORT)
 
 
+def test_what_the_message_says_is_not_measured_a_second_time() -> None:
+    finding = Finding(
+        message="1,200 of 3,000 rows (40.3 %) of 'train' are 0.2104 apart, at a rate of 1e-05: none",
+        measured={"rows": 3000, "first": 1200, "share": 0.4026, "apart": 0.21037, "rate": 1e-5, "set": "train",
+                  "column": "rain", "smallest": 0, "largest": 3001, "answer": "none"},
+    )  # fmt: skip
+    assert words.measured(finding) == "column rain, smallest 0, largest 3,001"
+
+
+def test_findings_are_parted_where_more_had_been_mended() -> None:
+    def finding(name: str, *after: str) -> Finding:
+        return Finding(message="", name=name, after_repair=after)
+
+    shown = words.groups(
+        [finding("a"), finding("b", "a"), finding("c", "a", "a"), finding("d", "a", "a", "x", "y")]
+    )
+    assert [(g.heading, [f.name for f in g.findings]) for g in shown] == [
+        ("", ["a"]),
+        ("Seen once a was mended in memory", ["b", "c"]),
+        ("Seen once x and y were mended in memory as well", ["d"]),
+    ]
+    assert words.groups([]) == []
+
+
+def test_stages_that_were_not_walked_for_one_reason_share_a_row() -> None:
+    stages = [StageRun(stage=Stage.SETUP, status=Status.FAILED, why="removed-api", seconds=0.3)]
+    stages += [
+        StageRun(stage=s, status=Status.BLOCKED, why="the setup stage failed") for s in list(Stage)[1:]
+    ]
+    assert [(r.label, r.time, r.why) for r in words.rows(stages)] == [
+        ("0 setup", "0.3 s", "removed-api"),
+        ("1-9 dataset to baseline", "", "the setup stage failed"),
+    ]
+    apart = [replace(s, why=f"after {s.stage.label}") for s in stages]
+    assert len(words.rows(apart)) == 10
+    passed = [StageRun(stage=s, status=Status.PASSED, why="well") for s in Stage]
+    assert len(words.rows(passed)) == 10
+
+
+def test_how_far_a_fix_was_tried_is_said_once_and_precisely() -> None:
+    memory = replace(OUTPUTS, fix=replace(OUTPUTS.fix, verified=False))
+    text = printed(replace(REPORT, findings=(memory,)))
+    assert "tried in memory: the loss stage goes through" in text
+    assert text.count("in memory") == 1
+    assert "verified" not in text
+    text = " ".join(printed(REPORT, 200).split())
+    assert "verified on an edited copy" in text
+    assert "tried in memory: the loss stage" not in text
+
+
 names = st.text(min_size=1, max_size=12)
 numbers = st.floats(allow_nan=True) | st.integers() | names
 places = st.none() | st.builds(Place, names, st.integers(1, 9999))
@@ -186,7 +242,12 @@ proofs = (
     | st.builds(Outcome, changed=names, before=losses, after=losses, steps=st.integers(0, 99))
 )
 fixes = st.none() | st.builds(
-    Fix, does=names, safety=st.sampled_from(Safety), diff=st.none() | names, verified=st.booleans()
+    Fix,
+    does=names,
+    safety=st.sampled_from(Safety),
+    diff=st.none() | names,
+    tried=st.booleans(),
+    verified=st.booleans(),
 )
 findings = st.builds(
     Finding, message=names, measured=st.dictionaries(names, numbers, max_size=3), where=places, proof=proofs, fix=fixes,

@@ -144,7 +144,8 @@ def test_a_repair_is_applied_once_and_the_walk_goes_on_from_the_mended_stage() -
     assert _status(report)["baseline"] == "passed"
     (finding,) = report.findings
     assert finding.fix is not None
-    assert finding.fix.verified
+    assert finding.fix.tried
+    assert not finding.fix.verified
     assert finding.proof is not None
 
 
@@ -245,14 +246,14 @@ def test_a_repair_that_raises_leaves_the_finding_standing() -> None:
     assert "cannot be done" in report.internal_errors[0]
 
 
-def test_a_repair_that_does_not_help_is_not_called_proven() -> None:
+def test_a_repair_that_does_not_help_is_not_called_tried() -> None:
     class Stubborn(Pipeline):
         def measure_batch(self) -> BatchFacts:
             return replace(super().measure_batch(), failure=BROKEN)
 
     report = _walk(Stubborn(ragged=True), ragged)
     assert _status(report)["batch"] == "failed"
-    assert not report.findings[0].fix.verified
+    assert not report.findings[0].fix.tried
 
 
 def test_a_rule_with_a_parameter_that_is_no_facts_class_is_refused() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -19,6 +21,8 @@ from trainwright.errors import ScriptFailed, TrainwrightError
 
 if TYPE_CHECKING:
     from trainwright.core.report import Report
+    from trainwright.fixes.verify import SecondWalk
+    from trainwright.options import Options
 
 # What shells give for a program ended by Ctrl-C.
 INTERRUPTED = 130
@@ -45,13 +49,26 @@ Seed = Annotated[int, Parameter(name="--seed", help="Seed of the walk's experime
 Json = Annotated[
     str | None,
     Parameter(
-        name="--json", allow_leading_hyphen=True, help='Write the report as JSON; "-" is standard output.'
+        name="--json",
+        allow_leading_hyphen=True,
+        help='Write the report as JSON; "-" is standard output. When `run` walks a second training, its report '
+        "goes to name.2.json beside name.json, and so on (with - the reports follow each other).",
     ),
 ]
 Html = Annotated[
     str | None,
     Parameter(
-        name="--html", allow_leading_hyphen=True, help='Write the report as a page; "-" is standard output.'
+        name="--html",
+        allow_leading_hyphen=True,
+        help='Write the report as a page; "-" is standard output. A second one is numbered as with --json.',
+    ),
+]
+Diff = Annotated[
+    str | None,
+    Parameter(
+        name="--diff",
+        allow_leading_hyphen=True,
+        help='Write the edits of all fixes as one patch (patch -p0 < FILE); "-" is standard output.',
     ),
 ]
 Module = Annotated[
@@ -63,6 +80,7 @@ Tokens = Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]
 @app.command
 def check(
     script: Annotated[str, Parameter(help="The training script (or module, with -m).")],
+    /,
     *arguments: Tokens,
     m: Module = False,
     json: Json = None,
@@ -72,6 +90,12 @@ def check(
     ignore: Ignore = None,
     repair: Annotated[bool, Parameter(name="--repair", negative="--no-repair",
                                       help="Mend faults in memory and walk on.")] = True,
+    diff: Diff = None,
+    verify: Annotated[bool, Parameter(name="--verify", negative=(), help=(
+        "Then make the edits of all fixes in a copy of the source, run and walk that too in a process of its own, "
+        "and call those fixes verified whose findings are gone, if nothing else broke. "
+        "Takes about as long again, and at most another --budget for the walk."))] = False,
+    copies: Annotated[str | None, Parameter(name="--copies", show=False)] = None,
 ) -> int:  # fmt: skip
     """Walk a script's pipeline and stop before training.
 
@@ -79,12 +103,16 @@ def check(
     Exit status: 0 nothing found above a note; 1 findings, or the script failed; 2 wrong usage, no training
     reached, or a failure of Trainwright itself; 130 interrupted before anything was found.
     """
-    return _walk(script, arguments, m, json, html, budget, seed, ignore, repair, train=False)
+    program = Program(script=script, arguments=arguments, module=m)
+    targets = Targets(json=json, html=html, diff=diff)
+    options = _options(program, budget, seed, ignore, repair)
+    return _walk(program, targets, options, verify=verify, copies=copies)
 
 
 @app.command
 def run(
     script: Annotated[str, Parameter(help="The training script (or module, with -m).")],
+    /,
     *arguments: Tokens,
     m: Module = False,
     json: Json = None,
@@ -97,41 +125,111 @@ def run(
 
     The losses and weights are bit for bit those of `python script.py`.
     """
-    return _walk(script, arguments, m, json, html, budget, seed, ignore, True, train=True)
+    program = Program(script=script, arguments=arguments, module=m)
+    options = _options(program, budget, seed, ignore, True)
+    return _walk(program, Targets(json=json, html=html), options, train=True)
 
 
-def _walk(script: str, arguments: tuple[str, ...], module: bool, json: str | None, html: str | None, budget: float,
-          seed: int, ignore: list[str] | None, repair: bool, *, train: bool) -> int:  # fmt: skip
-    from trainwright.errors import UsageError
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What is run: a script or a module, with its own arguments."""
+
+    script: str
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Targets:
+    """Files to write to; "-" is standard output."""
+
+    json: str | None = None
+    html: str | None = None
+    diff: str | None = None
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The files by the options that named them."""
+        named = {"--json": self.json, "--html": self.html, "--diff": self.diff}
+        return {option: file for option, file in named.items() if file}
+
+
+def _options(program: Program, budget: float, seed: int, ignore: list[str] | None, repair: bool) -> Options:
     from trainwright.options import Options, with_settings
-    from trainwright.report import html as page
-    from trainwright.report import json as data
-    from trainwright.report import terminal
-    from trainwright.walk.run import check_script
 
     options = Options(budget=budget, seed=seed, ignore=tuple(ignore or ()), repair=repair)
-    options = with_settings(options, Path.cwd() / "x" if module else Path(script))
-    for target in (json, html):
-        _writable(target)
-    if json == html == "-":
-        raise UsageError("--json and --html cannot both be standard output; name a file for one of them.")
-    to_stdout = "-" in (json, html)
+    return with_settings(options, Path.cwd() / "x" if program.module else Path(program.script))
+
+
+def _walk(program: Program, targets: Targets, options: Options, *, train: bool = False, verify: bool = False,
+          copies: str | None = None) -> int:  # fmt: skip
+    from trainwright.report import terminal
+    from trainwright.seams.source import standing_in
+    from trainwright.walk.run import check_script
+
+    targets = _checked(targets)
+    to_stdout = "-" in targets.given.values()
     console = Console(stderr=to_stdout)
     reports: list[Report] = []
-
-    def done(report: Report) -> None:
-        reports.append(report)
-        say("")
-        terminal.show(report, console)
+    second = _second_walk(program, options)
+    started = time.monotonic()
 
     with _progress() as say, _own_stdout(to_stdout) as stdout:
-        try:
-            check_script(script, arguments, options, module=module, train=train, say=say, done=done)
-        finally:  # what was found is written even when the real training raises
-            if reports:
-                _write(json, data.render(reports[-1]), stdout)
-                _write(html, page.render(reports[-1]) if html else "", stdout)
+
+        def show(report: Report) -> None:
+            say("")
+            reports.append(report)
+            terminal.show(report, console)
+            _write_all(targets, report, len(reports), stdout)
+
+        waiting: list[Report] = []
+        with standing_in(_copies(copies)):
+            check_script(
+                program.script, program.arguments, options, module=program.module, train=train, say=say,
+                done=waiting.append if verify else show,
+            )  # fmt: skip
+        for report in waiting:  # the script was left
+            spent = time.monotonic() - started - report.seconds
+            show(_verified(report, second, spent, options, say))
     return _status(reports)
+
+
+def _second_walk(program: Program, options: Options) -> SecondWalk:
+    """The check of the same script again, as the process stands before the script has run in it."""
+    from trainwright.fixes.verify import SecondWalk
+
+    words = ["--budget", str(options.budget), "--seed", str(options.seed)]
+    for name in options.ignore:
+        words += ["--ignore", name]
+    words += [] if options.repair else ["--no-repair"]
+    words += ["-m"] if program.module else []
+    return SecondWalk(
+        words=(*words, program.script, *program.arguments), folder=str(Path.cwd()), environment=dict(os.environ),
+        seconds=options.budget, safe_path=not {"", str(Path.cwd())} & set(sys.path),
+    )  # fmt: skip
+
+
+def _verified(
+    report: Report, second: SecondWalk, start_seconds: float, options: Options, say: Callable[[str], None]
+) -> Report:
+    """The report after a second walk, which may take as long to start as the first did, twice over."""
+    from trainwright.fixes.verify import SPARE_SECONDS, verified
+
+    if not report.findings or report.message.startswith("Interrupted"):
+        return report
+    say("walking an edited copy")
+    seconds = options.budget + 2 * start_seconds + SPARE_SECONDS
+    return verified(report, replace(second, seconds=seconds))
+
+
+def _copies(file: str | None) -> dict[str, str]:
+    """Texts that stand in for files (of a second walk)."""
+    if file is None:
+        return {}
+    import json
+
+    texts: dict[str, str] = json.loads(Path(file).read_text("utf-8"))
+    return texts
 
 
 def _status(reports: list[Report]) -> int:
@@ -183,32 +281,68 @@ def _own_stdout(alone: bool) -> Iterator[TextIO]:
         yield stdout
 
 
-def _writable(target: str | None) -> None:
+def _checked(targets: Targets) -> Targets:
+    """The targets by absolute paths: a script may change its working directory.
+
+    Raises:
+        UsageError: if one of them cannot be written to, or two are standard output.
+    """
     from trainwright.errors import UsageError
 
-    if not target or target == "-":
-        return
-    if not Path(target).absolute().parent.is_dir():
-        raise UsageError(f"{target} must lie in an existing folder; {Path(target).parent} does not exist.")
-    if Path(target).is_dir():
-        raise UsageError(f"{target} must be a file to write the report to; it is a folder.")
+    on_stdout = [option for option, file in targets.given.items() if file == "-"]
+    if len(on_stdout) > 1:
+        raise UsageError(
+            f"{' and '.join(on_stdout)} cannot both be standard output; name a file for one of them."
+        )
+    for target in targets.given.values():
+        if target == "-":
+            continue
+        if not Path(target).absolute().parent.is_dir():
+            raise UsageError(
+                f"{target} must lie in an existing folder; {Path(target).parent} does not exist."
+            )
+        if Path(target).is_dir():
+            raise UsageError(f"{target} must be a file to write the report to; it is a folder.")
+    return Targets(json=_absolute(targets.json), html=_absolute(targets.html), diff=_absolute(targets.diff))
 
 
-def _write(target: str | None, text: str, stdout: TextIO) -> None:
-    if target == "-":
-        stdout.write(text)
-    elif target:
-        Path(target).write_text(text, encoding="utf-8")
+def _absolute(target: str | None) -> str | None:
+    return str(Path(target).absolute()) if target and target != "-" else target
+
+
+def _write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> None:
+    """Write the so-manieth report as soon as it is there: what comes after it in the script may take days."""
+    from trainwright.fixes.edits import patch
+    from trainwright.report import html, json
+
+    for target, render in ((targets.json, json.render), (targets.html, html.render), (targets.diff, patch)):
+        if target == "-":
+            stdout.write(render(report))
+            stdout.flush()
+        elif target:
+            Path(target).with_name(numbered(Path(target).name, count)).write_text(
+                render(report), encoding="utf-8"
+            )
+
+
+def numbered(name: str, count: int) -> str:
+    """The name of the so-manieth file: report.json, report.2.json, report.3.json."""
+    file = Path(name)
+    return name if count == 1 else f"{file.stem}.{count}{file.suffix}"
 
 
 @app.command
 def explain(
     what: Annotated[
         str,
-        Parameter(allow_leading_hyphen=True, help="A rule's name or code, an error message, or - for stdin."),
+        Parameter(
+            allow_leading_hyphen=True,
+            help="A rule's name or code, words to look for, an error message, or - for stdin.",
+        ),
     ],
+    /,
 ) -> int:
-    """Print a rule's page, or the rules that know an error message or traceback."""
+    """Print a rule's page, the rules that know an error message or traceback, or those that mention some words."""
     from trainwright.explain import explain as pages
 
     text = sys.stdin.read() if what == "-" else what
@@ -227,7 +361,7 @@ def rules() -> int:
 
 
 # Options of check and run that take a value, to know which word is the script.
-_VALUED = ("--json", "--html", "--budget", "--seed", "--ignore")
+_VALUED = ("--json", "--html", "--diff", "--budget", "--seed", "--ignore", "--copies")
 
 
 def split_arguments(words: Sequence[str]) -> list[str]:

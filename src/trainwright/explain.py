@@ -1,8 +1,10 @@
-"""A rule's page, the table of rules, and which rules know an error message."""
+"""A rule's page, the table of rules, and which rules know an error message or mention a word."""
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 
 from rich.console import Group, RenderableType
 from rich.markdown import Markdown
@@ -34,14 +36,57 @@ def knowing(text: str) -> list[Rule]:
     return found
 
 
+# A question of more words is an error message, whose words say little by themselves.
+MOST_WORDS = 4
+# What a word found in a rule's name, title or page counts; a page's second mention of it counts once more, no third.
+IN_NAME, IN_TITLE, IN_PAGE = 8, 4, 1
+
+
+def mentioning(text: str) -> list[Rule]:
+    """Rules that mention every word of a question, those with the words in their names first."""
+    words = re.findall(r"\w+", text.lower())
+    if not 0 < len(words) <= MOST_WORDS:
+        return []
+    patterns = [re.compile(rf"\b{re.escape(re.sub('(?<!s)s$', '', word))}") for word in words]
+    scores = {rule.code: [_score(rule, pattern) for pattern in patterns] for rule in load_rules()}
+    found = [rule for rule in load_rules() if all(scores[rule.code])]
+    return sorted(found, key=lambda rule: -sum(scores[rule.code]))
+
+
+def _score(rule: Rule, pattern: re.Pattern[str]) -> int:
+    named = pattern.search(f"{rule.code} {rule.name}".lower()) is not None
+    titled = pattern.search(rule.title.lower()) is not None
+    mentions = len(pattern.findall(rule.page.lower()))
+    return IN_NAME * named + IN_TITLE * titled + IN_PAGE * min(mentions, 2)
+
+
+def near(text: str) -> list[str]:
+    """Names of rules that are written nearly so."""
+    wanted = "-".join(re.findall(r"\w+", text.lower()))
+    return difflib.get_close_matches(wanted, [r.name for r in load_rules()], cutoff=0.7)
+
+
 def explain(text: str) -> tuple[bool, RenderableType]:
     """Whether anything was found, and what to show."""
     one = find(text)
     rules = [one] if one else knowing(text)
-    if rules:
-        return True, Group(*(_page(r) for r in rules))
-    return False, Text(
-        "No rule is called that and none quotes that error. `trainwright rules` lists them; "
+    if not rules and len(mentions := mentioning(text)) != 1:
+        return bool(mentions), _listed(text, mentions) if mentions else _unknown(text)
+    return True, Group(*(_page(r) for r in rules or mentions))
+
+
+def _listed(text: str, rules: list[Rule]) -> RenderableType:
+    head = Text.assemble(
+        f"{len(rules)} rules mention ", (text.strip(), "bold"), "; `trainwright explain NAME` prints one."
+    )
+    return Group(head, Text(), _table(rules))
+
+
+def _unknown(text: str) -> Text:
+    alike = near(text)
+    meant = f" Near to it: {', '.join(alike)}." if alike else ""
+    return Text(
+        f"No rule is called that or mentions it, and none quotes it as an error.{meant} `trainwright rules` lists them; "
         "`trainwright check SCRIPT` looks for the cause itself."
     )
 
@@ -61,10 +106,14 @@ def paragraphs(page: str) -> str:
 
 def table() -> RenderableType:
     """All rules."""
+    return _table(load_rules())
+
+
+def _table(rules: Iterable[Rule]) -> RenderableType:
     shown = Table(box=None, pad_edge=False)
     for heading in ("code", "name", "severity", "stage", "what is wrong"):
         shown.add_column(heading, no_wrap=heading != "what is wrong")
-    for rule in load_rules():
+    for rule in rules:
         shown.add_row(rule.code, rule.name, str(rule.severity), rule.stage.label, rule.title)
     return shown
 

@@ -141,6 +141,7 @@ def measure(trainer: Any, data: Any, batches: int, repairs: Sequence[Repair]) ->
         metrics_when=metrics.when,
         needs_all_rows=metrics.needs_all_rows,
         rows=length(data),
+        set_name=_name_of(data, trainer.eval_dataset),
         training_mode=any(mode.modes),
         active_noise=tuple(mode.active.values()),
         train_call=mode.train_call,
@@ -167,6 +168,11 @@ def _arguments(trainer: Any) -> dict[str, Any]:
         "keeps_predictions": trainer.compute_metrics is not None and not args.prediction_loss_only
         and not getattr(args, "batch_eval_metrics", False),
     }  # fmt: skip
+
+
+def _name_of(data: Any, sets: Any) -> str:
+    named = sets.items() if isinstance(sets, dict) else ()
+    return next((str(name) for name, part in named if part is data), "")
 
 
 def _few(data: Any, rows: int) -> Any:

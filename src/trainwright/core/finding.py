@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Repair
+from trainwright.core.stage import Stage
 from trainwright.core.trial import Outcome
 
 Number = float | int | str
@@ -57,6 +58,14 @@ class Finding:
     name: str = ""
     severity: Severity = Severity.ERROR
     after_repair: tuple[str, ...] = ()
+
+
+def proof_by_repair(finding: Finding) -> Proof | None:
+    """What a repair that removed its finding proves, where the rule has no proof of its own."""
+    if finding.repair is None:
+        return None
+    stage = Stage(int(finding.code[2])).label
+    return Proof(f"with this repair in memory ({finding.repair.does}) the {stage} stage goes through")
 
 
 @dataclass(frozen=True, kw_only=True)

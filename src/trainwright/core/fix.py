@@ -34,7 +34,8 @@ class SetKeyword:
     value: str
     """Python source."""
     function: str = ""
-    """The call is of a function of this last name (`from_pretrained`); empty: the call that has the keyword."""
+    """The call is of a function of this last name (`from_pretrained`), or of a class whose name ends so
+    (`TrainingArguments`); empty: the call that has the keyword."""
 
 
 @dataclass(frozen=True)
@@ -58,5 +59,7 @@ class Fix:
     safety: Safety = Safety.MANUAL
     edits: tuple[Edit, ...] = ()
     diff: str | None = None
+    tried: bool = False
+    """True once the finding was gone with its repair made in memory."""
     verified: bool = False
-    """True once the mended pipeline was seen to pass where the faulty one did not."""
+    """True once the finding was gone, and nothing else broken, in a second walk over an edited copy of the source."""

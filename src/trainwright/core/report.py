@@ -16,6 +16,10 @@ from trainwright.core.trial import Outcome
 SCHEMA = 1
 
 
+CUT_OFF = "cut off experiments"
+"""Part of the message of a report whose budget did not allow all experiments."""
+
+
 class Status(StrEnum):
     """How a stage ended."""
 
@@ -24,6 +28,11 @@ class Status(StrEnum):
     REPAIRED = "repaired"
     BLOCKED = "blocked"
     SKIPPED = "skipped"
+
+    @property
+    def through(self) -> bool:
+        """Whether the stage was walked to its end, mended or not."""
+        return self in (Status.PASSED, Status.REPAIRED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +145,7 @@ def _finding(f: Finding) -> dict[str, Any]:
             "does": f.fix.does,
             "safety": str(f.fix.safety),
             "diff": f.fix.diff,
+            "tried": f.fix.tried,
             "verified": f.fix.verified,
         }
         if f.fix
@@ -193,6 +203,18 @@ def _read_place(data: Mapping[str, Any] | None) -> Place | None:
     return Place(data["file"], data["line"]) if data else None
 
 
+def _read_fix(data: Mapping[str, Any] | None) -> Fix | None:
+    if data is None:
+        return None
+    return Fix(
+        does=data["does"],
+        safety=Safety(data["safety"]),
+        diff=data["diff"],
+        tried=data.get("tried", False),
+        verified=data["verified"],
+    )
+
+
 def _read_finding(data: Mapping[str, Any]) -> Finding:
     proof: Proof | Outcome | None = None
     if data["proof"] and data["proof"]["kind"] == "fact":
@@ -205,7 +227,6 @@ def _read_finding(data: Mapping[str, Any]) -> Finding:
             after=tuple(float(x) for x in seen["after"]),
             steps=seen["steps"],
         )
-    fix = data["fix"]
     return Finding(
         code=data["code"],
         name=data["name"],
@@ -215,8 +236,6 @@ def _read_finding(data: Mapping[str, Any]) -> Finding:
         where=_read_place(data["where"]),
         proof=proof,
         repair=Repair(data["repair"], Seam.BATCH, lambda call: call) if data["repair"] else None,
-        fix=Fix(does=fix["does"], safety=Safety(fix["safety"]), diff=fix["diff"], verified=fix["verified"])
-        if fix
-        else None,
+        fix=_read_fix(data["fix"]),
         after_repair=tuple(data["after_repair"]),
     )

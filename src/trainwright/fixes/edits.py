@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,9 +27,24 @@ def _with_diff(finding: Finding) -> Finding:
     return replace(finding, fix=replace(fix, diff=diff(fix.edits)))
 
 
-def diff(edits: Sequence[Edit]) -> str | None:
-    """A unified diff of all edits, or None if any of them does not fit the source."""
+def diff(edits: Sequence[Edit], context: int = 1) -> str | None:
+    """A unified diff of all edits, or None if any of them does not fit the source.
+
+    Args:
+        context: lines shown around a change.
+    """
+    files = edited(edits)
     parts: list[str] = []
+    for file, (before, after) in (files or {}).items():
+        old, new = (text.splitlines(keepends=True) for text in (before, after))
+        for line in difflib.unified_diff(old, new, file, file, n=context):
+            parts.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+    return "".join(parts) or None
+
+
+def edited(edits: Sequence[Edit]) -> dict[str, tuple[str, str]] | None:
+    """The text of each file before and after its edits, or None if any of them does not fit."""
+    files: dict[str, tuple[str, str]] = {}
     for file in dict.fromkeys(e.file for e in edits):
         try:
             before = Path(file).read_text("utf-8")
@@ -38,15 +53,35 @@ def diff(edits: Sequence[Edit]) -> str | None:
         after = apply(before, [e for e in edits if e.file == file])
         if after is None:
             return None
-        parts += difflib.unified_diff(
-            before.splitlines(keepends=True), after.splitlines(keepends=True), file, file, n=1
-        )
-    return "".join(parts) or None
+        files[file] = (before, after)
+    return files
+
+
+def fitting(report: Report) -> list[Finding]:
+    """The findings whose edits can all be made together, the first ones before those that do not fit beside them."""
+    chosen: list[Finding] = []
+    for finding in report.findings:
+        if finding.fix and finding.fix.edits and edited(edits_of([*chosen, finding])) is not None:
+            chosen.append(finding)
+    return chosen
+
+
+def edits_of(findings: Iterable[Finding]) -> list[Edit]:
+    """All edits of their fixes, each once."""
+    return list(dict.fromkeys(edit for f in findings if f.fix for edit in f.fix.edits))
+
+
+def patch(report: Report) -> str:
+    """One unified diff of all fixes that can be made together; empty if no edit is known."""
+    return diff(edits_of(fitting(report)), context=3) or ""
 
 
 def apply(source: str, edits: Sequence[Edit]) -> str | None:
-    """The source with the edits made, or None if one of them finds nothing to change."""
-    for edit in edits:
+    """The source with the edits made, or None if one of them finds nothing to change.
+
+    The last line is edited first: an edit moves the lines below it, and each names a line of the source as it was.
+    """
+    for edit in sorted(edits, key=lambda e: e.line, reverse=True):
         try:
             wrapper = MetadataWrapper(cst.parse_module(source))
         except cst.ParserSyntaxError:
@@ -68,7 +103,8 @@ def _target(wrapper: MetadataWrapper, edit: Edit) -> tuple[int, int, int, int] |
 
 def _fits(call: cst.Call, edit: Edit) -> bool:
     if isinstance(edit, SetKeyword) and edit.function:
-        return _last_name(call.func) == edit.function
+        name = _last_name(call.func)
+        return name == edit.function or (edit.function[0].isupper() and name.endswith(edit.function))
     name = edit.old if isinstance(edit, RenameKeyword) else edit.name
     return any(a.keyword is not None and a.keyword.value == name for a in call.args)
 

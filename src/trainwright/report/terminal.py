@@ -44,7 +44,9 @@ def render(report: Report) -> RenderableType:
     rest = [f for f in report.findings if f is not first]
     if rest:
         parts.append(Text("Found besides", style="bold"))
-        parts += [_further(f) for f in rest]
+    for group in words.groups(rest):
+        parts += [Text(f"{group.heading}:", style="dim")] if group.heading else []
+        parts += [_further(f) for f in group.findings]
     if report.message:
         parts.append(Text(report.message))
     if report.internal_errors:
@@ -68,11 +70,9 @@ def _first_cause(finding: Finding) -> Panel:
 
 
 def _further(finding: Finding) -> RenderableType:
-    after = words.after(finding)
     title = Text.assemble(
-        (f"{finding.code} {finding.name}", _COLOURS[finding.severity]), f" ({finding.severity})",
-        (f" {after}" if after else "", "dim"),
-    )  # fmt: skip
+        (f"{finding.code} {finding.name}", _COLOURS[finding.severity]), f" ({finding.severity})"
+    )
     lines: list[RenderableType] = [title, Text(finding.message)]
     if finding.where is not None:
         named = next((line.text for line in excerpt(finding.where, around=0)), "")
@@ -99,26 +99,26 @@ def _evidence(finding: Finding) -> list[RenderableType]:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    if finding.measured:
-        table.add_row("measured", words.measured(finding))
-    if finding.proof is not None:
-        table.add_row("proof", words.proof(finding.proof))
+    rows = [("measured", words.measured(finding)), ("proof", words.proof(finding))]
     if finding.fix is not None:
-        table.add_row("fix", Text(finding.fix.does))
-        if finding.fix.verified:
-            table.add_row("", Text(f"✓ {words.PROVEN}", style="green"))
+        rows.append(("fix", finding.fix.does))
     elif finding.repair is not None:
-        table.add_row("mended", finding.repair.does)
+        rows.append(("mended", finding.repair.does))
+    for name, text in rows:
+        if text:
+            table.add_row(name, Text(text))
+    if tried := words.tried(finding):
+        table.add_row("", Text(f"✓ {tried}", style="green"))
     return [table, Text(), _diff(finding.fix.diff)] if finding.fix and finding.fix.diff else [table]
 
 
 def _diff(diff: str) -> Table:
-    """The changed lines of a unified diff; file names and line numbers stand above already."""
+    """The changed lines of a unified diff and those around; file names and line numbers stand above already."""
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for line in diff.rstrip("\n").split("\n"):
-        if not line.startswith(("---", "+++", "@@")):
+        if line.strip() and not line.startswith(("---", "+++", "@@", "\\")):
             table.add_row(line[:1], line[1:], style={"-": "red", "+": "green"}.get(line[:1], "dim"))
     return table
 
@@ -137,12 +137,12 @@ def _stages(report: Report) -> Table:
     for name in ("stage", "status", "seconds"):
         table.add_column(name, no_wrap=True, justify="right" if name == "seconds" else "left")
     table.add_column("why", overflow="fold")
-    for stage in report.stages:
-        mark, colour = _STATUS[stage.status]
+    for row in words.rows(report.stages):
+        mark, colour = _STATUS[row.status]
         table.add_row(
-            Text(f"{mark} {int(stage.stage)} {stage.stage.label}", style=colour),
-            Text(str(stage.status), style=colour),
-            Text(f"{stage.seconds:.1f} s" if stage.seconds >= 0.05 else "", style="dim"),
-            Text(stage.why, style="dim" if stage.status in (Status.BLOCKED, Status.SKIPPED) else ""),
+            Text(f"{mark} {row.label}", style=colour),
+            Text(str(row.status), style=colour),
+            Text(row.time, style="dim"),
+            Text(row.why, style="dim" if row.status in (Status.BLOCKED, Status.SKIPPED) else ""),
         )
     return table

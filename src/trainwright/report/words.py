@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.report import Report, Status
-from trainwright.core.trial import Outcome
+from trainwright.core.finding import Finding, Proof, Severity, proof_by_repair
+from trainwright.core.report import Report, StageRun, Status
+from trainwright.core.stage import Stage
 
-PROVEN = "proven: with this done in memory the walk went on"
 UNKNOWN = "No rule knows this error. The script's own pipeline raised it, at the stage marked below."
+VERIFIED = "verified on an edited copy: a second walk, over the copy, does not find it"
+
+# A number of a message: digits with separators of thousands, or with a point or an exponent.
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?:\s?%)?(?![\w])", re.IGNORECASE)
 
 
 def headline(report: Report) -> str:
@@ -26,8 +32,26 @@ def headline(report: Report) -> str:
 
 
 def measured(finding: Finding) -> str:
-    """The measured numbers: "outputs 2, largest label 2"."""
-    return ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in finding.measured.items())
+    """The measured numbers that the message does not say already: "outputs 2, largest label 2"."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {number(value)}"
+        for name, value in finding.measured.items()
+        if not _said(value, finding.message)
+    )
+
+
+def _said(value: float | int | str, message: str) -> bool:
+    if isinstance(value, str) or not math.isfinite(value):
+        return re.search(rf"(?<!\w){re.escape(number(value))}(?!\w)", message) is not None
+    return any(_rounds_to(float(value), text) for text in _NUMBER.findall(message))
+
+
+def _rounds_to(value: float, text: str) -> bool:
+    """Whether a text gives a number, or as a percentage a share, to the digits that it has."""
+    digits = text.rstrip(" %").replace(",", "")
+    exact = digits.lower().split("e")[0].replace(".", "").lstrip("-0")
+    shown = value * 100 if text.endswith("%") else value
+    return float(digits) == float(f"{shown:.{max(len(exact), 1)}g}")
 
 
 def number(value: float | int | str) -> str:
@@ -37,8 +61,11 @@ def number(value: float | int | str) -> str:
     return f"{value:,}" if isinstance(value, int) else value
 
 
-def proof(shown: Proof | Outcome) -> str:
-    """What settles the matter, in a sentence."""
+def proof(finding: Finding) -> str:
+    """What settles the matter, in a sentence; empty where that is its repair, which `tried` tells."""
+    shown = finding.proof
+    if shown is None or _proven_by_repair(finding):
+        return ""
     if isinstance(shown, Proof):
         return shown.fact
     return (
@@ -51,7 +78,79 @@ def _side(losses: Sequence[float]) -> str:
     return ", ".join(number(float(x)) for x in losses)
 
 
-def after(finding: Finding) -> str:
-    """After which repairs it was seen: "seen after mending ragged-batch"; empty for none."""
-    names = ", ".join(dict.fromkeys(finding.after_repair))
-    return f"seen after mending {names}" if names else ""
+def tried(finding: Finding) -> str:
+    """How far its fix was tried: on an edited copy, in memory, or not at all (then empty)."""
+    if finding.fix is not None and finding.fix.verified:
+        return VERIFIED
+    if (finding.fix is not None and finding.fix.tried) or _proven_by_repair(finding):
+        return f"tried in memory: the {_stage(finding).label} stage goes through"
+    return ""
+
+
+def _proven_by_repair(finding: Finding) -> bool:
+    return finding.repair is not None and finding.proof == proof_by_repair(finding)
+
+
+def _stage(finding: Finding) -> Stage:
+    return Stage(int(finding.code[2]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Findings that were seen once the same faults were mended."""
+
+    heading: str
+    """What had to be mended first, without what earlier groups name; empty for nothing."""
+    findings: tuple[Finding, ...]
+
+
+def groups(findings: Iterable[Finding]) -> list[Group]:
+    """Findings in their order, parted where more had been mended before they were seen."""
+    parts: list[tuple[str, list[Finding]]] = [("", [])]
+    known: set[str] = set()
+    for finding in findings:
+        new = [name for name in dict.fromkeys(finding.after_repair) if name not in known]
+        if new:
+            known |= set(new)
+            were = "were" if len(new) > 1 else "was"
+            also = " as well" if any(heading for heading, _ in parts) else ""
+            parts.append((f"Seen once {_listed(new)} {were} mended in memory{also}", []))
+        parts[-1][1].append(finding)
+    return [Group(heading=heading, findings=tuple(inside)) for heading, inside in parts if inside]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A line of the table of stages."""
+
+    label: str
+    status: Status
+    time: str
+    why: str
+
+
+def rows(stages: Iterable[StageRun]) -> list[Row]:
+    """The stages, one a row; neighbours that were not walked for the same reason share one."""
+    parts: list[list[StageRun]] = []
+    for run in stages:
+        last = parts[-1][-1] if parts else None
+        unwalked = run.status in (Status.BLOCKED, Status.SKIPPED)
+        if last is not None and unwalked and (last.status, last.why) == (run.status, run.why):
+            parts[-1].append(run)
+        else:
+            parts.append([run])
+    return [_row(part) for part in parts]
+
+
+def _row(part: Sequence[StageRun]) -> Row:
+    first, last = part[0], part[-1]
+    label = f"{int(first.stage)} {first.stage.label}"
+    if first is not last:
+        label = f"{int(first.stage)}-{int(last.stage)} {first.stage.label} to {last.stage.label}"
+    seconds = sum(run.seconds for run in part)
+    time = f"{seconds:.1f} s" if seconds >= 0.05 else ""
+    return Row(label=label, status=first.status, time=time, why=first.why)

@@ -84,8 +84,12 @@ def set_rate(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> Fix:
     """Write another rate where the script writes its rate."""
     name = "lr" if optimizer.user_built else "learning_rate"
     where = rate_place(setup)
-    edits = (SetKeyword(file=where.file, line=where.line, name=name, value=f"{rate:.0e}"),) if where else ()
-    return Fix(does=f"set {name}={rate:.0e}", safety=Safety.UNSAFE, edits=edits)
+    value = f"{rate:.0e}".replace("e-0", "e-")
+    function = optimizer.kind if optimizer.user_built else "TrainingArguments"
+    if optimizer.rate_given:  # where it is written, by keyword
+        function = ""
+    edits = (SetKeyword(where.file, where.line, name, value, function),) if where else ()
+    return Fix(does=f"set {name}={value}", safety=Safety.UNSAFE, edits=edits)
 
 
 def keep_rate(factor: float) -> Repair:

@@ -94,7 +94,10 @@ def _(facts: EvaluationFacts) -> str:
         for k, v in facts.metrics.items()
         if not k.endswith(("runtime", "per_second", "preparation_time"))
     }
-    return ", ".join(f"{k} {v:.4g}" for k, v in list(shown.items())[:4]) or "no loss and no metrics"
+    values = ", ".join(f"{k} {v:.4g}" for k, v in list(shown.items())[:4]) or "no loss and no metrics"
+    if facts.set_name and len(facts.set_names) > 1:
+        values += f' (of the set "{facts.set_name}"; {", ".join(n for n in facts.set_names if n != facts.set_name)} not read)'
+    return values
 
 
 @describe.register

@@ -78,7 +78,9 @@ class EvaluationFacts(Facts):
     keeps_predictions: bool = False
     """All predictions are kept until the evaluation ends."""
     set_names: tuple[str, ...] = ()
-    """The names of several evaluation sets; of these the first is measured."""
+    """The names of several evaluation sets."""
+    set_name: str = ""
+    """That of the one that is measured, where there are several."""
     training_mode: bool = False
     """The model was in training mode while it was evaluated."""
     active_noise: tuple[ActiveNoise, ...] = ()

@@ -276,7 +276,8 @@ def check_script(script: str | Path, arguments: Sequence[str] = (), options: Opt
         if module:
             start = functools.partial(runpy.run_module, str(script), run_name="__main__", alter_sys=True)
         else:
-            start = functools.partial(runpy.run_path, str(path), run_name="__main__")
+            # By its whole path, as `python script.py` has it: `__file__` holds after a change of directory.
+            start = functools.partial(runpy.run_path, str(path.absolute()), run_name="__main__")
         return session.run(start)
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trainwright.adapters.base import Run
-from trainwright.core.finding import Failure, Finding, Proof, Severity
-from trainwright.core.report import Report, StageRun, Status
+from trainwright.core.finding import Failure, Finding, Severity, proof_by_repair
+from trainwright.core.report import CUT_OFF, Report, StageRun, Status
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Facts, Stage
 from trainwright.seams.place import failure_of
@@ -150,14 +150,13 @@ class Walk:
 
     @contextmanager
     def timing(self, stages: tuple[Stage, ...]) -> Iterator[None]:
-        """Count the time spent inside as that of these stages."""
+        """Count the time spent inside as that of the first of these stages, which are measured in one."""
         started = time.monotonic()
         try:
             yield
         finally:
-            spent = (time.monotonic() - started) / len(stages)
-            for stage in stages:
-                self._seconds[stage] = self._seconds.get(stage, 0.0) + spent
+            spent = time.monotonic() - started
+            self._seconds[stages[0]] = self._seconds.get(stages[0], 0.0) + spent
 
     # What may run
 
@@ -285,7 +284,7 @@ class Walk:
         if self._cut_off:
             cut = "; ".join(dict.fromkeys(self._cut_off))
             message = (
-                f"{message} The budget of {self.clock.budget:.0f} s cut off experiments ({cut}); "
+                f"{message} The budget of {self.clock.budget:.0f} s {CUT_OFF} ({cut}); "
                 f"--budget {4 * self.clock.budget:.0f} gives them time."
             ).strip()
         return Report(
@@ -304,15 +303,11 @@ class Walk:
         return any(f.severity == Severity.ERROR and int(f.code[2]) <= stage for f in self.findings)
 
     def _finished(self, finding: Finding) -> Finding:
-        """The finding with its fix marked verified where the repair was seen to remove it."""
+        """The finding with its fix marked as tried where the repair was seen to remove it."""
         if id(finding) not in self._mended or finding.repair is None:
             return finding
-        fix = replace(finding.fix, verified=True) if finding.fix else None
-        stage = Stage(int(finding.code[2])).label
-        proof = finding.proof or Proof(
-            f"with this repair in memory ({finding.repair.does}) the {stage} stage goes through"
-        )
-        return replace(finding, fix=fix, proof=proof)
+        fix = replace(finding.fix, tried=True) if finding.fix else None
+        return replace(finding, fix=fix, proof=finding.proof or proof_by_repair(finding))
 
     def _stage_run(self, stage: Stage, findings: Sequence[Finding]) -> StageRun:
         seconds = self._seconds.get(stage, 0.0)

@@ -50,7 +50,7 @@ def missing_evaluation_labels(
             proof=Proof(f"the model gives a loss for an evaluation batch with {names[0]}, and none without it"),
             repair=_look_for(names),
             fix=Fix(does=f"pass label_names={names} to TrainingArguments", safety=Safety.SAFE,
-                    edits=(SetKeyword(at.file, at.line, "label_names", repr(names)),) if at else ()),
+                    edits=(SetKeyword(at.file, at.line, "label_names", repr(names), "TrainingArguments"),) if at else ()),
         )  # fmt: skip
     elif (other := _other_column(dataset, batch)) is not None and (label := batch.label_key) is not None:
         yield Finding(

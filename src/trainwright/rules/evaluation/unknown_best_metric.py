@@ -148,7 +148,7 @@ def _unmatched(refused: RefusedCall) -> Finding:
 
 
 def _edits(place: Place | None, name: str, value: str) -> tuple[SetKeyword, ...]:
-    return (SetKeyword(place.file, place.line, name, value),) if place else ()
+    return (SetKeyword(place.file, place.line, name, value, "TrainingArguments"),) if place else ()
 
 
 def _set(seam: Seam, **values: Any) -> Repair:

@@ -55,7 +55,9 @@ def label_out_of_range(
         )
         numbers = _renumbered(seen, width, int(ignored))
         if numbers is None:
-            yield _too_narrow(seen, width, split.name, row, _head(setup, forward, split.name))
+            yield _too_narrow(
+                seen, width, split.name, row, _head(setup, forward, split.name), _is_stored(forward)
+            )
         else:
             yield _misnumbered(seen, width, numbers, row, setup, split.name)
         return
@@ -92,7 +94,15 @@ def _head(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:
     return (head.where if head else None) or setup.place("model", "trainer")
 
 
-def _too_narrow(seen: list[int], width: int, split: str, row: str, where: Place | None) -> Finding:
+def _is_stored(forward: ForwardFacts) -> bool:
+    """Whether the checkpoint holds the head: it then refuses to load into one of another size."""
+    head = f"{forward.head.name}." if forward.head else ""
+    return any(p.freshly_initialised is False for p in forward.parameters if head and p.name.startswith(head))
+
+
+def _too_narrow(
+    seen: list[int], width: int, split: str, row: str, where: Place | None, stored: bool
+) -> Finding:
     classes = seen[-1] + 1 if seen[0] >= 0 else len(seen)
     of = "" if split == "train" else f" of the {split} set"
     return Finding(
@@ -106,15 +116,20 @@ def _too_narrow(seen: list[int], width: int, split: str, row: str, where: Place 
         where=where,
         repair=_widen(classes) if seen[0] >= 0 else None,
         fix=Fix(
-            does=f"give the model {classes} outputs (num_labels={classes})",
+            does=f"give the model {classes} outputs (num_labels={classes}"
+            + (", ignore_mismatched_sizes=True: the checkpoint's head has other sizes)" if stored else ")"),
             safety=Safety.SAFE,
-            edits=(
-                SetKeyword(where.file, where.line, "num_labels", str(classes), function="from_pretrained"),
-            )
-            if where
-            else (),
+            edits=tuple(
+                SetKeyword(where.file, where.line, name, value, function="from_pretrained")
+                for name, value in _head_arguments(classes, stored).items()
+                if where
+            ),
         ),
     )
+
+
+def _head_arguments(classes: int, stored: bool) -> dict[str, str]:
+    return {"num_labels": str(classes)} | ({"ignore_mismatched_sizes": "True"} if stored else {})
 
 
 def _misnumbered(

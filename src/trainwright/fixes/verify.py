@@ -1,0 +1,217 @@
+"""Whether fixes help where they are written: the edits are made in a copy of the source, and the copy is walked.
+
+A repair in memory shows what is wrong; only the edited copy shows that the fix, as it is written, is right. All edits
+of a report are made in one copy, so one second walk says it of every fix. The copy is kept in memory and stands in for
+the script (seams/source.py): no file is written beside it, and all paths, arguments and lines are its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.report import CUT_OFF, Report, from_dict
+from trainwright.core.rule import Rule, load_rules
+from trainwright.core.stage import Stage
+from trainwright.core.trial import Outcome
+from trainwright.fixes.edits import edited, edits_of, fitting
+
+WalkAgain = Callable[[Mapping[str, str]], Report | str]
+"""Walks with the given texts in place of files, by resolved path; a text answers why there is no second report."""
+
+# Importing and loading may take longer the second time, when the first process still holds memory.
+SPARE_SECONDS = 30.0
+
+
+def verified(report: Report, again: WalkAgain) -> Report:
+    """The report with each fix marked whose finding is gone from a walk over an edited copy that broke nothing else.
+
+    Its message says what came of that walk.
+    """
+    chosen = fitting(report)
+    if not chosen:
+        return _saying(report, "No fix here is known as an edit, so there is no edited copy to walk.")
+    files = edited(edits_of(chosen)) or {}
+    second = again({str(Path(file).resolve()): after for file, (_, after) in files.items()})
+    if isinstance(second, str):
+        return _saying(report, f"No fix was verified on an edited copy: {second}.")
+    moved = {file: _moved(before, after) for file, (before, after) in files.items()}
+    left = _left(report, second, chosen, moved)
+    if broken := _broken(report, second, left):
+        return _saying(report, f"No fix is verified: with all edits made, a second walk {broken}.")
+    against = {id(f): _against(f, second, left) for f in chosen}
+    findings = tuple(
+        replace(f, fix=replace(f.fix, verified=True)) if f.fix and against.get(id(f)) == "" else f
+        for f in report.findings
+    )
+    return _saying(replace(report, findings=findings), _told(chosen, against, second, left, report))
+
+
+def _saying(report: Report, text: str) -> Report:
+    return replace(report, message=f"{report.message} {text}".strip())
+
+
+def _told(chosen: Sequence[Finding], against: Mapping[int, str], second: Report, left: Sequence[Finding],
+          report: Report) -> str:  # fmt: skip
+    reasons = [f"{f.name} is not verified: {why}" for f in chosen if (why := against[id(f)])]
+    good = len(chosen) - len(reasons)
+    text = f"A second walk, over a copy with {_counted(len(chosen))} edited in, verified {_share(good, len(chosen))}."
+    for reason in dict.fromkeys(reasons):
+        text += f" {reason[:1].upper()}{reason[1:]}."
+    named = {f.name for f in report.findings}
+    further = [f for f in left if f.severity != Severity.NOTE and f.name not in named]
+    if further:
+        shown = ", ".join(dict.fromkeys(f"{f.name} ({f.where})" if f.where else f.name for f in further))
+        text += f" Where the first could not go, it found {shown}."
+    elif second.failure is not None and report.failure is None:
+        text += f" Where the first could not go, the script raised {second.failure}."
+    return text
+
+
+def _counted(fixes: int) -> str:
+    return f"{fixes} fixes" if fixes > 1 else "one fix"
+
+
+def _share(good: int, of: int) -> str:
+    if of == 1:
+        return "it" if good else "nothing"
+    return "all of them" if good == of else f"{good} of them"
+
+
+# What the second walk shows
+
+
+def _moved(before: str, after: str) -> dict[int, int]:
+    """Where each line that stayed as it was stands after the edits, both from 1."""
+    matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
+    return {a + i + 1: b + i + 1 for a, b, size in matcher.get_matching_blocks() for i in range(size)}
+
+
+def _left(
+    report: Report, second: Report, chosen: Sequence[Finding], moved: Mapping[str, Mapping[int, int]]
+) -> list[Finding]:
+    """Findings of the second walk that are not those whose source was left as it was."""
+
+    def place(finding: Finding, lines: Mapping[str, Mapping[int, int]]) -> tuple[str, str, int]:
+        if finding.where is None:
+            return finding.name, "", 0
+        file, line = finding.where.file, finding.where.line
+        return finding.name, file, lines.get(file, {}).get(line, line)
+
+    edited_in = {id(f) for f in chosen}
+    known = {place(f, moved) for f in report.findings if id(f) not in edited_in}
+    return [f for f in second.findings if place(f, {}) not in known]
+
+
+def _broken(report: Report, second: Report, left: Sequence[Finding]) -> str:
+    """What the second walk shows to be worse than it was, as "fails at …"; empty if nothing is."""
+    if second.internal_errors:
+        return f"failed for a reason of Trainwright's own ({second.internal_errors[0]})"
+    before, after = ({run.stage: run for run in r.stages} for r in (report, second))
+    named = {f.name for f in report.findings}
+    rules = {r.name: r for r in load_rules()}
+    for finding in left:
+        if finding.severity == Severity.NOTE or finding.name in named:
+            continue
+        if all(before[s].status.through for s in _stages(finding, rules) if s in before):
+            at = f" ({finding.where})" if finding.where else ""
+            return f"finds {finding.code} {finding.name}{at}, which was not there before: {finding.message}"
+    for stage, run in before.items():
+        if run.status.through and not (stage in after and after[stage].status.through):
+            why = f": {after[stage].why}" if stage in after else ""
+            return f"does not get through the {stage.label} stage as the first did{why}"
+    return ""
+
+
+def _stages(finding: Finding, rules: Mapping[str, Rule]) -> set[Stage]:
+    """The stages without which a finding's rule says nothing, and its own."""
+    rule = rules.get(finding.name)
+    return {Stage(int(finding.code[2])), *({kind.stage for kind in rule.needs} if rule else ())}
+
+
+def _against(finding: Finding, second: Report, left: Sequence[Finding]) -> str:
+    """Why the second walk does not verify a finding's fix; empty if it does."""
+    if any(f.name == finding.name for f in left):
+        return "it is still found"
+    after = {run.stage: run for run in second.stages}
+    for stage in sorted(_stages(finding, {r.name: r for r in load_rules()})):
+        if stage not in after or not after[stage].status.through:
+            why = f" ({after[stage].why})" if stage in after and after[stage].why else ""
+            return f"the second walk did not get through the {stage.label} stage{why}"
+    if isinstance(finding.proof, Outcome) and CUT_OFF in second.message:
+        return "the budget cut off experiments of the second walk"
+    return ""
+
+
+# The second walk
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondWalk:
+    """A check of the same script in a process of its own, with copies standing in for files."""
+
+    words: Sequence[str]
+    """What follows `trainwright check`: options, script and the script's own arguments."""
+    folder: str
+    environment: Mapping[str, str]
+    """As they were before the first walk ran the script."""
+    seconds: float
+    """The time that the process may take in all."""
+    safe_path: bool = False
+    """Keep the working directory out of `sys.path`, where the first walk's process had it out."""
+
+    def __call__(self, copies: Mapping[str, str]) -> Report | str:
+        """The report of the second walk, or why there is none."""
+        with tempfile.TemporaryDirectory(prefix="trainwright-") as folder:
+            texts, answer, said = (Path(folder) / name for name in ("copies.json", "report.json", "output"))
+            texts.write_text(json.dumps(dict(copies)), encoding="utf-8")
+            command = [
+                sys.executable, *(["-P"] if self.safe_path else []), "-m", "trainwright", "check",
+                "--copies", str(texts), "--json", str(answer), *self.words,
+            ]  # fmt: skip
+            if why := self._run(command, said):
+                return why
+            try:
+                return from_dict(json.loads(answer.read_text("utf-8")))
+            except (OSError, ValueError, KeyError):
+                last = said.read_text("utf-8", errors="replace").strip().split("\n")[-1]
+                return (
+                    f"the second walk gave no report ({last})" if last else "the second walk gave no report"
+                )
+
+    def _run(self, command: Sequence[str], said: Path) -> str:
+        with said.open("wb") as output:
+            process = subprocess.Popen(
+                command, cwd=self.folder, env=dict(self.environment), stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+            try:
+                process.wait(self.seconds)
+            except subprocess.TimeoutExpired:
+                return f"the second walk was not done after {self.seconds:.0f} s"
+            except KeyboardInterrupt:
+                return "the second walk was interrupted"
+            finally:
+                if process.poll() is None:
+                    _end(process)
+        return ""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and those that it started, its loaders' workers too."""
+    with contextlib.suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
+        else:
+            process.kill()
+    process.wait()

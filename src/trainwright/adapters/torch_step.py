@@ -50,6 +50,7 @@ def forward_facts(record: StepRecord, probe: Probe, places: Callable[[nn.Module]
     return ForwardFacts(
         failure=failed,
         failed_module=record.failed_module,
+        given=tuple(probe.inputs),
         modules=tuple(record.modules),
         parameters=tuple(parameter_facts(probe.model, fresh)),
         output=tensors.facts(scores) if scores is not None else None,

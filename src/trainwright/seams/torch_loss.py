@@ -55,6 +55,9 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
     unit = bool(((scores >= 0) & (scores <= 1)).all()) if scores.numel() else False
     wide = scores.dim() > 1 and scores.shape[1] > 1
     bounds = [int(x) for x in (live.min(), live.max()) if torch.isfinite(x)] if live.numel() else []
+    tall = wide and 1 < len(scores) != scores.shape[1] and len(scores) == len(kept.scores)
+    rows_sum = unit and wide and bool((scores.sum(dim=1) - 1).abs().max() < _SUM_WITHIN)
+    rows_log = wide and bool(scores.logsumexp(dim=1).abs().max() < _SUM_WITHIN)
     several = _rows_of_several_labels(kept.scores, targets)
     return LossCall(
         function=kept.function,
@@ -62,18 +65,25 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
         targets=tensors.facts(targets),
         options=_plain(kept.options),
         value=float(kept.value.detach().float().mean()) if isinstance(kept.value, torch.Tensor) else None,
-        rows_sum_to_one=unit and wide and bool((scores.sum(dim=1) - 1).abs().max() < _SUM_WITHIN),
-        log_normalised=wide and bool(scores.logsumexp(dim=1).abs().max() < _SUM_WITHIN),
+        rows_sum_to_one=rows_sum,
+        log_normalised=rows_log,
+        columns_sum_to_one=unit and tall and not rows_sum and _is_one(scores.sum(dim=0)),
+        columns_log_normalised=tall and not rows_log and _is_one(scores.logsumexp(dim=0).exp()),
         in_unit_range=unit,
         smallest_target=bounds[0] if len(bounds) == 2 else None,
         largest_target=bounds[1] if len(bounds) == 2 else None,
         target_values=tuple(float(x) for x in distinct) if distinct.numel() <= _MOST_DISTINCT else (),
+        targets_one_hot=is_one_hot(kept.scores, targets),
         targets_above_one_hot=several > 0,
         rows_of_several_labels=several,
         aligned_value=_aligned_value(kept),
         plain_value=_plain_value(kept),
         **more,
     )
+
+
+def _is_one(sums: torch.Tensor) -> bool:
+    return bool((sums - 1).abs().max() < _SUM_WITHIN)
 
 
 def _first_rows(scores: torch.Tensor) -> torch.Tensor:
@@ -89,6 +99,13 @@ def _plain(options: Mapping[str, Any]) -> dict[str, float | int | str]:
     weight = options.get("weight")
     bad = int((~torch.isfinite(weight)).sum()) if isinstance(weight, torch.Tensor) else 0
     return {**kept, "has_weight": int(weight is not None), "non_finite_weights": bad}
+
+
+def is_one_hot(scores: torch.Tensor, targets: torch.Tensor) -> bool:
+    """Whether targets of the scores' shape (rows, classes) are 1 for one class of each row and 0 for the others."""
+    if targets.shape != scores.shape or targets.dim() != 2 or targets.shape[1] < 2 or not targets.numel():
+        return False
+    return bool(((targets == 0) | (targets == 1)).all()) and bool((targets.sum(dim=1) == 1).all())
 
 
 def _rows_of_several_labels(scores: torch.Tensor, targets: torch.Tensor) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ FEWEST_ROWS = 250
 FEWEST_A_CLASS = 12
 FEWEST_OUTSIDE = 60
 PERMUTATIONS = 40
+# More integers than this are a count or a score rather than classes; and how many other numberings of them are tried.
+MOST_NUMBERED = 20
+NUMBERINGS = 60
 MOST_FEATURES = 4_000
 # A label's score beyond that of its permutations, in their standard deviations, that ends the search.
 PLAINLY_LEARNT = 5.0
@@ -53,8 +56,20 @@ class Alignment:
     single: bool = True
     """Each row is one text, image or vector, on its own; False for pairs and for windows of one long series, where
     a right label can depend on what such a probe cannot see."""
+    classes: int | None = None
+    """How many, of labels that are classes."""
+    pair_control_score: float | None = None
+    """Of words: the score of a label that says whether two halves of the vocabulary agree, learnt from pairs of words;
+    the median of some halves."""
+    likeness: float | None = None
+    """Of words: the similarity, 0 to 1, of a row to the row most like it; the median over the rows."""
     inputs: str = ""
     """tokens, text or numbers."""
+    numbering_error: float | None = None
+    """Of labels that are 3 to MOST_NUMBERED integers: the share of their variance that a linear probe, fitted to the
+    integers as a quantity, leaves unexplained in left-out rows."""
+    other_numberings_error: float | None = None
+    """The same, when the classes are numbered otherwise: the median of many numberings."""
 
 
 def measure_alignment(
@@ -294,13 +309,16 @@ def _measure(inputs: _Inputs, labels: np.ndarray, kind: str) -> Alignment | None
     random = np.random.default_rng(0)
     orders = [random.permutation(len(labels)) for _ in range(PERMUTATIONS)]
     best, accuracies = -np.inf, (0.0, 0.0)
+    numbered: tuple[float, float] | None = None
     for kernel in _kernels(inputs):
+        numbered = numbered or _numbering_errors(kernel, labels)
         predicted = _leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
         score = _score(predicted, targets, orders)
         if score > best:
             best, accuracies = score, _accuracies(predicted, targets, orders)
         if best > PLAINLY_LEARNT:
             break
+    words_alone = best <= PLAINLY_LEARNT and inputs.kind != "numbers"
     return Alignment(
         rows=len(labels),
         score=float(best),
@@ -308,8 +326,55 @@ def _measure(inputs: _Inputs, labels: np.ndarray, kind: str) -> Alignment | None
         accuracy=accuracies[0] if kind == "class" else None,
         permuted_accuracy=accuracies[1] if kind == "class" else None,
         single=inputs.single,
+        classes=targets.shape[1] if kind == "class" else None,
+        likeness=_likeness(inputs) if words_alone else None,
+        pair_control_score=_pair_control(inputs) if words_alone else None,
         inputs=inputs.kind,
+        numbering_error=numbered[0] if numbered else None,
+        other_numberings_error=numbered[1] if numbered else None,
     )
+
+
+def _likeness(inputs: _Inputs) -> float:
+    """The similarity (cosine of the weighed words) of a row to the one most like it, the median over the rows."""
+    similar = _linear(_unit(inputs.features[:FIRST_ROWS]))
+    np.fill_diagonal(similar, 0.0)
+    return float(np.median(similar.max(axis=1)))
+
+
+def _pair_control(inputs: _Inputs) -> float:
+    """The score of labels that no word tells and that pairs of words do: whether two sums over the words agree."""
+    table = _unit(inputs.features[:FIRST_ROWS])
+    kernel, scores = _linear(table) ** 2, []
+    for seed in range(CONTROLS):
+        random = np.random.default_rng(seed)
+        half = np.asarray(random.random(table.shape[1]) < 0.5)
+        sums = [table[:, part] @ random.choice([-1.0, 1.0], int(part.sum())) for part in (half, ~half)]
+        left, right = (s > np.median(s) for s in sums)
+        targets = _targets((left == right).astype(int), "class")
+        orders = [random.permutation(len(table)) for _ in range(PERMUTATIONS)]
+        predicted = _leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
+        scores.append(_score(predicted, targets, orders) if len(set(left == right)) > 1 else 0.0)
+    return float(np.median(scores))
+
+
+def _numbering_errors(kernel: np.ndarray, labels: np.ndarray) -> tuple[float, float] | None:
+    """How badly the labels, taken for a quantity, are predicted as they are numbered, and numbered otherwise."""
+    values, index = np.unique(labels, return_inverse=True)
+    count = len(values)
+    if not 3 <= count <= MOST_NUMBERED or bool((values != np.round(values)).any()):
+        return None
+    random = np.random.default_rng(0)
+    if count <= 4:  # a numbering and its reverse are one
+        others = [p for p in permutations(range(count)) if p[0] < p[-1] and p != tuple(range(count))]
+    else:
+        others = [tuple(random.permutation(count)) for _ in range(NUMBERINGS)]
+    columns = np.stack([np.asarray(p, dtype=float)[index] for p in (tuple(range(count)), *others)], axis=1)
+    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    predicted = _leave_one_out(kernel, columns)
+    fit = (predicted * columns).mean(axis=0) / (predicted.std(axis=0) + 1e-12)
+    errors = 1 - np.maximum(fit, 0.0) ** 2
+    return float(errors[0]), float(np.median(errors[1:]))
 
 
 def _targets(labels: np.ndarray, kind: str) -> np.ndarray:
@@ -332,6 +397,7 @@ def _kernels(inputs: _Inputs) -> Any:
         near = np.exp(-0.5 * (length[:, None] - length[None]) ** 2)
         words = _linear(_unit(inputs.features))
         yield words + 0.1 * near
+        yield words**2  # every two words of a row, wherever they stand: agreement, negation
         if inputs.more is not None:
             yield 0.5 * words + 0.5 * _linear(_unit(inputs.more)) + 0.1 * near
         if inputs.odd is not None and inputs.odd.shape[1]:

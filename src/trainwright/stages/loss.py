@@ -30,11 +30,17 @@ class LossCall:
     """The inputs are a probability distribution over their class axis."""
     log_normalised: bool = False
     """The inputs are log-probabilities over their class axis."""
+    columns_sum_to_one: bool = False
+    """The inputs are a probability distribution over the rows of the batch, for each class, and not over the classes."""
+    columns_log_normalised: bool = False
+    """The inputs are the logarithms of one."""
     in_unit_range: bool = False
     largest_target: int | None = None
     smallest_target: int | None = None
     target_values: tuple[float, ...] = ()
     """The distinct targets, where there are at most 32."""
+    targets_one_hot: bool = False
+    """The targets have the inputs' shape (rows, classes), and each row is 1 for one class and 0 for the others."""
     targets_above_one_hot: bool = False
     """Some row of vector targets sums to more than one."""
     rows_of_several_labels: int = 0

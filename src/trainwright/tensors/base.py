@@ -34,6 +34,9 @@ class Tensors(Protocol):
     def log(self, tensor: Any) -> Any:
         """The natural logarithm, of values kept at or above 1e-12, with its gradient."""
 
+    def log_softmax(self, tensor: Any) -> Any:
+        """The log-probabilities over axis 1, with their gradient."""
+
     def logit(self, tensor: Any) -> Any:
         """The inverse of the sigmoid, of values kept within 1e-6 of (0, 1), with its gradient."""
 
@@ -50,6 +53,12 @@ class Tensors(Protocol):
 
     def hold_parameters(self, optimizer: Any, model: Any) -> None:
         """Make the optimizer hold the model's trainable parameters and no others."""
+
+    def set_padding(self, model: Any, token: int) -> None:
+        """Tell the model which token is padding."""
+
+    def decoder_inputs(self, model: Any, labels: Any) -> Any:
+        """What an encoder-decoder model's decoder reads while it is trained on these labels."""
 
     def freeze(self, model: Any, names: Sequence[str]) -> None:
         """Keep the named parameters from being trained."""

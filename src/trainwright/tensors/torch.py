@@ -85,6 +85,10 @@ def log(tensor: torch.Tensor) -> torch.Tensor:
     return torch.log(tensor.clamp_min(1e-12))
 
 
+def log_softmax(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.log_softmax(tensor, dim=1)
+
+
 def logit(tensor: torch.Tensor) -> torch.Tensor:
     return torch.logit(tensor, eps=1e-6)
 
@@ -122,6 +126,16 @@ def hold_parameters(optimizer: Any, model: nn.Module) -> None:
         group["params"] = [p for p in group["params"] if id(p) in names]
     held = {id(p) for group in optimizer.param_groups for p in group["params"]}
     optimizer.param_groups[0]["params"] += [p for p in own if id(p) not in held]
+
+
+def set_padding(model: nn.Module, token: int) -> None:
+    config: Any = model.config
+    config.get_text_config().pad_token_id = config.pad_token_id = token
+
+
+def decoder_inputs(model: nn.Module, labels: torch.Tensor) -> Any:
+    own: Any = model
+    return own.prepare_decoder_input_ids_from_labels(labels)
 
 
 def freeze(model: nn.Module, names: Sequence[str]) -> None:

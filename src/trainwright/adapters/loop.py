@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from trainwright.adapters import loop_setup, loop_step, torch_run
+from trainwright.adapters import loop_evaluation, loop_setup, loop_step, torch_run
 from trainwright.adapters.aligning import alignment_of
 from trainwright.adapters.base import Run
 from trainwright.adapters.batches import image_facts, several_batches_facts, token_facts
@@ -143,7 +143,7 @@ class LoopAdapter:
         return facts
 
     def measure_evaluation(self, batches: int) -> EvaluationFacts:
-        return EvaluationFacts(present=False)
+        return loop_evaluation.measure(self.training, batches)
 
     def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
               seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip

@@ -89,12 +89,21 @@ def _(facts: OptimizerFacts) -> str:
 
 @describe.register
 def _(facts: EvaluationFacts) -> str:
+    if facts.in_loop:
+        return _in_loop(facts)
     shown = {
         k: v
         for k, v in facts.metrics.items()
         if not k.endswith(("runtime", "per_second", "preparation_time"))
     }
     return ", ".join(f"{k} {v:.4g}" for k, v in list(shown.items())[:4]) or "no loss and no metrics"
+
+
+def _in_loop(facts: EvaluationFacts) -> str:
+    lines = ", ".join(str(p.line) for p in facts.evaluated_at[:3])
+    where = f"{facts.batches} batches a pass evaluated at line {lines}" if lines else "metrics of the training steps"
+    counted = ", ".join(c.name for c in facts.counters[:4])
+    return where + (f"; counted: {counted}" if counted else "")
 
 
 @describe.register

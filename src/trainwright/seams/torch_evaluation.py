@@ -1,0 +1,410 @@
+"""What a script's code does with its model's outputs beside training on them: where they meet labels, and become numbers.
+
+Every tensor made of a model's output is marked with the calls that it comes from. Where a marked tensor is compared with
+one that is not, subtracted from it or given to a loss with it, an evaluation is seen: of those calls that no backward
+pass went through.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from trainwright.core.finding import Failure, Place
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.seams.place import failure_of, is_ours, is_users, user_frame, user_place
+from trainwright.seams.torch_loss import LOSSES
+from trainwright.stages.evaluation import ActiveNoise, Comparison
+from trainwright.tensors import torch as tensors
+
+_EQUALITIES = {"eq": "==", "__eq__": "==", "ne": "!=", "__ne__": "!=", "not_equal": "!="}
+_DIFFERENCES = {"sub": "-", "__sub__": "-", "__rsub__": "-", "rsub": "-", "subtract": "-"}
+_TAKEN_OUT = ("numpy", "tolist", "__array__", "item", "__int__", "__float__", "__format__")
+_LARGEST_OF = ("argmax", "max")
+_DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+_RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+# A model that is given the same batch so often is asked for the spread of its answers (Monte Carlo dropout).
+_ASKED_AGAIN = 3
+
+
+class TookTooLong(BaseException):
+    """The code that is run for a look has had its time."""
+
+
+@dataclass(eq=False, kw_only=True)
+class ModelCall:
+    """One call of a model from outside of any other."""
+
+    number: int
+    module: nn.Module
+    training: bool
+    graded: bool
+    where: Place | None
+    turn: int
+    inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+    read: frozenset[int] = frozenset()
+    """Addresses of the tensors it was given."""
+    scores: torch.Tensor | None = None
+    modes: dict[int, bool] = field(default_factory=dict)
+    """By identity of each of its modules: whether it was in training mode."""
+    trained: bool = False
+    """A backward pass went through it."""
+    noise: dict[tuple[str, Place | None], ActiveNoise] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a tensor was made of."""
+
+    calls: frozenset[ModelCall]
+    measured: bool = False
+    """It is the outcome of a comparison or a loss."""
+    columns: int | None = None
+    """The index of the largest was taken over so many; None: no index."""
+    indexed_at: Place | None = None
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A model's output met something that is not the model's."""
+
+    calls: frozenset[ModelCall]
+    kind: str
+    """==, !=, -, taken out, number, own loss, or a loss function's name."""
+    where: Place | None
+    lines: frozenset[tuple[str, int]] = frozenset()
+    """The user's lines, of all calls on the stack."""
+
+
+class EvaluationWatch(TorchFunctionMode):
+    """Watches the user's code while it trains a little and evaluates.
+
+    Args:
+        repairs: those in force; of the seams METRICS and EVALUATION.
+        seconds: raise TookTooLong after this long.
+        evaluated_at: lines that are known to call the model in an evaluation, for repairs of its mode.
+    """
+
+    def __init__(self, repairs: Sequence[Repair], seconds: float, evaluated_at: frozenset[Place]) -> None:
+        super().__init__()
+        self.calls: list[ModelCall] = []
+        self.meetings: list[Meeting] = []
+        self.comparisons: list[tuple[ModelCall, Comparison]] = []
+        self.train_calls: list[tuple[int, Place | None]] = []
+        self.turn = 0
+        self._repairs = [r for r in repairs if r.seam == Seam.METRICS]
+        self._modes = [r for r in repairs if r.seam == Seam.EVALUATION]
+        self._evaluated_at = evaluated_at
+        self._ends = time.monotonic() + seconds
+        self._marks: Any = WeakTensorKeyDictionary()
+        self._open: list[ModelCall | None] = []
+        self._changed: list[tuple[nn.Module, list[tuple[nn.Module, bool]]]] = []
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[EvaluationWatch]:
+        """Watch while the context lasts."""
+        hooks = torch.nn.modules.module
+        before = hooks.register_module_forward_pre_hook(self._before)
+        after = hooks.register_module_forward_hook(self._after, with_kwargs=True, always_call=True)  # type: ignore[call-arg]
+        try:
+            with self:
+                yield self
+        finally:
+            before.remove()
+            after.remove()
+
+    # The model's calls
+
+    def _before(self, module: nn.Module, args: Any) -> None:
+        if self._open or next(module.parameters(), None) is None:
+            if self._open:
+                self._open.append(None)
+            return
+        where = user_place(sys._getframe(1))
+        if self._modes and where in self._evaluated_at:
+            self._set_mode(module)
+        call = ModelCall(
+            number=len(self.calls), module=module, training=module.training, graded=torch.is_grad_enabled(),
+            where=where, turn=self.turn,
+        )  # fmt: skip
+        self.calls.append(call)
+        self._open.append(call)
+
+    def _set_mode(self, module: nn.Module) -> None:
+        given: dict[str, Any] = {"evaluating": False, "cleared": ()}
+        call = Call(seam=Seam.EVALUATION, given=given, tensors=tensors)
+        for repair in self._modes:
+            call = repair.change(call)
+        if call["evaluating"]:
+            self._changed.append((module, [(m, m.training) for m in module.modules()]))
+            for inner in module.modules():
+                inner.training = False
+
+    def _after(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        if not self._open:
+            return
+        call = self._open.pop()
+        if call is None:
+            return
+        if self._changed and self._changed[-1][0] is module:
+            for inner, mode in self._changed.pop()[1]:
+                inner.training = mode
+        given = tensors_in((args, kwargs))
+        call.read = frozenset(t.data_ptr() for t in given)
+        if call.noise:
+            call.modes = {id(m): m.training for m in module.modules()}
+            call.inputs = (args, kwargs)
+        found = tensors_in(output)
+        floats = [t for t in found if t.is_floating_point() and t.dim()]
+        call.scores = next(iter(floats), None)
+        call.scores = call.scores.detach() if call.scores is not None else None
+        before = frozenset(c for t in given if (m := self._marks.get(t)) for c in m.calls)
+        mark = Mark(frozenset([call]) | before)
+        for tensor in found:
+            own = tensor.is_floating_point() and not tensor.dim()
+            self._marks[tensor] = Mark(mark.calls, measured=own)
+            if own:
+                self._meet(mark.calls, "own loss", call.where)
+            if tensor.requires_grad:
+                tensor.register_hook(_Trained(call))
+
+    # What becomes of its outputs
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if time.monotonic() > self._ends:
+            raise TookTooLong
+        call = self._open[0] if self._open else None
+        if call is not None:
+            if (noise := active_noise(func, args, kwargs)) is not None and not _chosen(call.module):
+                where = user_place(sys._getframe(1))
+                call.noise.setdefault((noise, where), ActiveNoise(operation=noise, where=where))
+            return func(*args, **kwargs)
+        name = getattr(func, "__name__", "")
+        if name in _EQUALITIES or name in _DIFFERENCES:
+            return self._compare(func, name, args, kwargs)
+        result = func(*args, **kwargs)
+        marks = [m for t in tensors_in((args, kwargs)) if (m := self._marks.get(t)) is not None]
+        if marks:
+            self._follow(func, name, args, kwargs, result, marks)
+        return result
+
+    def _follow(self, func: Any, name: str, args: Any, kwargs: Any, result: Any, marks: list[Mark]) -> None:
+        calls = frozenset(c for m in marks for c in m.calls)
+        measured = any(m.measured for m in marks)
+        if func in LOSSES:
+            plain = [t for t in tensors_in((args[1:], kwargs)) if t not in self._marks]
+            if plain:
+                self._meet(calls, LOSSES[func], user_place(sys._getframe(2)))
+                measured = True
+        elif name in _TAKEN_OUT:
+            whole = isinstance(args[0], torch.Tensor) and args[0].numel() > 1 and not args[0].is_floating_point()
+            if whole or measured:
+                kind = "taken out" if whole else "number"
+                self._meet(calls, kind, user_place(sys._getframe(2)))
+            return
+        columns, at = next(((m.columns, m.indexed_at) for m in marks if m.columns), (None, None))
+        if name in _LARGEST_OF and (over := _columns(args, kwargs)) is not None:
+            columns, at = over, user_place(sys._getframe(2))
+        for tensor in tensors_in(result):
+            self._marks[tensor] = Mark(calls, measured, columns, at)
+
+    def _meet(self, calls: frozenset[ModelCall], kind: str, where: Place | None) -> None:
+        self.meetings.append(Meeting(calls, kind, where, _user_lines()))
+
+    def _compare(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        pair = list(args[:2]) if len(args) > 1 else [*args[:1], kwargs.get("other")]
+        marks = [self._marks.get(t) if isinstance(t, torch.Tensor) else None for t in pair]
+        mark = marks[0] or marks[1]
+        if mark is None:
+            return func(*args, **kwargs)
+        labels = next((t for t, m in zip(pair, marks) if m is None), None)
+        if (marks[0] and marks[1]) or mark.measured or not _has_many(labels):
+            result = func(*args, **kwargs)
+            joined = frozenset(c for m in marks if m for c in m.calls)
+            measured = any(m.measured for m in marks if m)
+            for tensor in tensors_in(result):
+                self._marks[tensor] = Mark(joined, measured, mark.columns, mark.indexed_at)
+            return result
+        first = 0 if marks[0] else 1
+        pair[first], pair[1 - first] = self._repaired(pair[first], labels, mark)
+        where = user_place(sys._getframe(2))
+        failure, error, result = None, None, None
+        try:
+            result = func(*pair, *args[2:], **{k: v for k, v in kwargs.items() if k != "other"})
+        except Exception as raised:  # the user's comparison raised: that is what we came to see
+            failure, error = failure_of(raised), raised
+        last = max(mark.calls, key=lambda c: c.number)
+        word = _EQUALITIES.get(name) or _DIFFERENCES[name]
+        self.comparisons.append((last, _comparison(word, pair[first], pair[1 - first], result, mark, last, where, failure)))
+        self._meet(mark.calls, word, where)
+        if error is not None:
+            raise error
+        if isinstance(result, torch.Tensor):
+            self._marks[result] = Mark(mark.calls, word != "-", mark.columns, mark.indexed_at)
+        return result
+
+    def _repaired(self, predictions: torch.Tensor, labels: Any, mark: Mark) -> tuple[Any, Any]:
+        last = max(mark.calls, key=lambda c: c.number)
+        given = {"predictions": predictions, "labels": labels, "scores": last.scores}
+        call = Call(seam=Seam.METRICS, given=given, tensors=tensors)
+        for repair in self._repairs:
+            call = repair.change(call)
+        return call["predictions"], call["labels"]
+
+    # What is known at the end
+
+    def evaluations(self) -> list[ModelCall]:
+        """The calls whose outputs met labels, and that no backward pass went through."""
+        if not any(c.trained for c in self.calls):
+            graded = [c for c in self.calls if c.graded]
+        else:
+            graded = []
+        trained_at = {c.where for c in self.calls if c.trained} | {c.where for c in graded}
+        trained_on = {a for c in self.calls if c.trained for a in c.read}
+        found: dict[int, ModelCall] = {}
+        for meeting in self.meetings:
+            if meeting.kind in ("-", "number") or any(c.trained for c in meeting.calls):
+                continue
+            for call in meeting.calls:
+                same = call.read & trained_on and not call.graded and call.training
+                if call.where not in trained_at and not same:
+                    found[call.number] = call
+        return [found[n] for n in sorted(found)]
+
+    def asked_again(self, call: ModelCall) -> bool:
+        """Whether a call is one of several of the same batch."""
+        return sum(c.read == call.read and c.turn == call.turn for c in self.calls) >= _ASKED_AGAIN
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """A tensor's hook that notes that a backward pass went through a model's output."""
+
+    call: ModelCall
+
+    def __call__(self, gradient: torch.Tensor) -> None:
+        self.call.trained = True
+
+
+def active_noise(func: Any, args: Any, kwargs: Mapping[str, Any]) -> str | None:
+    """dropout, or batch_norm by the statistics of the batch, where a function is about to do that."""
+    name = getattr(func, "__name__", "")
+    if name in _DROPOUTS and getattr(F, name, None) is func:
+        share = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+        return "dropout" if share > 0 and kwargs.get("training", args[2] if len(args) > 2 else True) else None
+    if func is F.batch_norm:
+        # Without running statistics (track_running_stats=False) those of the batch are what was asked for.
+        kept = kwargs.get("running_mean", args[1] if len(args) > 1 else None) is not None
+        return "batch_norm" if kept and kwargs.get("training", args[5] if len(args) > 5 else False) else None
+    if name == "scaled_dot_product_attention":
+        return "dropout" if kwargs.get("dropout_p", args[4] if len(args) > 4 else 0.0) > 0 else None
+    if name in _RECURRENT and len(args) > 6:
+        share, training = [a for a in args if isinstance(a, float)][:1], [a for a in args if a is True]
+        flags = [a for a in args if isinstance(a, bool)]
+        return "dropout" if share and share[0] > 0 and len(flags) > 1 and flags[1] and training else None
+    return None
+
+
+def _chosen(model: nn.Module) -> bool:
+    """Whether a model in evaluation mode has layers that were put in training mode on purpose."""
+    noisy = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
+    return not model.training and any(m.training for m in model.modules() if isinstance(m, noisy))
+
+
+def _user_lines() -> frozenset[tuple[str, int]]:
+    """Where the user's functions on the stack stand, up to ours that ran them."""
+    found, frame = set(), user_frame(sys._getframe(1))
+    while frame is not None and not is_ours(frame.f_code.co_filename):
+        if is_users(frame.f_code.co_filename):
+            found.add((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return frozenset(found)
+
+
+def tensors_in(value: Any, depth: int = 0) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if depth > 3:
+        return []
+    if isinstance(value, Mapping):
+        return [t for v in value.values() for t in tensors_in(v, depth + 1)]
+    if isinstance(value, (list, tuple)):
+        return [t for v in value[:4096] for t in tensors_in(v, depth + 1)]
+    return []
+
+
+def _has_many(labels: Any) -> bool:
+    return isinstance(labels, torch.Tensor) and labels.dim() > 0
+
+
+def _columns(args: Any, kwargs: Mapping[str, Any]) -> int | None:
+    """The size of the axis over which a largest one is sought; None for that of the whole tensor."""
+    axis = kwargs.get("dim", kwargs.get("axis", args[1] if len(args) > 1 else None))
+    values = args[0] if args else kwargs.get("input")
+    if not isinstance(axis, int) or isinstance(axis, bool) or not isinstance(values, torch.Tensor):
+        return None
+    return int(values.shape[axis]) if values.dim() else None
+
+
+@torch.no_grad()
+def _comparison(word: str, predictions: torch.Tensor, labels: torch.Tensor, result: Any, mark: Mark, call: ModelCall,
+                where: Place | None, failure: Failure | None) -> Comparison:  # fmt: skip
+    shape = tuple(result.shape) if isinstance(result, torch.Tensor) else ()
+    share = None
+    if isinstance(result, torch.Tensor) and word != "-" and result.numel():
+        share = float((result if word == "==" else ~result).float().mean())
+    return Comparison(
+        operation=word,
+        predictions=tensors.facts(predictions),
+        labels=tensors.facts(labels),
+        result=shape,
+        where=where,
+        whole_predictions=_are_whole(predictions),
+        whole_labels=_are_whole(labels),
+        columns=mark.columns,
+        indexed_at=mark.indexed_at,
+        equal_share=share,
+        right_share=_right_share(call.scores, labels),
+        scores=tuple(call.scores.shape) if call.scores is not None else (),
+        in_graph=isinstance(result, torch.Tensor) and result.requires_grad,
+        failure=failure,
+    )
+
+
+def _are_whole(values: torch.Tensor) -> bool:
+    if not values.is_floating_point():
+        return True
+    finite = values[torch.isfinite(values)]
+    return bool((finite == finite.round()).all()) if finite.numel() else True
+
+
+def _right_share(scores: torch.Tensor | None, labels: torch.Tensor) -> float | None:
+    """The share of the labels that the largest score's index is, or the side of the middle for one score a row."""
+    classes = predicted_classes(scores, labels)
+    return float((classes == labels.reshape(classes.shape)).float().mean()) if classes is not None else None
+
+
+def predicted_classes(scores: torch.Tensor | None, labels: torch.Tensor) -> torch.Tensor | None:
+    """The classes that scores speak for, one for each label; None where their shapes do not fit."""
+    if scores is None or not scores.numel() or not labels.numel():
+        return None
+    if scores.numel() == labels.numel():
+        middle = 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
+        return (scores.reshape(labels.shape) > middle).to(labels.dtype)
+    for axis in (1, -1):
+        if scores.dim() > 1 and scores.shape[axis] > 1:
+            classes = scores.argmax(axis)
+            if classes.numel() == labels.numel() and classes.shape[0] == labels.shape[0]:
+                return classes
+    return None

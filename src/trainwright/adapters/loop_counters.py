@@ -11,7 +11,7 @@ from typing import Any
 from trainwright.core.finding import Place
 from trainwright.seams.lift import called_in, is_users_object
 from trainwright.seams.lift_pass import LiftedPass, reached_functions
-from trainwright.seams.place import show
+from trainwright.seams.place import show, syntax_tree
 from trainwright.stages.evaluation import Counter
 
 _TRAINING = frozenset(["backward", "manual_backward"])
@@ -58,7 +58,9 @@ def find_counters(lifted: LiftedPass) -> list[Added]:
         added = _of_target(_target(node), lifted)
         if added is not None:
             one = found.setdefault(added.name, added)
-            one.lines |= {(lifted.loop.file, n) for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+            one.lines |= {
+                (lifted.loop.file, n) for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            }
             one.training = one.training or _inside_training(node, lifted)
     for node, function in reached_functions(lifted.statements, namespace).values():
         for added in _of_method(node, function, lifted):
@@ -72,7 +74,9 @@ def _additions(statements: Sequence[ast.AST]) -> Iterator[ast.AugAssign | ast.As
         for node in ast.walk(statement):
             if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
                 yield node
-            elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
+            elif (
+                isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp)
+            ):
                 same = ast.unparse(node.targets[0])
                 if isinstance(node.value.op, ast.Add) and same in (
                     ast.unparse(node.value.left), ast.unparse(node.value.right),
@@ -94,7 +98,11 @@ def _of_target(target: ast.expr, lifted: LiftedPass) -> Added | None:
             begun_at=_begun(lifted, name), used=_is_used(lifted.statements, text),
             share=_share(lifted.statements, text), scope=lambda: namespace,
         )  # fmt: skip
-    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and isinstance(target.slice, ast.Constant):
+    if (
+        isinstance(target, ast.Subscript)
+        and isinstance(target.value, ast.Name)
+        and isinstance(target.slice, ast.Constant)
+    ):
         owner, key = target.value.id, target.slice.value
         return Added(
             text, lambda: _item(namespace.get(owner), key), lambda value: _put(namespace.get(owner), key, value),
@@ -124,7 +132,9 @@ def _of_method(node: ast.FunctionDef, function: FunctionType, lifted: LiftedPass
             })  # fmt: skip
 
 
-def _attribute(name: str, owner: Any, attribute: str, lifted: LiftedPass, lines: set[tuple[str, int]]) -> Added:
+def _attribute(
+    name: str, owner: Any, attribute: str, lifted: LiftedPass, lines: set[tuple[str, int]]
+) -> Added:
     share, scope = None, {"self": owner}
     for kind in type(owner).__mro__:
         for method in vars(kind).values():
@@ -132,13 +142,10 @@ def _attribute(name: str, owner: Any, attribute: str, lifted: LiftedPass, lines:
                 tree = _node_of(method)
                 share = _share([tree], f"self.{attribute}") if tree is not None else None
                 scope = {**method.__globals__, "self": owner}
-    at = next(
-        (n for s in lifted.statements for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == name), None
-    )
     return Added(
         f"{name}.{attribute}", lambda: getattr(owner, attribute, None), lambda value: setattr(owner, attribute, value),
         lines=lines, training=_names_in_training(name, lifted), used=True, share=share, scope=lambda: scope,
-        begun_at=Place(show(lifted.loop.file), at.lineno) if at is not None else None,
+        begun_at=_begun(lifted, name),
     )  # fmt: skip
 
 
@@ -158,7 +165,9 @@ def _inside_training(node: ast.AST, lifted: LiftedPass) -> bool:
         return False
     for inner in ast.walk(lifted.training.node):
         if isinstance(inner, (ast.For, ast.While)) and inner is not lifted.training.node:
-            if any(n is node for n in ast.walk(inner)) and not called_in(inner.body, lifted.namespace, _TRAINING):
+            if any(n is node for n in ast.walk(inner)) and not called_in(
+                inner.body, lifted.namespace, _TRAINING
+            ):
                 return False
     return True
 
@@ -167,14 +176,17 @@ def _begun(lifted: LiftedPass, name: str) -> Place | None:
     """The last line before the loop that assigns to a name."""
     from trainwright.seams.lift import _code_node, _own_nodes
 
-    owner = _code_node(lifted.loop.frame.f_code)
-    lines = [
-        n.lineno
-        for n in (_own_nodes(owner) if owner is not None else ())
-        if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.lineno < lifted.loop.line
-        and any(isinstance(t, ast.Name) and t.id == name and isinstance(t.ctx, ast.Store) for t in ast.walk(n))
-    ]  # fmt: skip
-    return Place(show(lifted.loop.file), max(lines)) if lines else None
+    for owner in (_code_node(lifted.loop.frame.f_code), syntax_tree(lifted.loop.file)):
+        inside = isinstance(owner, ast.Module) and lifted.loop.frame.f_code.co_name != "<module>"
+        lines = [
+            n.lineno
+            for n in (_own_nodes(owner) if owner is not None else ())
+            if isinstance(n, (ast.Assign, ast.AnnAssign)) and (inside or n.lineno < lifted.loop.line)
+            and any(isinstance(t, ast.Name) and t.id == name and isinstance(t.ctx, ast.Store) for t in ast.walk(n))
+        ]  # fmt: skip
+        if lines:
+            return Place(show(lifted.loop.file), max(lines))
+    return None
 
 
 def _is_used(statements: Sequence[ast.AST], text: str) -> bool:
@@ -234,9 +246,11 @@ def as_facts(counters: Sequence[Added], measured: set[tuple[str, int]]) -> tuple
     """
     found = []
     for one in counters:
-        if len(one.values) < 3 or None in one.values[:3] or not one.used or not one.lines & measured:
+        if len(one.values) < 3 or None in one.values[1:3] or not one.used or not one.lines & measured:
             continue
-        start, once, twice = (float(v or 0.0) for v in one.values[:3])
+        once, twice = (float(v or 0.0) for v in one.values[1:3])
+        # Without a value before the first pass it is begun in each.
+        start = one.values[0] if one.values[0] is not None else once
         file, line = min(one.lines & measured)
         found.append(
             Counter(

@@ -269,7 +269,11 @@ def _mode_lost(watch: EvaluationWatch) -> bool:
     """Whether a model that was trained in training mode in the first pass is in evaluation mode in the second."""
     noisy = ("Dropout", "BatchNorm")
     for late in (c for c in watch.calls if c.trained and c.turn == 1 and not c.training):
-        early = [c for c in watch.calls if c.trained and c.turn == 0 and c.module is late.module and c.where == late.where]
+        early = [
+            c
+            for c in watch.calls
+            if c.trained and c.turn == 0 and c.module is late.module and c.where == late.where
+        ]
         layers = any(k in type(m).__name__ for m in late.module.modules() for k in noisy)
         if layers and early and all(c.training for c in early):
             return True

@@ -21,7 +21,9 @@ class Seam(StrEnum):
     # options; and of the answer: scale (1), trained (False: without its gradient), shown (False: as 0, with it).
     LOSS = "loss"
     OPTIMIZER = "optimizer"  # the optimizer was built: optimizer, model
-    METRICS = "metrics"  # the metric function is called: predictions, labels; in a loop's own comparison scores too
+    METRICS = (
+        "metrics"  # the metric function is called: predictions, labels; in a loop's own comparison scores too
+    )
     # An evaluation in a loop begins: evaluating (put the model in evaluation mode), cleared (variables set anew).
     EVALUATION = "evaluation"
 

@@ -63,8 +63,10 @@ class LiftedPass:
         for code in codes:
             code.namespace[_OVER] = over
         try:
-            with _cut_function(self.training, over) if self.loop.frame is not self.training.frame else (
-                contextlib.nullcontext()
+            with (
+                _cut_function(self.training, over)
+                if self.loop.frame is not self.training.frame
+                else (contextlib.nullcontext())
             ):
                 yield
         finally:
@@ -143,7 +145,9 @@ def _following(loop: Loop, callers: Sequence[FrameType]) -> Iterator[tuple[Frame
         owner = _code_node(frame.f_code)
         if owner is None:
             return
-        line, column = (loop.node.lineno, loop.node.col_offset) if frame is loop.frame else (frame.f_lineno, -1)
+        line, column = (
+            (loop.node.lineno, loop.node.col_offset) if frame is loop.frame else (frame.f_lineno, -1)
+        )
         path = _path(owner, line, column)
         if not path:
             return
@@ -206,9 +210,7 @@ class _Answer(ast.NodeTransformer):
         return node
 
 
-def _prepared(
-    statements: Sequence[ast.stmt], training: Loop, scope: Mapping[str, Any]
-) -> list[ast.stmt]:
+def _prepared(statements: Sequence[ast.stmt], training: Loop, scope: Mapping[str, Any]) -> list[ast.stmt]:
     """Copies whose training loop can be cut, whose returns are kept, and which say nothing to loggers and plots."""
     change = _Prepare(training.line, training.node.col_offset, scope)
     found: list[ast.stmt] = []

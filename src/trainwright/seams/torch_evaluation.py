@@ -208,7 +208,9 @@ class EvaluationWatch(TorchFunctionMode):
                 self._meet(calls, LOSSES[func], user_place(sys._getframe(2)))
                 measured = True
         elif name in _TAKEN_OUT:
-            whole = isinstance(args[0], torch.Tensor) and args[0].numel() > 1 and not args[0].is_floating_point()
+            whole = (
+                isinstance(args[0], torch.Tensor) and args[0].numel() > 1 and not args[0].is_floating_point()
+            )
             if whole or measured:
                 kind = "taken out" if whole else "number"
                 self._meet(calls, kind, user_place(sys._getframe(2)))
@@ -246,7 +248,9 @@ class EvaluationWatch(TorchFunctionMode):
             failure, error = failure_of(raised), raised
         last = max(mark.calls, key=lambda c: c.number)
         word = _EQUALITIES.get(name) or _DIFFERENCES[name]
-        self.comparisons.append((last, _comparison(word, pair[first], pair[1 - first], result, mark, last, where, failure)))
+        self.comparisons.append(
+            (last, _comparison(word, pair[first], pair[1 - first], result, mark, last, where, failure))
+        )
         self._meet(mark.calls, word, where)
         if error is not None:
             raise error
@@ -256,7 +260,7 @@ class EvaluationWatch(TorchFunctionMode):
 
     def _repaired(self, predictions: torch.Tensor, labels: Any, mark: Mark) -> tuple[Any, Any]:
         last = max(mark.calls, key=lambda c: c.number)
-        given = {"predictions": predictions, "labels": labels, "scores": last.scores}
+        given = {"predictions": predictions, "labels": labels, "scores": last.scores, "columns": mark.columns}
         call = Call(seam=Seam.METRICS, given=given, tensors=tensors)
         for repair in self._repairs:
             call = repair.change(call)
@@ -391,20 +395,5 @@ def _are_whole(values: torch.Tensor) -> bool:
 
 def _right_share(scores: torch.Tensor | None, labels: torch.Tensor) -> float | None:
     """The share of the labels that the largest score's index is, or the side of the middle for one score a row."""
-    classes = predicted_classes(scores, labels)
-    return float((classes == labels.reshape(classes.shape)).float().mean()) if classes is not None else None
-
-
-def predicted_classes(scores: torch.Tensor | None, labels: torch.Tensor) -> torch.Tensor | None:
-    """The classes that scores speak for, one for each label; None where their shapes do not fit."""
-    if scores is None or not scores.numel() or not labels.numel():
-        return None
-    if scores.numel() == labels.numel():
-        middle = 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
-        return (scores.reshape(labels.shape) > middle).to(labels.dtype)
-    for axis in (1, -1):
-        if scores.dim() > 1 and scores.shape[axis] > 1:
-            classes = scores.argmax(axis)
-            if classes.numel() == labels.numel() and classes.shape[0] == labels.shape[0]:
-                return classes
-    return None
+    classes = tensors.predicted_classes(scores, labels)
+    return float((classes == labels).float().mean()) if classes is not None else None

@@ -101,7 +101,11 @@ def _(facts: EvaluationFacts) -> str:
 
 def _in_loop(facts: EvaluationFacts) -> str:
     lines = ", ".join(str(p.line) for p in facts.evaluated_at[:3])
-    where = f"{facts.batches} batches a pass evaluated at line {lines}" if lines else "metrics of the training steps"
+    where = (
+        f"{facts.batches} batches a pass evaluated at line {lines}"
+        if lines
+        else "metrics of the training steps"
+    )
     counted = ", ".join(c.name for c in facts.counters[:4])
     return where + (f"; counted: {counted}" if counted else "")
 

@@ -62,10 +62,9 @@ def find_counters(lifted: LiftedPass) -> list[Added]:
                 (lifted.loop.file, n) for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)
             }
             one.training = one.training or _inside_training(node, lifted)
-    for node, function in reached_functions(lifted.statements, namespace).values():
-        for added in _of_method(node, function, lifted):
-            one = found.setdefault(added.name, added)
-            one.lines |= added.lines
+    for method, function in reached_functions(lifted.statements, namespace).values():
+        for own in _of_method(method, function, lifted):
+            found.setdefault(own.name, own).lines.update(own.lines)
     return list(found.values())
 
 

@@ -87,9 +87,17 @@ def _look(training: LoopTraining, lifted: LiftedPass, batches: int | None, known
     seen = Seen(watch=watch)
     turns = _Turns()
     gates = Gates(training.optimizers, training.schedules, live=False)
-    with quiet(), gates.closed(), aside(), _eager(), _short_loaders(batches), lifted.cut(turns.over):
-        with contextlib.suppress(TookTooLong), watch.watching():
-            _passes(training, lifted, seen, turns)
+    with (
+        quiet(),
+        gates.closed(),
+        aside(),
+        _eager(),
+        _short_loaders(batches),
+        lifted.cut(turns.over),
+        contextlib.suppress(TookTooLong),
+        watch.watching(),
+    ):
+        _passes(training, lifted, seen, turns)
     return seen
 
 

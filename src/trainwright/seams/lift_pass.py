@@ -87,7 +87,7 @@ def lift_pass(training: Loop, callers: Sequence[FrameType], lasting: Sequence[An
         lasting: the models and optimizers that are trained: a loop that makes them anew goes over trainings.
     """
     loop = _around(training, callers, lasting) or training
-    statements = list(loop.node.body) if loop is not training else [training.node]
+    statements: list[ast.stmt] = list(loop.node.body) if loop is not training else [training.node]
     code = lift_statements(loop, _prepared(statements, training, loop.scope))
     found = LiftedPass(training=training, loop=loop, statements=statements, code=code)
     kept = {id(loop.frame): code}
@@ -179,12 +179,13 @@ def _path(owner: ast.AST, line: int, column: int) -> list[tuple[list[ast.stmt], 
             for at, s in enumerate(block)
             if isinstance(s, ast.stmt) and s.lineno <= line <= (s.end_lineno or s.lineno)
         ]
-        if not inside or isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node is not owner:
+        if not inside or (isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node is not owner):
             return path
         path.append(inside[0])
-        node = inside[0][0][inside[0][1]]
-        if column >= 0 and node.lineno == line and node.col_offset == column:
+        reached = inside[0][0][inside[0][1]]
+        if column >= 0 and (reached.lineno, reached.col_offset) == (line, column):
             return path
+        node = reached
 
 
 def _answered(statement: ast.stmt, called: str) -> ast.stmt | None:
@@ -322,8 +323,8 @@ def reached_functions(
         if isinstance(value, type) or depth >= CALL_DEPTH:
             continue
         functions = _users_functions(value)
-        if not functions and hasattr(type(value), "__call__") and not isinstance(value, FunctionType):
-            functions = _users_functions(getattr(type(value), "__call__", None))
+        if not functions and not isinstance(value, FunctionType):
+            functions = _users_functions(vars(type(value)).get("__call__"))
         for function in functions:
             node = _code_node(function.__code__)
             if isinstance(node, ast.FunctionDef) and function.__code__ not in found:

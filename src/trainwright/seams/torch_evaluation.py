@@ -29,6 +29,10 @@ from trainwright.tensors import torch as tensors
 
 _EQUALITIES = {"eq": "==", "__eq__": "==", "ne": "!=", "__ne__": "!=", "not_equal": "!="}
 _DIFFERENCES = {"sub": "-", "__sub__": "-", "__rsub__": "-", "rsub": "-", "subtract": "-"}
+# What has a tensor's shape or kind only is not made of it.
+_SHAPED_LIKE = ("expand_as", "view_as", "reshape_as", "type_as", "to")
+_NEW_LIKE = ("zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "empty_like", "new_zeros", "new_ones",
+             "new_full", "new_tensor", "new_empty")  # fmt: skip
 _TAKEN_OUT = ("numpy", "tolist", "__array__", "item", "__int__", "__float__", "__format__")
 _LARGEST_OF = ("argmax", "max")
 _DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
@@ -52,8 +56,8 @@ class ModelCall:
     where: Place | None
     turn: int
     inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
-    read: frozenset[int] = frozenset()
-    """Addresses of the tensors it was given."""
+    beside: list[list[ModelCall]] = field(default_factory=list)
+    """For each tensor that it was given: all calls that were given it."""
     scores: torch.Tensor | None = None
     modes: dict[int, bool] = field(default_factory=dict)
     """By identity of each of its modules: whether it was in training mode."""
@@ -107,6 +111,7 @@ class EvaluationWatch(TorchFunctionMode):
         self._evaluated_at = evaluated_at
         self._ends = time.monotonic() + seconds
         self._marks: Any = WeakTensorKeyDictionary()
+        self._readers: Any = WeakTensorKeyDictionary()
         self._open: list[ModelCall | None] = []
         self._changed: list[tuple[nn.Module, list[tuple[nn.Module, bool]]]] = []
 
@@ -115,7 +120,7 @@ class EvaluationWatch(TorchFunctionMode):
         """Watch while the context lasts."""
         hooks = torch.nn.modules.module
         before = hooks.register_module_forward_pre_hook(self._before)
-        after = hooks.register_module_forward_hook(self._after, with_kwargs=True, always_call=True)  # type: ignore[call-arg]
+        after = hooks.register_module_forward_hook(self._after, with_kwargs=True, always_call=True)
         try:
             with self:
                 yield self
@@ -160,7 +165,9 @@ class EvaluationWatch(TorchFunctionMode):
             for inner, mode in self._changed.pop()[1]:
                 inner.training = mode
         given = tensors_in((args, kwargs))
-        call.read = frozenset(t.data_ptr() for t in given)
+        call.beside = [self._readers.setdefault(t, []) for t in given]
+        for readers in call.beside:
+            readers.append(call)
         if call.noise:
             call.modes = {id(m): m.training for m in module.modules()}
             call.inputs = (args, kwargs)
@@ -194,7 +201,10 @@ class EvaluationWatch(TorchFunctionMode):
         if name in _EQUALITIES or name in _DIFFERENCES:
             return self._compare(func, name, args, kwargs)
         result = func(*args, **kwargs)
-        marks = [m for t in tensors_in((args, kwargs)) if (m := self._marks.get(t)) is not None]
+        sources = tensors_in((args[:1] if name in _SHAPED_LIKE else args, kwargs))
+        marks = [m for t in sources if (m := self._marks.get(t)) is not None]
+        if name in _NEW_LIKE:
+            return result
         if marks:
             self._follow(func, name, args, kwargs, result, marks)
         return result
@@ -270,25 +280,23 @@ class EvaluationWatch(TorchFunctionMode):
 
     def evaluations(self) -> list[ModelCall]:
         """The calls whose outputs met labels, and that no backward pass went through."""
-        if not any(c.trained for c in self.calls):
-            graded = [c for c in self.calls if c.graded]
-        else:
-            graded = []
+        none_trained = not any(c.trained for c in self.calls)
+        graded = [c for c in self.calls if c.graded and none_trained]
         trained_at = {c.where for c in self.calls if c.trained} | {c.where for c in graded}
-        trained_on = {a for c in self.calls if c.trained for a in c.read}
         found: dict[int, ModelCall] = {}
         for meeting in self.meetings:
-            if meeting.kind in ("-", "number") or any(c.trained for c in meeting.calls):
+            if meeting.kind == "number" or any(c.trained for c in meeting.calls):
                 continue
             for call in meeting.calls:
-                same = call.read & trained_on and not call.graded and call.training
-                if call.where not in trained_at and not same:
+                # A look at the batch at hand, in training mode, measures the training step.
+                beside = call.training and any(c.trained for readers in call.beside for c in readers)
+                if not beside and not (call.graded and call.where in trained_at):
                     found[call.number] = call
         return [found[n] for n in sorted(found)]
 
     def asked_again(self, call: ModelCall) -> bool:
         """Whether a call is one of several of the same batch."""
-        return sum(c.read == call.read and c.turn == call.turn for c in self.calls) >= _ASKED_AGAIN
+        return any(len(readers) >= _ASKED_AGAIN for readers in call.beside)
 
 
 @dataclass(frozen=True)

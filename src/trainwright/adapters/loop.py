@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from trainwright.adapters import loop_evaluation, loop_setup, loop_step, torch_run
@@ -119,7 +120,9 @@ class LoopAdapter:
         )
 
     def measure_step(self) -> tuple[ForwardFacts, LossFacts | None, GradientFacts | None]:
-        return loop_step.measure_step(self.training)
+        forward, loss, gradients = loop_step.measure_step(self.training)
+        names, place = loop_evaluation.lost_modes(self.training)
+        return replace(forward, lost_modules=names, mode_lost_at=place), loss, gradients
 
     def measure_optimizer(self) -> OptimizerFacts:
         training = self.training

@@ -6,6 +6,7 @@ printed or written, and everything is put back. An exception counts only if it i
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 from collections.abc import Callable, Iterator
@@ -16,14 +17,20 @@ import torch
 
 from trainwright.adapters.loop_counters import Added, as_facts, find_counters
 from trainwright.core.finding import Failure, Place
-from trainwright.core.repair import Call, Seam
+from trainwright.core.repair import Seam
 from trainwright.seams.aside import NotForALook, aside
 from trainwright.seams.intercept import quiet, watching_loaders
-from trainwright.seams.lift import Loop
-from trainwright.seams.lift_pass import LiftedPass, lift_pass
-from trainwright.seams.place import failure_of
+from trainwright.seams.lift import Loop, called_in
+from trainwright.seams.lift_pass import LiftedPass, lift_pass, reached_functions
+from trainwright.seams.place import failure_of, show
 from trainwright.seams.snapshot import seed_everything
-from trainwright.seams.torch_evaluation import EvaluationWatch, ModelCall, TookTooLong, tensors_in
+from trainwright.seams.torch_evaluation import (
+    EvaluationWatch,
+    ModelCall,
+    TookTooLong,
+    evaluation_call,
+    tensors_in,
+)
 from trainwright.seams.torch_gates import Gates
 from trainwright.stages.evaluation import Comparison, EvaluationFacts
 from trainwright.tensors import torch as tensors
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
 
 PASSES = 2
 TRAINING_TURNS = 2
+FEW_BATCHES = 1
 # Two passes over a few batches take as long as some ten training steps; what takes longer is not looked at.
 SECONDS = 10.0
 # With loaders whole, an exception is to come again within this time, or it is not believed.
@@ -58,9 +66,7 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
     loop = getattr(training.body, "loop", None)
     if not isinstance(loop, Loop) or training.parts.failure is not None:
         return EvaluationFacts(present=False)
-    training.reset()
-    lasting = [*training.modules, *training.parts.optimizers]
-    lifted = lift_pass(loop, getattr(training.body, "_callers", []), lasting)
+    lifted = _lift(training, loop)
     try:
         seen = _look(training, lifted, batches, frozenset())
         if any(r.seam == Seam.EVALUATION for r in training.change.all):
@@ -71,6 +77,12 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
     finally:
         lifted.start_over()
         training.reset()
+
+
+def _lift(training: LoopTraining, loop: Loop) -> LiftedPass:
+    training.reset()
+    lasting = [*training.modules, *training.parts.optimizers]
+    return lift_pass(loop, getattr(training.body, "_callers", []), lasting)
 
 
 def _look(training: LoopTraining, lifted: LiftedPass, batches: int | None, known: frozenset[Place]) -> Seen:
@@ -106,11 +118,14 @@ def _passes(training: LoopTraining, lifted: LiftedPass, seen: Seen, turns: _Turn
     start = [(c, c.value) for c in seen.counters]
     for one in seen.counters:
         one.look()
-    cleared = _cleared(training)
+    mended = evaluation_call(training.change.all)
+    modes = [(m, m.training) for top in training.modules for m in top.modules()]
     for number in range(PASSES):
         for counter, value in start:
-            if counter.name in cleared:
+            if counter.name in mended["cleared"]:
                 counter.write(value)
+        for module, mode in modes if mended["restored"] else ():
+            module.training = mode
         seen.watch.turn, turns.left = number, TRAINING_TURNS if lifted.whole else 1
         seed_everything(7)
         try:
@@ -131,14 +146,6 @@ def _passes(training: LoopTraining, lifted: LiftedPass, seen: Seen, turns: _Turn
             if len(seen.watch.calls) > before or _of_metrics(error):
                 seen.error = error
                 return
-
-
-def _cleared(training: LoopTraining) -> tuple[str, ...]:
-    call = Call(seam=Seam.EVALUATION, given={"evaluating": False, "cleared": ()}, tensors=tensors)
-    for repair in training.change.all:
-        if repair.seam == Seam.EVALUATION:
-            call = repair.change(call)
-    return tuple(call["cleared"])
 
 
 def _of_metrics(error: BaseException) -> bool:
@@ -236,7 +243,6 @@ def _facts(seen: Seen, lifted: LiftedPass, failure: Failure | None) -> Evaluatio
         training_mode=any(c.training for c in noisy),
         active_noise=tuple({k: n for c in noisy for k, n in c.noise.items()}.values()),
         repeatable=_repeatable(noisy[0]) if noisy else None,
-        mode_lost=lifted.whole and _mode_lost(watch),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
     )  # fmt: skip
 
@@ -273,16 +279,37 @@ def _repeatable(call: ModelCall) -> bool | None:
     return all(torch.equal(x, y) for x, y in zip(left, right))
 
 
-def _mode_lost(watch: EvaluationWatch) -> bool:
-    """Whether a model that was trained in training mode in the first pass is in evaluation mode in the second."""
-    noisy = ("Dropout", "BatchNorm")
-    for late in (c for c in watch.calls if c.trained and c.turn == 1 and not c.training):
-        early = [
-            c
-            for c in watch.calls
-            if c.trained and c.turn == 0 and c.module is late.module and c.where == late.where
-        ]
-        layers = any(k in type(m).__name__ for m in late.module.modules() for k in noisy)
-        if layers and early and all(c.training for c in early):
-            return True
-    return False
+def lost_modes(training: LoopTraining) -> tuple[tuple[str, ...], Place | None]:
+    """The layers that are in training mode in the first pass and in no later one, and the line that did it."""
+    loop = getattr(training.body, "loop", None)
+    if not isinstance(loop, Loop) or training.parts.failure is not None:
+        return (), None
+    lifted = _lift(training, loop)
+    calls = called_in(lifted.statements, lifted.namespace, frozenset(["eval"]))
+    if not lifted.whole or not calls:
+        return (), None
+    try:
+        watch = _look(training, lifted, FEW_BATCHES, frozenset()).watch
+    finally:
+        lifted.start_over()
+        training.reset()
+    early = {id(m) for c in watch.calls if c.trained and c.turn == 0 for m in c.resting}
+    late = {id(m) for c in watch.calls if c.trained and c.turn == 1 for m in c.resting} - early
+    names = tuple(n for n, m in training.model.named_modules() if id(m) in late)
+    return names, _evaluation_line(lifted) if names else None
+
+
+def _evaluation_line(lifted: LiftedPass) -> Place | None:
+    """The first line of a pass, or of what it calls, that puts a model in evaluation mode."""
+    bodies: list[tuple[str, ast.AST]] = [(lifted.loop.file, s) for s in lifted.statements]
+    functions = reached_functions(lifted.statements, lifted.namespace)
+    bodies += [(code.co_filename, node) for code, (node, _) in functions.items()]
+    for file, body in bodies:
+        for node in ast.walk(body):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "eval"
+            ):
+                return Place(show(file), node.lineno)
+    return None

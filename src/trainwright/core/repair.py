@@ -24,7 +24,8 @@ class Seam(StrEnum):
     METRICS = (
         "metrics"  # the metric function is called: predictions, labels; in a loop's own comparison scores too
     )
-    # An evaluation in a loop begins: evaluating (put the model in evaluation mode), cleared (variables set anew).
+    # An evaluation in a loop: evaluating (put the model in evaluation mode), restored (give it back its modes after
+    # each pass), cleared (names of variables set anew before each).
     EVALUATION = "evaluation"
 
 

@@ -59,6 +59,8 @@ class ModelCall:
     beside: list[list[ModelCall]] = field(default_factory=list)
     """For each tensor that it was given: all calls that were given it."""
     scores: torch.Tensor | None = None
+    resting: tuple[nn.Module, ...] = ()
+    """Layers with dropout or batch statistics that were in evaluation mode though gradients were kept."""
     modes: dict[int, bool] = field(default_factory=dict)
     """By identity of each of its modules: whether it was in training mode."""
     trained: bool = False
@@ -140,17 +142,13 @@ class EvaluationWatch(TorchFunctionMode):
             self._set_mode(module)
         call = ModelCall(
             number=len(self.calls), module=module, training=module.training, graded=torch.is_grad_enabled(),
-            where=where, turn=self.turn,
+            where=where, turn=self.turn, resting=_resting(module) if torch.is_grad_enabled() else (),
         )  # fmt: skip
         self.calls.append(call)
         self._open.append(call)
 
     def _set_mode(self, module: nn.Module) -> None:
-        given: dict[str, Any] = {"evaluating": False, "cleared": ()}
-        call = Call(seam=Seam.EVALUATION, given=given, tensors=tensors)
-        for repair in self._modes:
-            call = repair.change(call)
-        if call["evaluating"]:
+        if evaluation_call(self._modes)["evaluating"]:
             self._changed.append((module, [(m, m.training) for m in module.modules()]))
             for inner in module.modules():
                 inner.training = False
@@ -299,6 +297,16 @@ class EvaluationWatch(TorchFunctionMode):
         return any(len(readers) >= _ASKED_AGAIN for readers in call.beside)
 
 
+def evaluation_call(repairs: Sequence[Repair]) -> Call:
+    """What repairs make of an evaluation."""
+    given: dict[str, Any] = {"evaluating": False, "restored": False, "cleared": ()}
+    call = Call(seam=Seam.EVALUATION, given=given, tensors=tensors)
+    for repair in repairs:
+        if repair.seam == Seam.EVALUATION:
+            call = repair.change(call)
+    return call
+
+
 @dataclass(frozen=True)
 class _Trained:
     """A tensor's hook that notes that a backward pass went through a model's output."""
@@ -326,6 +334,11 @@ def active_noise(func: Any, args: Any, kwargs: Mapping[str, Any]) -> str | None:
         flags = [a for a in args if isinstance(a, bool)]
         return "dropout" if share and share[0] > 0 and len(flags) > 1 and flags[1] and training else None
     return None
+
+
+def _resting(model: nn.Module) -> tuple[nn.Module, ...]:
+    noisy = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
+    return tuple(m for m in model.modules() if isinstance(m, noisy) and not m.training)
 
 
 def _chosen(model: nn.Module) -> bool:

@@ -165,8 +165,6 @@ class EvaluationFacts(Facts):
     """How many batches were evaluated in a pass."""
     comparisons: tuple[Comparison, ...] = ()
     counters: tuple[Counter, ...] = ()
-    mode_lost: bool = False
-    """Training goes on in evaluation mode after the evaluation."""
 
     def when(self, given: Given) -> Mapping[str, float]:
         """What the metric function returns for this; empty if it was not tried or raised."""

@@ -121,6 +121,8 @@ class LoopAdapter:
 
     def measure_step(self) -> tuple[ForwardFacts, LossFacts | None, GradientFacts | None]:
         forward, loss, gradients = loop_step.measure_step(self.training)
+        if gradients is None:
+            return forward, loss, gradients
         names, place = loop_evaluation.lost_modes(self.training)
         return replace(forward, lost_modules=names, mode_lost_at=place), loss, gradients
 

@@ -24,6 +24,7 @@ from trainwright.seams.lift import Loop, called_in
 from trainwright.seams.lift_pass import LiftedPass, lift_pass, reached_functions
 from trainwright.seams.place import failure_of, show
 from trainwright.seams.snapshot import seed_everything
+from trainwright.seams.torch import Observer
 from trainwright.seams.torch_evaluation import (
     EvaluationWatch,
     ModelCall,
@@ -47,6 +48,8 @@ SECONDS = 10.0
 WHOLE_SECONDS = 15.0
 # What code raises because it was lifted or is only looked at: a name that the loop would have bound, a missing file.
 _NOT_THE_EVALUATIONS = (NameError, ImportError, OSError, EOFError, NotForALook)
+# Repairs of what the model and the loss are given are in force in the evaluation too.
+_OF_CALLS = (Seam.FORWARD, Seam.LOSS, Seam.ACTIVATION)
 _METRICS = ("sklearn.metrics", "torchmetrics.", "torcheval.", "evaluate.")
 
 
@@ -64,7 +67,7 @@ class Seen:
 def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
     """Run the loop's own evaluation over a few batches; not present where it has none."""
     loop = getattr(training.body, "loop", None)
-    if not isinstance(loop, Loop) or training.parts.failure is not None:
+    if not isinstance(loop, Loop):
         return EvaluationFacts(present=False)
     lifted = _lift(training, loop)
     try:
@@ -107,6 +110,7 @@ def _look(training: LoopTraining, lifted: LiftedPass, batches: int | None, known
         _short_loaders(batches),
         lifted.cut(turns.over),
         contextlib.suppress(TookTooLong),
+        _mended(training),
         watch.watching(),
     ):
         _passes(training, lifted, seen, turns)
@@ -200,6 +204,11 @@ def _eager() -> Iterator[None]:
         yield
 
 
+def _mended(training: LoopTraining) -> Any:
+    repairs = [r for r in training.change.all if r.seam in _OF_CALLS]
+    return Observer(training.model, repairs, roots=training.parts.roots) if repairs else contextlib.nullcontext()
+
+
 def _confirmed(training: LoopTraining, lifted: LiftedPass, seen: Seen) -> Failure | None:
     """What the evaluation raised, if it lies in the evaluation and is raised with whole loaders too."""
     error = seen.error
@@ -219,7 +228,7 @@ def _confirmed(training: LoopTraining, lifted: LiftedPass, seen: Seen) -> Failur
 
 def _mended_elsewhere(training: LoopTraining) -> bool:
     """Whether training steps are mended in ways that the evaluation, run as it stands, is not."""
-    own = (Seam.TRAINER, Seam.OPTIMIZER, Seam.METRICS, Seam.EVALUATION)
+    own = (Seam.TRAINER, Seam.OPTIMIZER, Seam.METRICS, Seam.EVALUATION, *_OF_CALLS)
     return any(r.seam not in own for r in training.change.all)
 
 
@@ -282,7 +291,7 @@ def _repeatable(call: ModelCall) -> bool | None:
 def lost_modes(training: LoopTraining) -> tuple[tuple[str, ...], Place | None]:
     """The layers that are in training mode in the first pass and in no later one, and the line that did it."""
     loop = getattr(training.body, "loop", None)
-    if not isinstance(loop, Loop) or training.parts.failure is not None:
+    if not isinstance(loop, Loop):
         return (), None
     lifted = _lift(training, loop)
     calls = called_in(lifted.statements, lifted.namespace, frozenset(["eval"]))

@@ -30,11 +30,11 @@ from trainwright.seams.torch_evaluation import (
     ModelCall,
     TookTooLong,
     evaluation_call,
+    refused_call,
     tensors_in,
 )
 from trainwright.seams.torch_gates import Gates
 from trainwright.stages.evaluation import Comparison, EvaluationFacts
-from trainwright.tensors import torch as tensors
 
 if TYPE_CHECKING:
     from trainwright.adapters.loop_training import LoopTraining
@@ -60,6 +60,9 @@ class Seen:
     watch: EvaluationWatch
     counters: list[Added] = field(default_factory=list)
     error: BaseException | None = None
+    kept: list[tuple[ModelCall, int]] = field(default_factory=list)
+    """The calls whose graphs were held at the end of the first pass, with their bytes."""
+    loaders: list[Any] = field(default_factory=list)
     finished: bool = False
     """Both passes went through."""
 
@@ -76,7 +79,7 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
             known = frozenset(c.where for c in seen.watch.evaluations() if c.where is not None)
             seen = _look(training, lifted, batches, known)
         failure = _confirmed(training, lifted, seen)
-        return _facts(seen, lifted, failure)
+        return _facts(training, seen, lifted, failure)
     finally:
         lifted.start_over()
         training.reset()
@@ -107,7 +110,7 @@ def _look(training: LoopTraining, lifted: LiftedPass, batches: int | None, known
         gates.closed(),
         aside(),
         _eager(),
-        _short_loaders(batches),
+        _short_loaders(batches, seen.loaders),
         lifted.cut(turns.over),
         contextlib.suppress(TookTooLong),
         _mended(training),
@@ -137,6 +140,7 @@ def _passes(training: LoopTraining, lifted: LiftedPass, seen: Seen, turns: _Turn
         except Exception as error:  # the user's evaluation raised: that is what we came to see
             seen.error = error
             return
+        seen.kept = seen.kept or seen.watch.kept_graphs()
         for one in seen.counters:
             one.look()
     seen.finished = True
@@ -168,7 +172,7 @@ class _Turns:
 
 
 @contextlib.contextmanager
-def _short_loaders(batches: int | None) -> Iterator[None]:
+def _short_loaders(batches: int | None, met: list[Any]) -> Iterator[None]:
     """Every loader hands out so many batches, without workers."""
     handed: dict[int, tuple[Any, int]] = {}
     kept: list[tuple[Any, dict[str, Any]]] = []
@@ -176,6 +180,7 @@ def _short_loaders(batches: int | None) -> Iterator[None]:
     def begun(loader: Any) -> None:
         if not any(known is loader for known, _ in kept):
             names = ("num_workers", "multiprocessing_context", "timeout", "pin_memory")
+            met.append(loader)
             kept.append((loader, {n: getattr(loader, n) for n in names}))
             loader.num_workers, loader.timeout, loader.pin_memory = 0, 0, False
 
@@ -206,7 +211,9 @@ def _eager() -> Iterator[None]:
 
 def _mended(training: LoopTraining) -> Any:
     repairs = [r for r in training.change.all if r.seam in _OF_CALLS]
-    return Observer(training.model, repairs, roots=training.parts.roots) if repairs else contextlib.nullcontext()
+    return (
+        Observer(training.model, repairs, roots=training.parts.roots) if repairs else contextlib.nullcontext()
+    )
 
 
 def _confirmed(training: LoopTraining, lifted: LiftedPass, seen: Seen) -> Failure | None:
@@ -232,10 +239,13 @@ def _mended_elsewhere(training: LoopTraining) -> bool:
     return any(r.seam not in own for r in training.change.all)
 
 
-def _facts(seen: Seen, lifted: LiftedPass, failure: Failure | None) -> EvaluationFacts:
+def _facts(
+    training: LoopTraining, seen: Seen, lifted: LiftedPass, failure: Failure | None
+) -> EvaluationFacts:
     watch = seen.watch
     evaluations = watch.evaluations()
-    comparisons = _comparisons(watch)
+    refused = _refused(seen) if failure is not None else None
+    comparisons = (*_comparisons(watch), *([refused] if refused is not None else []))
     noisy = [c for c in evaluations if c.noise and not watch.asked_again(c)]
     measured = {line for m in watch.meetings for line in m.lines}
     first = [c for c in evaluations if c.turn == min(e.turn for e in evaluations)]
@@ -252,6 +262,7 @@ def _facts(seen: Seen, lifted: LiftedPass, failure: Failure | None) -> Evaluatio
         training_mode=any(c.training for c in noisy),
         active_noise=tuple({k: n for c in noisy for k, n in c.noise.items()}.values()),
         repeatable=_repeatable(noisy[0]) if noisy else None,
+        **_kept(seen, training, evaluations),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
     )  # fmt: skip
 
@@ -265,6 +276,34 @@ def _comparisons(watch: EvaluationWatch) -> tuple[Comparison, ...]:
             continue
         found.setdefault((comparison.operation, comparison.where), comparison)
     return tuple(found.values())
+
+
+def _kept(seen: Seen, training: LoopTraining, evaluations: list[ModelCall]) -> dict[str, Any]:
+    """The graphs of evaluated batches that are held all together."""
+    held = [(c, size) for c, size in seen.kept if any(c is e for e in evaluations)]
+    others = [v for v in seen.loaders if not any(v is known for known in training.loaders)]
+    lengths = [len(v) for v in others if hasattr(v.dataset, "__len__")]
+    if len(held) < 2:
+        return {}
+    return {
+        "kept_graphs": len(held),
+        "graph_bytes": max(size for _, size in held),
+        "loader_batches": max(lengths, default=None),
+    }
+
+
+def _refused(seen: Seen) -> Comparison | None:
+    """What a library's metric function was given when it raised."""
+    link = seen.error.__traceback__ if seen.error is not None else None
+    while link is not None:
+        frame = link.tb_frame
+        if str(frame.f_globals.get("__name__", "")).startswith(_METRICS):
+            given = frame.f_locals
+            truth, answer = given.get("y_true"), given.get("y_pred", given.get("y_score"))
+            if truth is not None and answer is not None and seen.error is not None:
+                return refused_call(frame.f_code.co_name, answer, truth, failure_of(seen.error))
+        link = link.tb_next
+    return None
 
 
 @torch.no_grad()

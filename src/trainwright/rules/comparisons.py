@@ -40,10 +40,18 @@ def by_equality(comparison: Comparison) -> bool:
         comparison.predictions.is_float
         and comparison.labels.is_float
         and not comparison.whole_predictions
-        and comparison.failure is None
         and not on_scores(comparison)
-        and comparison.equal_share is not None
+        and (comparison.equal_share is not None or _refuses_continuous(comparison))
     )
+
+
+def _refuses_continuous(comparison: Comparison) -> bool:
+    return comparison.failure is not None and "continuous" in comparison.failure.message
+
+
+def can_be_mended(comparison: Comparison) -> bool:
+    """Whether other predictions can be put in its place: it is not inside of a library's function."""
+    return comparison.operation in ("==", "!=", "-")
 
 
 def is_broadcast(comparison: Comparison) -> bool:

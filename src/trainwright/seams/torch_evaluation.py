@@ -10,20 +10,23 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.seams.numpy_evaluation import watched
 from trainwright.seams.place import failure_of, is_ours, is_users, user_frame, user_place
+from trainwright.seams.torch_kept import KeptGraphs
 from trainwright.seams.torch_loss import LOSSES
+from trainwright.seams.torch_noise import active_noise
 from trainwright.stages.evaluation import ActiveNoise, Comparison
 from trainwright.tensors import torch as tensors
 
@@ -35,10 +38,10 @@ _NEW_LIKE = ("zeros_like", "ones_like", "full_like", "rand_like", "randn_like", 
              "new_full", "new_tensor", "new_empty")  # fmt: skip
 _TAKEN_OUT = ("numpy", "tolist", "__array__", "item", "__int__", "__float__", "__format__")
 _LARGEST_OF = ("argmax", "max")
-_DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
-_RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 # A model that is given the same batch so often is asked for the spread of its answers (Monte Carlo dropout).
 _ASKED_AGAIN = 3
+# Larger scores (of tokens over a vocabulary) are not kept beside the user's own.
+LARGEST_SCORES = 16_000_000
 
 
 class TookTooLong(BaseException):
@@ -79,6 +82,10 @@ class Mark:
     """The index of the largest was taken over so many; None: no index."""
     indexed_at: Place | None = None
 
+    def indexed(self, columns: int) -> Mark:
+        """That of an index over so many columns."""
+        return Mark(self.calls, self.measured, columns, user_place(sys._getframe(2)))
+
 
 @dataclass(frozen=True)
 class Meeting:
@@ -113,6 +120,7 @@ class EvaluationWatch(TorchFunctionMode):
         self._evaluated_at = evaluated_at
         self._ends = time.monotonic() + seconds
         self._marks: Any = WeakTensorKeyDictionary()
+        self.graphs = KeptGraphs(lambda: self._open[0] if self._open else None)
         self._readers: Any = WeakTensorKeyDictionary()
         self._open: list[ModelCall | None] = []
         self._changed: list[tuple[nn.Module, list[tuple[nn.Module, bool]]]] = []
@@ -124,7 +132,7 @@ class EvaluationWatch(TorchFunctionMode):
         before = hooks.register_module_forward_pre_hook(self._before)
         after = hooks.register_module_forward_hook(self._after, with_kwargs=True, always_call=True)
         try:
-            with self:
+            with self.graphs.counting(), self:
                 yield self
         finally:
             before.remove()
@@ -171,8 +179,8 @@ class EvaluationWatch(TorchFunctionMode):
             call.inputs = (args, kwargs)
         found = tensors_in(output)
         floats = [t for t in found if t.is_floating_point() and t.dim()]
-        call.scores = next(iter(floats), None)
-        call.scores = call.scores.detach() if call.scores is not None else None
+        scores = next(iter(floats), None)
+        call.scores = scores.detach() if scores is not None and scores.numel() <= LARGEST_SCORES else None
         before = frozenset(c for t in given if (m := self._marks.get(t)) for c in m.calls)
         mark = Mark(frozenset([call]) | before)
         for tensor in found:
@@ -204,10 +212,10 @@ class EvaluationWatch(TorchFunctionMode):
         if name in _NEW_LIKE:
             return result
         if marks:
-            self._follow(func, name, args, kwargs, result, marks)
+            return self._follow(func, name, args, kwargs, result, marks)
         return result
 
-    def _follow(self, func: Any, name: str, args: Any, kwargs: Any, result: Any, marks: list[Mark]) -> None:
+    def _follow(self, func: Any, name: str, args: Any, kwargs: Any, result: Any, marks: list[Mark]) -> Any:
         calls = frozenset(c for m in marks for c in m.calls)
         measured = any(m.measured for m in marks)
         if func in LOSSES:
@@ -222,12 +230,17 @@ class EvaluationWatch(TorchFunctionMode):
             if whole or measured:
                 kind = "taken out" if whole else "number"
                 self._meet(calls, kind, user_place(sys._getframe(2)))
-            return
+            if isinstance(result, np.ndarray):
+                mark = next((m for m in marks if m.columns), marks[0])
+                joined = Mark(calls, measured, mark.columns, mark.indexed_at)
+                return watched(result, joined, self._met) if not measured else result
+            return result
         columns, at = next(((m.columns, m.indexed_at) for m in marks if m.columns), (None, None))
         if name in _LARGEST_OF and (over := _columns(args, kwargs)) is not None:
             columns, at = over, user_place(sys._getframe(2))
         for tensor in tensors_in(result):
             self._marks[tensor] = Mark(calls, measured, columns, at)
+        return result
 
     def _meet(self, calls: frozenset[ModelCall], kind: str, where: Place | None) -> None:
         self.meetings.append(Meeting(calls, kind, where, _user_lines()))
@@ -246,33 +259,54 @@ class EvaluationWatch(TorchFunctionMode):
             for tensor in tensors_in(result):
                 self._marks[tensor] = Mark(joined, measured, mark.columns, mark.indexed_at)
             return result
-        first = 0 if marks[0] else 1
-        pair[first], pair[1 - first] = self._repaired(pair[first], labels, mark)
+        left = marks[0] is not None
+        rest = {k: v for k, v in kwargs.items() if k != "other"}
+        word = _EQUALITIES.get(name) or _DIFFERENCES[name]
+        result, after = self._met(
+            word, pair[0 if left else 1], labels, mark, lambda x, y: func(x, y, *args[2:], **rest), left
+        )
+        if isinstance(result, torch.Tensor):
+            self._marks[result] = after
+        return result
+
+    def _met(self, word: str, predictions: Any, labels: Any, mark: Mark, run: Callable[[Any, Any], Any],
+             left: bool) -> tuple[Any, Mark]:  # fmt: skip
+        """Let predictions meet labels, with the repairs in force; what comes out, and its mark."""
         where = user_place(sys._getframe(2))
+        last = max(mark.calls, key=lambda c: c.number)
+        scores = _scores(predictions, labels, mark)
+        predictions, labels = self._repaired(predictions, labels, scores, mark)
         failure, error, result = None, None, None
         try:
-            result = func(*pair, *args[2:], **{k: v for k, v in kwargs.items() if k != "other"})
+            result = run(predictions, labels) if left else run(labels, predictions)
         except Exception as raised:  # the user's comparison raised: that is what we came to see
             failure, error = failure_of(raised), raised
-        last = max(mark.calls, key=lambda c: c.number)
-        word = _EQUALITIES.get(name) or _DIFFERENCES[name]
-        self.comparisons.append(
-            (last, _comparison(word, pair[first], pair[1 - first], result, mark, last, where, failure))
-        )
+        values = [_as_tensor(v) for v in (predictions, labels, result)]
+        if values[0] is not None and values[1] is not None:
+            comparison = _comparison(word, values[0], values[1], values[2], mark, scores, where, failure)
+            self.comparisons.append((last, comparison))
         self._meet(mark.calls, word, where)
         if error is not None:
             raise error
-        if isinstance(result, torch.Tensor):
-            self._marks[result] = Mark(mark.calls, word != "-", mark.columns, mark.indexed_at)
-        return result
+        return result, Mark(mark.calls, word != "-", mark.columns, mark.indexed_at)
 
-    def _repaired(self, predictions: torch.Tensor, labels: Any, mark: Mark) -> tuple[Any, Any]:
-        last = max(mark.calls, key=lambda c: c.number)
-        given = {"predictions": predictions, "labels": labels, "scores": last.scores, "columns": mark.columns}
+    def _repaired(self, predictions: Any, labels: Any, scores: Any, mark: Mark) -> tuple[Any, Any]:
+        if not self._repairs:
+            return predictions, labels
+        pair = (_as_tensor(predictions), _as_tensor(labels))
+        given = {"predictions": pair[0], "labels": pair[1], "scores": scores, "columns": mark.columns}
         call = Call(seam=Seam.METRICS, given=given, tensors=tensors)
         for repair in self._repairs:
             call = repair.change(call)
-        return call["predictions"], call["labels"]
+        changed = call["predictions"]
+        if changed is pair[0]:
+            return predictions, labels
+        return (changed.numpy() if isinstance(predictions, np.ndarray) else changed), labels
+
+    def kept_graphs(self) -> list[tuple[ModelCall, int]]:
+        """The calls of this pass whose graphs are still held, and how many bytes each takes."""
+        calls = [c for c in self.calls if c.turn == self.turn and c.graded and not c.trained]
+        return [(c, size) for c in calls if (size := self.graphs.bytes_of(c))]
 
     # What is known at the end
 
@@ -315,25 +349,6 @@ class _Trained:
 
     def __call__(self, gradient: torch.Tensor) -> None:
         self.call.trained = True
-
-
-def active_noise(func: Any, args: Any, kwargs: Mapping[str, Any]) -> str | None:
-    """dropout, or batch_norm by the statistics of the batch, where a function is about to do that."""
-    name = getattr(func, "__name__", "")
-    if name in _DROPOUTS and getattr(F, name, None) is func:
-        share = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-        return "dropout" if share > 0 and kwargs.get("training", args[2] if len(args) > 2 else True) else None
-    if func is F.batch_norm:
-        # Without running statistics (track_running_stats=False) those of the batch are what was asked for.
-        kept = kwargs.get("running_mean", args[1] if len(args) > 1 else None) is not None
-        return "batch_norm" if kept and kwargs.get("training", args[5] if len(args) > 5 else False) else None
-    if name == "scaled_dot_product_attention":
-        return "dropout" if kwargs.get("dropout_p", args[4] if len(args) > 4 else 0.0) > 0 else None
-    if name in _RECURRENT and len(args) > 6:
-        share, training = [a for a in args if isinstance(a, float)][:1], [a for a in args if a is True]
-        flags = [a for a in args if isinstance(a, bool)]
-        return "dropout" if share and share[0] > 0 and len(flags) > 1 and flags[1] and training else None
-    return None
 
 
 def _resting(model: nn.Module) -> tuple[nn.Module, ...]:
@@ -382,8 +397,41 @@ def _columns(args: Any, kwargs: Mapping[str, Any]) -> int | None:
     return int(values.shape[axis]) if values.dim() else None
 
 
+def refused_call(name: str, answers: Any, truth: Any, failure: Failure) -> Comparison | None:
+    """A library's metric function that raised, as a comparison of what it was given."""
+    try:
+        predictions, labels = (_as_tensor(np.asarray(v)) for v in (answers, truth))
+    except Exception:  # rows of unequal length
+        return None
+    if predictions is None or labels is None or not predictions.dim() or not labels.dim():
+        return None
+    return _comparison(
+        name, predictions, labels, None, Mark(frozenset()), predictions, failure.where, failure
+    )
+
+
+def _as_tensor(value: Any) -> torch.Tensor | None:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+        return torch.from_numpy(np.array(value))
+    return value if isinstance(value, torch.Tensor) else None
+
+
+def _scores(predictions: Any, labels: Any, mark: Mark) -> torch.Tensor | None:
+    """What the model gave for these labels, of all its calls that they are about."""
+    rows = len(labels)
+    if isinstance(predictions, np.ndarray) and len(predictions.shape) > len(labels.shape):
+        return _as_tensor(predictions)
+    calls = sorted(mark.calls, key=lambda c: c.number)
+    last = calls[-1].scores
+    alike = [
+        s for c in calls if (s := c.scores) is not None and last is not None and s.shape[1:] == last.shape[1:]
+    ]
+    together = torch.cat(alike) if len(alike) > 1 and sum(len(s) for s in alike) == rows else None
+    return together if together is not None else last
+
+
 @torch.no_grad()
-def _comparison(word: str, predictions: torch.Tensor, labels: torch.Tensor, result: Any, mark: Mark, call: ModelCall,
+def _comparison(word: str, predictions: torch.Tensor, labels: torch.Tensor, result: Any, mark: Mark, scores: torch.Tensor | None,
                 where: Place | None, failure: Failure | None) -> Comparison:  # fmt: skip
     shape = tuple(result.shape) if isinstance(result, torch.Tensor) else ()
     share = None
@@ -400,8 +448,8 @@ def _comparison(word: str, predictions: torch.Tensor, labels: torch.Tensor, resu
         columns=mark.columns,
         indexed_at=mark.indexed_at,
         equal_share=share,
-        right_share=_right_share(call.scores, labels),
-        scores=tuple(call.scores.shape) if call.scores is not None else (),
+        right_share=_right_share(scores, labels),
+        scores=tuple(scores.shape) if scores is not None else (),
         in_graph=isinstance(result, torch.Tensor) and result.requires_grad,
         failure=failure,
     )

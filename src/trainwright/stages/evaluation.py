@@ -163,6 +163,12 @@ class EvaluationFacts(Facts):
     """The user's lines that call the model to evaluate it."""
     batches: int = 0
     """How many batches were evaluated in a pass."""
+    kept_graphs: int = 0
+    """Evaluated batches whose graphs are all held when a pass ends."""
+    graph_bytes: int = 0
+    """What such a graph takes, for a batch."""
+    loader_batches: int | None = None
+    """Batches of the longest loader but that of the training."""
     comparisons: tuple[Comparison, ...] = ()
     counters: tuple[Counter, ...] = ()
 

@@ -18,7 +18,7 @@ from trainwright.core.finding import Finding, Number, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair
 from trainwright.core.rule import rule
-from trainwright.rules.comparisons import compared, on_scores
+from trainwright.rules.comparisons import by_equality, compared, on_scores
 from trainwright.rules.evaluation.metrics_on_logits import metrics_on_logits
 from trainwright.rules.evaluation.mismatched_metric import refuses_continuous
 from trainwright.rules.metrics import align, fill_ignored, first_of, shapes, take_first_output
@@ -84,7 +84,7 @@ def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
 def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
     failure = evaluation.metrics_failure
     failed = next((c for c in evaluation.comparisons if c.failure is not None), None)
-    if failure is None or (failed is not None and on_scores(failed)):
+    if failure is None or (failed is not None and (on_scores(failed) or by_equality(failed))):
         return
     met = f" comparing predictions of shape {compared(failed)}" if failed is not None else ""
     yield Finding(

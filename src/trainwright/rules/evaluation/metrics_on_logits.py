@@ -19,7 +19,7 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
-from trainwright.rules.comparisons import classes_instead, compared, equalities, on_scores
+from trainwright.rules.comparisons import can_be_mended, classes_instead, compared, equalities, on_scores
 from trainwright.rules.metrics import equal, first_of, shapes
 from trainwright.stages.evaluation import Comparison, EvaluationFacts, Given
 from trainwright.stages.setup import SetupFacts
@@ -80,7 +80,7 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
                       "right_share": round(one.right_share or 0.0, 4)},
             where=one.where,
             proof=Proof(_seen(one)),
-            repair=classes_instead(),
+            repair=classes_instead() if can_be_mended(one) else None,
             fix=Fix(
                 does="compare classes: write outputs.argmax(dim=1) == labels" if wide else
                 "compare classes: write (outputs > 0) == labels for logits, (outputs > 0.5) for probabilities",

@@ -61,9 +61,10 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
         if not by_equality(one):
             continue
         low, high = one.labels.minimum or 0.0, one.labels.maximum or 0.0
+        seen = f"raised {one.failure.type}" if one.failure else f"found {one.equal_share or 0.0:.1%}"
         yield Finding(
             message=f"the evaluation counts how many of {one.predictions.shape} real numbers equal their label "
-            f"({low:.4g} to {high:.4g}) and found {one.equal_share:.1%}",
+            f"({low:.4g} to {high:.4g}) and {seen}",
             measured={"predictions": str(one.predictions.shape), "equal_share": round(one.equal_share or 0.0, 4)},
             where=one.where,
             proof=Proof("the predictions are numbers that are not whole, so none equals its label but by chance"),

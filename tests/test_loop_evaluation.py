@@ -79,12 +79,16 @@ PLACES = {
                 print(accuracy(valid))
     """,
     "without_loaders": """
+        held, truth = x[1500:], y[1500:]
+        x, y = x[:1500], y[:1500]
         for epoch in range(3):
+            model.train()
             for i in range(0, 1500, 50):
                 step(x[i : i + 50], y[i : i + 50])
+            model.eval()
             with torch.no_grad():
-                predicted = model(x[1500:])
-            print((predicted == y[1500:, None]).float().mean())  # the fault
+                predicted = model(held)
+            print((predicted == truth[:, None]).float().mean())  # the fault
     """,
     "in_a_class": """
         class Fitting:

@@ -63,6 +63,8 @@ class Seen:
     kept: list[tuple[ModelCall, int]] = field(default_factory=list)
     """The calls whose graphs were held at the end of the first pass, with their bytes."""
     loaders: list[Any] = field(default_factory=list)
+    late: bool = False
+    """It took too long, and was left."""
     finished: bool = False
     """Both passes went through."""
 
@@ -78,7 +80,10 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
         if any(r.seam == Seam.EVALUATION for r in training.change.all):
             known = frozenset(c.where for c in seen.watch.evaluations() if c.where is not None)
             seen = _look(training, lifted, batches, known)
-        failure = _confirmed(training, lifted, seen)
+        failure = _raised(training, seen)
+        if failure is not None:
+            seen = _look(training, lifted, None, frozenset())
+            failure = _raised(training, seen) if not seen.late else None
         return _facts(training, seen, lifted, failure)
     finally:
         lifted.start_over()
@@ -112,11 +117,13 @@ def _look(training: LoopTraining, lifted: LiftedPass, batches: int | None, known
         _eager(),
         _short_loaders(batches, seen.loaders),
         lifted.cut(turns.over),
-        contextlib.suppress(TookTooLong),
         _mended(training),
         watch.watching(),
     ):
-        _passes(training, lifted, seen, turns)
+        try:
+            _passes(training, lifted, seen, turns)
+        except TookTooLong:
+            seen.late = True
     return seen
 
 
@@ -216,21 +223,16 @@ def _mended(training: LoopTraining) -> Any:
     )
 
 
-def _confirmed(training: LoopTraining, lifted: LiftedPass, seen: Seen) -> Failure | None:
-    """What the evaluation raised, if it lies in the evaluation and is raised with whole loaders too."""
+def _raised(training: LoopTraining, seen: Seen) -> Failure | None:
+    """What the evaluation raised, if it lies in the evaluation."""
     error = seen.error
-    if error is None or isinstance(error, _NOT_THE_EVALUATIONS):
+    if error is None or isinstance(error, _NOT_THE_EVALUATIONS) or _mended_elsewhere(training):
         return None
     last = seen.watch.calls[-1] if seen.watch.calls else None
     if last is None or last.trained:
         return None
     failure = failure_of(error)
-    if failure.where is None or _mended_elsewhere(training):
-        return None
-    again = _look(training, lifted, None, frozenset())
-    if again.error is None or type(again.error) is not type(error):
-        return None
-    return failure if failure_of(again.error).where == failure.where else None
+    return failure if failure.where is not None else None
 
 
 def _mended_elsewhere(training: LoopTraining) -> bool:
@@ -245,7 +247,7 @@ def _facts(
     watch = seen.watch
     evaluations = watch.evaluations()
     refused = _refused(seen) if failure is not None else None
-    comparisons = (*_comparisons(watch), *([refused] if refused is not None else []))
+    comparisons = (*_comparisons(watch, failed=failure is not None), *([refused] if refused is not None else []))
     noisy = [c for c in evaluations if c.noise and not watch.asked_again(c)]
     measured = {line for m in watch.meetings for line in m.lines}
     first = [c for c in evaluations if c.turn == min(e.turn for e in evaluations)]
@@ -267,11 +269,13 @@ def _facts(
     )  # fmt: skip
 
 
-def _comparisons(watch: EvaluationWatch) -> tuple[Comparison, ...]:
+def _comparisons(watch: EvaluationWatch, *, failed: bool) -> tuple[Comparison, ...]:
     """The comparisons, one for each line; differences that training makes too are its loss."""
     of_training = {m.where for m in watch.meetings if m.kind == "-" and any(c.trained for c in m.calls)}
     found: dict[tuple[str, Place | None], Comparison] = {}
     for call, comparison in watch.comparisons:
+        if comparison.failure is not None and not failed:
+            continue  # with whole loaders it is not known to raise
         if comparison.operation == "-" and (call.trained or comparison.where in of_training):
             continue
         found.setdefault((comparison.operation, comparison.where), comparison)

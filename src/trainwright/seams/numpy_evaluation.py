@@ -64,7 +64,8 @@ class WatchedArray(np.ndarray):
 
 def watched(array: np.ndarray, mark: Any, compare: Compare) -> np.ndarray:
     """The same array, which tells."""
-    return _watched(array, mark, compare)
+    found: np.ndarray = _watched(array, mark, compare)
+    return found
 
 
 def _watched(value: Any, mark: Any, compare: Compare | None) -> Any:

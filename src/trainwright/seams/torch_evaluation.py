@@ -405,9 +405,9 @@ def refused_call(name: str, answers: Any, truth: Any, failure: Failure) -> Compa
         return None
     if predictions is None or labels is None or not predictions.dim() or not labels.dim():
         return None
-    return _comparison(
-        name, predictions, labels, None, Mark(frozenset()), predictions, failure.where, failure
-    )
+    mark, where = Mark(frozenset()), failure.where
+    found: Comparison = _comparison(name, predictions, labels, None, mark, predictions, where, failure)
+    return found
 
 
 def _as_tensor(value: Any) -> torch.Tensor | None:

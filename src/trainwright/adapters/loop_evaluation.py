@@ -21,7 +21,7 @@ from trainwright.core.repair import Seam
 from trainwright.seams.aside import NotForALook, aside
 from trainwright.seams.intercept import quiet, watching_loaders
 from trainwright.seams.lift import Loop, called_in
-from trainwright.seams.lift_pass import LiftedPass, lift_pass, reached_functions
+from trainwright.seams.lift_pass import RETURNED, LiftedPass, lift_pass, reached_functions
 from trainwright.seams.place import failure_of, show
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.torch import Observer
@@ -152,15 +152,18 @@ def _passes(training: LoopTraining, lifted: LiftedPass, seen: Seen, turns: _Turn
             one.look()
     seen.finished = True
     seen.watch.turn = PASSES
+    returned = None
     for code in lifted.rest:
         before = len(seen.watch.calls)
         turns.left = 0
+        code.namespace[RETURNED] = returned
         try:
             code.run()
         except Exception as error:  # so did the one after the last pass, or what plots and stores its results
             if len(seen.watch.calls) > before or _of_metrics(error):
                 seen.error = error
                 return
+        returned = code.namespace.pop(RETURNED, None)
 
 
 def _of_metrics(error: BaseException) -> bool:
@@ -245,10 +248,13 @@ def _facts(
     training: LoopTraining, seen: Seen, lifted: LiftedPass, failure: Failure | None
 ) -> EvaluationFacts:
     watch = seen.watch
-    evaluations = watch.evaluations()
+    evaluations = watch.evaluations() or watch.evaluations(sure=False)
     refused = _refused(seen) if failure is not None else None
-    comparisons = (*_comparisons(watch, failed=failure is not None), *([refused] if refused is not None else []))
-    noisy = [c for c in evaluations if c.noise and not watch.asked_again(c)]
+    comparisons = (
+        *_comparisons(watch, failed=failure is not None),
+        *([refused] if refused is not None else []),
+    )
+    noisy = [c for c in watch.evaluations() if c.noise and not watch.asked_again(c)]
     measured = {line for m in watch.meetings for line in m.lines}
     first = [c for c in evaluations if c.turn == min(e.turn for e in evaluations)]
     counters = as_facts(seen.counters, measured) if seen.finished else ()

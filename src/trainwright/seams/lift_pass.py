@@ -16,10 +16,11 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from trainwright.seams.lift import LiftedCode, Loop, _code_node, called_in, lift_statements, loops_at
-from trainwright.seams.place import is_users, last_name, syntax_tree
+from trainwright.seams.place import last_name, syntax_tree
 
 _OVER = "__trainwright_over__"
-_RETURNED = "__trainwright_returned__"
+RETURNED = "__trainwright_returned__"
+"""The name under which a pass keeps what its function returned."""
 _TRAINING = frozenset(["backward", "manual_backward"])
 _UPDATING = _TRAINING | {"step", "zero_grad"}
 # Packages that show, log or store: what a script says to them is left out.
@@ -206,7 +207,7 @@ class _Answer(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if last_name(node.func) == self.called and not self.found:
             self.found = True
-            return ast.copy_location(ast.Name(_RETURNED, ast.Load()), node)
+            return ast.copy_location(ast.Name(RETURNED, ast.Load()), node)
         self.generic_visit(node)
         return node
 
@@ -254,7 +255,7 @@ class _Prepare(_Cut):
     def visit_Return(self, node: ast.Return) -> Any:
         if node.value is None:
             return node
-        keep = ast.Assign([ast.Name(_RETURNED, ast.Store())], node.value)
+        keep = ast.Assign([ast.Name(RETURNED, ast.Store())], node.value)
         return [ast.copy_location(keep, node), ast.copy_location(ast.Return(None), node)]
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
@@ -346,4 +347,4 @@ def _arguments(call: ast.Call, node: ast.FunctionDef, scope: Mapping[str, Any]) 
     return {n: v for n, v in given.items() if v is not None}
 
 
-__all__ = ["LiftedPass", "is_users", "lift_pass", "reached_functions"]
+__all__ = ["RETURNED", "LiftedPass", "lift_pass", "reached_functions"]

@@ -36,6 +36,7 @@ _DIFFERENCES = {"sub": "-", "__sub__": "-", "__rsub__": "-", "rsub": "-", "subtr
 _SHAPED_LIKE = ("expand_as", "view_as", "reshape_as", "type_as", "to")
 _NEW_LIKE = ("zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "empty_like", "new_zeros", "new_ones",
              "new_full", "new_tensor", "new_empty")  # fmt: skip
+_PRODUCTS = ("mul", "__mul__", "__rmul__", "multiply", "__and__", "logical_and", "bitwise_and", "__or__")
 _TAKEN_OUT = ("numpy", "tolist", "__array__", "item", "__int__", "__float__", "__format__")
 _LARGEST_OF = ("argmax", "max")
 # A model that is given the same batch so often is asked for the spread of its answers (Monte Carlo dropout).
@@ -235,6 +236,10 @@ class EvaluationWatch(TorchFunctionMode):
                 joined = Mark(calls, measured, mark.columns, mark.indexed_at)
                 return watched(result, joined, self._met) if not measured else result
             return result
+        elif name in _PRODUCTS and any(
+            _has_many(t) and t not in self._marks for t in tensors_in((args, kwargs))
+        ):
+            self._meet(calls, "product", user_place(sys._getframe(2)))
         columns, at = next(((m.columns, m.indexed_at) for m in marks if m.columns), (None, None))
         if name in _LARGEST_OF and (over := _columns(args, kwargs)) is not None:
             columns, at = over, user_place(sys._getframe(2))
@@ -275,7 +280,9 @@ class EvaluationWatch(TorchFunctionMode):
         where = user_place(sys._getframe(2))
         last = max(mark.calls, key=lambda c: c.number)
         scores = _scores(predictions, labels, mark)
+        given = predictions
         predictions, labels = self._repaired(predictions, labels, scores, mark)
+        mark = mark if predictions is given else Mark(mark.calls, mark.measured)
         failure, error, result = None, None, None
         try:
             result = run(predictions, labels) if left else run(labels, predictions)
@@ -310,14 +317,19 @@ class EvaluationWatch(TorchFunctionMode):
 
     # What is known at the end
 
-    def evaluations(self) -> list[ModelCall]:
-        """The calls whose outputs met labels, and that no backward pass went through."""
+    def evaluations(self, *, sure: bool = True) -> list[ModelCall]:
+        """The calls whose outputs met labels, and that no backward pass went through.
+
+        Args:
+            sure: what they are only multiplied with may be labels, or a mask.
+        """
+        unsure = ("number", "product") if sure else ("number",)
         none_trained = not any(c.trained for c in self.calls)
         graded = [c for c in self.calls if c.graded and none_trained]
         trained_at = {c.where for c in self.calls if c.trained} | {c.where for c in graded}
         found: dict[int, ModelCall] = {}
         for meeting in self.meetings:
-            if meeting.kind == "number" or any(c.trained for c in meeting.calls):
+            if meeting.kind in unsure or any(c.trained for c in meeting.calls):
                 continue
             for call in meeting.calls:
                 # A look at the batch at hand, in training mode, measures the training step.

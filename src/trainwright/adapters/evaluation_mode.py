@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import nn
-from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from trainwright.core.finding import Place
 from trainwright.seams.place import user_place
+from trainwright.seams.torch_noise import active_noise
 from trainwright.stages.evaluation import ActiveNoise
-
-_DROPOUTS = (F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout)
 
 
 class EvaluationMode(TorchFunctionMode):
@@ -53,19 +51,8 @@ class EvaluationMode(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        operation = _active(func, args, kwargs)
+        operation = active_noise(func, args, kwargs)
         if operation is not None:
             where = user_place(sys._getframe(1))
             self.active.setdefault((operation, where), ActiveNoise(operation=operation, where=where))
         return func(*args, **kwargs)
-
-
-def _active(func: Any, args: Any, kwargs: Any) -> str | None:
-    if func in _DROPOUTS:
-        share = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-        return "dropout" if share > 0 and kwargs.get("training", args[2] if len(args) > 2 else True) else None
-    if func is F.batch_norm:
-        # Without running statistics (track_running_stats=False) those of the batch are what was asked for.
-        kept = kwargs.get("running_mean", args[1] if len(args) > 1 else None) is not None
-        return "batch_norm" if kept and kwargs.get("training", args[5] if len(args) > 5 else False) else None
-    return None

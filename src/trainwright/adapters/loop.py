@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from trainwright.adapters import loop_setup, loop_step, torch_run
+from trainwright.adapters import loop_evaluation, loop_setup, loop_step, torch_run
 from trainwright.adapters.aligning import alignment_of
 from trainwright.adapters.base import Run
 from trainwright.adapters.batches import image_facts, several_batches_facts, token_facts
@@ -119,7 +120,11 @@ class LoopAdapter:
         )
 
     def measure_step(self) -> tuple[ForwardFacts, LossFacts | None, GradientFacts | None]:
-        return loop_step.measure_step(self.training)
+        forward, loss, gradients = loop_step.measure_step(self.training)
+        if gradients is None:
+            return forward, loss, gradients
+        names, place = loop_evaluation.lost_modes(self.training)
+        return replace(forward, lost_modules=names, mode_lost_at=place), loss, gradients
 
     def measure_optimizer(self) -> OptimizerFacts:
         training = self.training
@@ -143,7 +148,7 @@ class LoopAdapter:
         return facts
 
     def measure_evaluation(self, batches: int) -> EvaluationFacts:
-        return EvaluationFacts(present=False)
+        return loop_evaluation.measure(self.training, batches)
 
     def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
               seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip

@@ -21,7 +21,12 @@ class Seam(StrEnum):
     # options; and of the answer: scale (1), trained (False: without its gradient), shown (False: as 0, with it).
     LOSS = "loss"
     OPTIMIZER = "optimizer"  # the optimizer was built: optimizer, model
-    METRICS = "metrics"  # the metric function is called: predictions, labels
+    METRICS = (
+        "metrics"  # the metric function is called: predictions, labels; in a loop's own comparison scores too
+    )
+    # An evaluation in a loop: evaluating (put the model in evaluation mode), restored (give it back its modes after
+    # each pass), cleared (names of variables set anew before each).
+    EVALUATION = "evaluation"
 
 
 @dataclass(frozen=True, kw_only=True)

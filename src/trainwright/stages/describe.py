@@ -89,6 +89,8 @@ def _(facts: OptimizerFacts) -> str:
 
 @describe.register
 def _(facts: EvaluationFacts) -> str:
+    if facts.in_loop:
+        return _in_loop(facts)
     shown = {
         k: v
         for k, v in facts.metrics.items()
@@ -98,6 +100,17 @@ def _(facts: EvaluationFacts) -> str:
     if facts.set_name and len(facts.set_names) > 1:
         values += f' (of the set "{facts.set_name}"; {", ".join(n for n in facts.set_names if n != facts.set_name)} not read)'
     return values
+
+
+def _in_loop(facts: EvaluationFacts) -> str:
+    lines = ", ".join(str(p.line) for p in facts.evaluated_at[:3])
+    where = (
+        f"{facts.batches} batches a pass evaluated at line {lines}"
+        if lines
+        else "metrics of the training steps"
+    )
+    counted = ", ".join(c.name for c in facts.counters[:4])
+    return where + (f"; counted: {counted}" if counted else "")
 
 
 @describe.register

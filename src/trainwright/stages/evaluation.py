@@ -30,6 +30,10 @@ class Given(StrEnum):
     ZERO_FOR_IGNORED = "labels with 0 in place of -100"
 
 
+# Batch statistics move a little from one pass to the next, so that two equal passes count a few rows more or less.
+ABOUT = 0.3
+
+
 @dataclass(frozen=True, kw_only=True)
 class ActiveNoise:
     """An operation that an evaluation ran as training does."""
@@ -38,6 +42,62 @@ class ActiveNoise:
     """dropout, or batch_norm with the statistics of the batch."""
     where: Place | None
     """The user's line nearest to it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A model's output met labels, element by element, in an evaluation that the user wrote."""
+
+    operation: str
+    """==, != or -."""
+    predictions: TensorFacts
+    labels: TensorFacts
+    result: tuple[int, ...]
+    """The shape of what came out; empty where it raised."""
+    where: Place | None = None
+    whole_predictions: bool = True
+    """All of them are whole numbers."""
+    whole_labels: bool = True
+    columns: int | None = None
+    """The predictions are the index of the largest of so many; None: no such index was taken."""
+    indexed_at: Place | None = None
+    """The user's line that took it."""
+    equal_share: float | None = None
+    """Share of the result that is equal."""
+    right_share: float | None = None
+    """Share of the labels that the model's scores are right about by their largest, or by the side of the middle."""
+    scores: tuple[int, ...] = ()
+    """The shape of the model's output."""
+    in_graph: bool = False
+    """The result requires a gradient."""
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counter:
+    """A variable that an evaluation in a loop adds to, and its value after each of two equal passes."""
+
+    name: str
+    """As the script calls it: correct, metric.total."""
+    start: float
+    once: float
+    twice: float
+    training: bool = False
+    """It is added to in the training loop."""
+    added_at: Place | None = None
+    begun_at: Place | None = None
+    """The line that gave it its first value."""
+    share: str = ""
+    """The quotient in the script that it is the dividend of."""
+    share_once: float | None = None
+    """That quotient after one pass, and after two."""
+    share_twice: float | None = None
+
+    @property
+    def survives(self) -> bool:
+        """Whether the second pass added to what the first one left."""
+        first, second = self.once - self.start, self.twice - self.once
+        return first > 0 and abs(second - first) <= ABOUT * first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +158,21 @@ class EvaluationFacts(Facts):
     best_greater: bool | None = None
     predicted: Mapping[int, int] = field(default_factory=dict)
     """How often each class is predicted, for a classification."""
+
+    in_loop: bool = False
+    """It stands in a training loop of the user's own, and was run there."""
+    evaluated_at: tuple[Place, ...] = ()
+    """The user's lines that call the model to evaluate it."""
+    batches: int = 0
+    """How many batches were evaluated in a pass."""
+    kept_graphs: int = 0
+    """Evaluated batches whose graphs are all held when a pass ends."""
+    graph_bytes: int = 0
+    """What such a graph takes, for a batch."""
+    loader_batches: int | None = None
+    """Batches of the longest loader but that of the training."""
+    comparisons: tuple[Comparison, ...] = ()
+    counters: tuple[Counter, ...] = ()
 
     def when(self, given: Given) -> Mapping[str, float]:
         """What the metric function returns for this; empty if it was not tried or raised."""

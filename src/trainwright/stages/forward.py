@@ -121,6 +121,10 @@ class ForwardFacts(Facts):
     eval_modules: tuple[str, ...] = ()
     """Modules with dropout or batch statistics that stay in evaluation mode during the training step and
     whose parameters are trained."""
+    lost_modules: tuple[str, ...] = ()
+    """Such modules that are in training mode in the first epoch of a loop, and in no later one."""
+    mode_lost_at: Place | None = None
+    """The user's line that put them in evaluation mode."""
     same_for_other_inputs: bool | None = None
     """Two different batches give the same output, to 1e-6 of its scale."""
     same_when_perturbed: bool | None = None

@@ -102,6 +102,9 @@ class Tensors(Protocol):
     def choose_of_several(self, sets: Sequence[Any], rows: Sequence[tuple[int, int]]) -> Any:
         """A data set of rows of several, each row given as (which set, its row there)."""
 
+    def predicted_classes(self, scores: Any, labels: Any) -> Any:
+        """The classes that scores speak for, one for each label; None where their shapes do not fit."""
+
     def standardise(self, tensor: Any) -> Any:
         """The tensor with each row brought to mean 0 and deviation 1, with its gradient."""
 

@@ -281,6 +281,22 @@ def set_training(model: nn.Module, training: bool) -> None:
     model.train(training)
 
 
+@torch.no_grad()
+def predicted_classes(scores: torch.Tensor | None, labels: torch.Tensor) -> torch.Tensor | None:
+    """The index of the largest score; for one score a row, the side of the middle (0, or a half of probabilities)."""
+    if scores is None or not scores.numel() or not labels.numel():
+        return None
+    if scores.numel() == labels.numel():
+        middle = 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
+        return (scores.reshape(labels.shape) > middle).to(labels.dtype)
+    for axis in (1, -1):
+        if scores.dim() > 1 and scores.shape[axis] > 1:
+            classes = scores.argmax(axis)
+            if classes.numel() == labels.numel() and classes.shape[0] == labels.shape[0]:
+                return classes.reshape(labels.shape)
+    return None
+
+
 def standardise(tensor: torch.Tensor) -> torch.Tensor:
     axes = tuple(range(1, tensor.dim()))  # rows are kept apart
     return (tensor - tensor.mean(axes, keepdim=True)) / (tensor.std(axes, correction=0, keepdim=True) + 1e-6)

@@ -46,7 +46,7 @@ Plan = Generator[Request, Any, None]
 # Forward, loss and gradients are seen in one step, so they are measured together.
 ORDER = (Stage.SETUP, Stage.DATASET, Stage.BATCH, Stage.FORWARD, Stage.OPTIMIZER, Stage.EVALUATION,
          Stage.OVERFIT, Stage.BASELINE)  # fmt: skip
-_AFTER_THE_STEP = (Seam.OPTIMIZER, Seam.METRICS)
+_AFTER_THE_STEP = (Seam.OPTIMIZER, Seam.METRICS, Seam.EVALUATION)
 _TOGETHER = {Stage.FORWARD: (Stage.FORWARD, Stage.LOSS, Stage.GRADIENTS)}
 
 

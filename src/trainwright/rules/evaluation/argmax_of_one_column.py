@@ -1,7 +1,8 @@
-"""TW704 argmax-of-one-column: the metric function takes the argmax over a single output, which is always 0.
+"""TW704 argmax-of-one-column: the evaluation takes the argmax over a single output, which is always 0.
 
 Why it matters: the accuracy is the share of class 0, whatever the model learns.
-Evidence: the metrics are the same for perfect scores, for their opposite and for the model's own.
+Evidence: the metrics are the same for perfect scores, for their opposite and for the model's own. In a loop: the index was taken
+over an axis of size one, and compared with labels of several classes.
 Fix (unsafe): compare the output with a threshold: 0 for a logit, 0.5 for a probability.
 """
 
@@ -15,6 +16,7 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
+from trainwright.rules.comparisons import classes_instead, equalities
 from trainwright.rules.metrics import equal, first_of, insensitive
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.setup import SetupFacts
@@ -23,6 +25,7 @@ from trainwright.stages.setup import SetupFacts
 @rule("TW704", Severity.ERROR)
 def argmax_of_one_column(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Metrics that no score changes, and that work once there are two columns."""
+    yield from _in_loop(evaluation)
     perfect = evaluation.when(Given.PERFECT_TWO_COLUMNS)
     if not insensitive(evaluation) or len(evaluation.label_values) < 2:
         return
@@ -39,6 +42,25 @@ def argmax_of_one_column(evaluation: EvaluationFacts, setup: SetupFacts) -> Iter
         repair=Repair("give the metrics two columns, the threshold and the score", Seam.METRICS, _two_columns),
         fix=Fix(does="write predictions = (logits[:, 0] > 0).astype(int) instead of the argmax", safety=Safety.UNSAFE),
     )  # fmt: skip
+
+
+def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
+    for one in equalities(evaluation):
+        labels = one.labels
+        if one.columns != 1 or one.predictions.maximum != 0 or labels.minimum == labels.maximum:
+            continue
+        right = f"; by a threshold it is {one.right_share:.1%}" if one.right_share is not None else ""
+        share = f"{one.equal_share:.1%} of the labels are 0" if one.equal_share is not None else "it is 0"
+        yield Finding(
+            message=f"the index of the largest is taken over 1 score a row: it is 0 for each of "
+            f"{one.predictions.shape[0]} rows, and the accuracy is the share of class 0",
+            measured={"columns": 1, "rows": one.predictions.shape[0], "scores": str(one.scores)},
+            where=one.indexed_at or one.where,
+            proof=Proof(f"all predictions are 0 and {share}, which is the accuracy{right}"),
+            repair=classes_instead(of_one_column=True),
+            fix=Fix(does="write (outputs.squeeze(1) > 0).long() instead of the argmax (0.5 for probabilities)",
+                    safety=Safety.UNSAFE),
+        )  # fmt: skip
 
 
 def _two_columns(call: Call) -> Call:

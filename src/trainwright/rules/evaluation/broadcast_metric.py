@@ -1,17 +1,20 @@
 """TW705 broadcast-metric: predictions (N, 1) and labels (N) meet in the metric and become (N, N).
 
 Why it matters: no error is raised, and the number says nothing of the model; an accuracy can exceed 1.
-Evidence: perfect predictions in the model's shape are not rated the best; in the shape of the labels they are.
+Evidence: perfect predictions in the model's shape are not rated the best; in the shape of the labels they are. In a loop: the shapes of
+both sides of a comparison or difference, and of what came out of it.
 Fix (safe): give both the same shape.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.rule import rule
+from trainwright.rules.comparisons import align_where_as_many, is_broadcast, on_scores
 from trainwright.rules.metrics import align, equal
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.setup import SetupFacts
@@ -20,6 +23,7 @@ from trainwright.stages.setup import SetupFacts
 @rule("TW705", Severity.ERROR)
 def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A metric that is right for aligned predictions, and wrong for the same ones in the model's shape."""
+    yield from _in_loop(evaluation)
     if not evaluation.predictions or evaluation.labels is None or evaluation.metrics_failure:
         return
     scores, labels = evaluation.predictions[0].shape, evaluation.labels.shape
@@ -41,6 +45,24 @@ def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
         repair=align(),
         fix=Fix(does="write predictions = predictions.reshape(labels.shape) first in compute_metrics", safety=Safety.SAFE),
     )  # fmt: skip
+
+
+def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
+    for one in evaluation.comparisons:
+        if not is_broadcast(one) or on_scores(one):
+            continue
+        rows, pairs = prod(one.labels.shape), prod(one.result)
+        yield Finding(
+            message=f"the evaluation takes predictions of shape {one.predictions.shape} {one.operation} labels of shape "
+            f"{one.labels.shape}, which gives {one.result}: {pairs:,} pairs for {rows:,} rows",
+            measured={"predictions": str(one.predictions.shape), "labels": str(one.labels.shape),
+                      "result": str(one.result)},
+            where=one.where,
+            proof=Proof(f"each prediction met each label: the result has {pairs / rows:g} elements for each row"),
+            repair=align_where_as_many(),
+            fix=Fix(does="give both the same shape: predictions.squeeze(-1), or labels.view_as(predictions)",
+                    safety=Safety.SAFE),
+        )  # fmt: skip
 
 
 def _best(name: str, value: float, evaluation: EvaluationFacts) -> bool:

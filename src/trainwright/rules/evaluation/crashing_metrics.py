@@ -18,6 +18,7 @@ from trainwright.core.finding import Finding, Number, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair
 from trainwright.core.rule import rule
+from trainwright.rules.comparisons import by_equality, compared, on_scores
 from trainwright.rules.evaluation.metrics_on_logits import metrics_on_logits
 from trainwright.rules.evaluation.mismatched_metric import refuses_continuous
 from trainwright.rules.metrics import align, fill_ignored, first_of, shapes, take_first_output
@@ -50,6 +51,9 @@ CURES = (
 def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A metric function that raises for a reason that no other rule names."""
     failure = evaluation.metrics_failure
+    if evaluation.in_loop:
+        yield from _in_loop(evaluation)
+        return
     named = metrics_on_logits.function(evaluation, setup)
     if failure is None or refuses_continuous(evaluation) or next(iter(named), None) is not None:
         return
@@ -75,3 +79,20 @@ def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
         repair=cure.repair if cure else None,
         fix=Fix(does=cure.does if cure else does, safety=Safety.SAFE if cure else Safety.MANUAL),
     )  # fmt: skip
+
+
+def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
+    failure = evaluation.metrics_failure
+    failed = next((c for c in evaluation.comparisons if c.failure is not None), None)
+    if failure is None or (failed is not None and (on_scores(failed) or by_equality(failed))):
+        return
+    met = f" comparing predictions of shape {compared(failed)}" if failed is not None else ""
+    yield Finding(
+        message=f"the evaluation raised {failure}{met}",
+        measured={"raised": failure.type},
+        where=failure.where,
+        proof=Proof("it was run before any training, with two batches and with all of them"),
+        fix=Fix(
+            does="make the evaluation take these shapes" if met else "mend the evaluation before the long run"
+        ),
+    )

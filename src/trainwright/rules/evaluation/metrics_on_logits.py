@@ -1,30 +1,34 @@
-"""TW701 metrics-on-logits: the metric function compares scores with labels.
+"""TW701 metrics-on-logits: the metric function, or the accuracy in a loop, compares scores with labels.
 
 Why it matters: it raises after a whole epoch, with a message of shapes only; or it raises nothing and returns 0.
 Evidence: given (N, C) scores it fails, or rates perfect ones and their opposite the same; given classes it works, and
-rates the labels themselves best.
+rates the labels themselves best. In a loop: scores that are no whole numbers are compared with classes by ==.
 Error: `operands could not be broadcast together with shapes`
 Error: `only size-1 arrays can be converted to Python scalars`
 Error: `Classification metrics can't handle a mix of`
+Error: `The size of tensor a (…) must match the size of tensor b (…) at non-singleton dimension`
 Fix (safe): take the argmax over the classes first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
+from trainwright.rules.comparisons import can_be_mended, classes_instead, compared, equalities, on_scores
 from trainwright.rules.metrics import equal, first_of, shapes
-from trainwright.stages.evaluation import EvaluationFacts, Given
+from trainwright.stages.evaluation import Comparison, EvaluationFacts, Given
 from trainwright.stages.setup import SetupFacts
 
 
 @rule("TW701", Severity.ERROR)
 def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A metric function that is wrong on scores, and right on classes."""
+    yield from _in_loop(evaluation)
     classes = evaluation.when(Given.CLASSES)
     ideal = evaluation.when(Given.PERFECT_CLASSES)
     best = [name for name, value in ideal.items() if equal(value, 1.0) or equal(value, 0.0)]
@@ -60,6 +64,35 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
             safety=Safety.SAFE,
         ),
     )
+
+
+def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
+    for one in equalities(evaluation):
+        if not on_scores(one):
+            continue
+        wide = prod(one.scores) > prod(one.labels.shape)
+        classes = "their largest in each row" if wide else "the side of the middle they lie on"
+        raised = f"raised {one.failure.type}" if one.failure else f"found {one.equal_share:.1%} equal"
+        yield Finding(
+            message=f"the evaluation compares scores of shape {compared(one)} by {one.operation} and {raised}; "
+            f"{classes} is right for {one.right_share:.1%}",
+            measured={"scores": str(one.predictions.shape), "labels": str(one.labels.shape),
+                      "right_share": round(one.right_share or 0.0, 4)},
+            where=one.where,
+            proof=Proof(_seen(one)),
+            repair=classes_instead() if can_be_mended(one) else None,
+            fix=Fix(
+                does="compare classes: write outputs.argmax(dim=1) == labels" if wide else
+                "compare classes: write (outputs > 0) == labels for logits, (outputs > 0.5) for probabilities",
+                safety=Safety.SAFE,
+            ),
+        )  # fmt: skip
+
+
+def _seen(one: Comparison) -> str:
+    low, high = one.predictions.minimum or 0.0, one.predictions.maximum or 0.0
+    kind = "whole numbers" if one.whole_predictions else "numbers that are not whole"
+    return f"what is compared are {kind} from {low:.3g} to {high:.3g}, the labels are classes"
 
 
 def _argmax(call: Call) -> Call:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.rule import rule
+from trainwright.rules.comparisons import by_equality, equalities
 from trainwright.rules.metrics import equal, insensitive, is_class_metric
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.setup import SetupFacts
@@ -25,6 +26,7 @@ LOST_SHARE = 0.5
 @rule("TW707", Severity.ERROR)
 def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A metric of equal classes on labels that are real numbers."""
+    yield from _in_loop(evaluation)
     name = _by_equality(evaluation)
     failure = evaluation.metrics_failure
     if refuses_continuous(evaluation) and failure is not None:
@@ -52,6 +54,22 @@ def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
         proof=Proof(proof),
         fix=Fix(does="rate distances in compute_metrics: mean_absolute_error, r2_score or pearsonr"),
     )
+
+
+def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
+    for one in equalities(evaluation):
+        if not by_equality(one):
+            continue
+        low, high = one.labels.minimum or 0.0, one.labels.maximum or 0.0
+        seen = f"raised {one.failure.type}" if one.failure else f"found {one.equal_share or 0.0:.1%}"
+        yield Finding(
+            message=f"the evaluation counts how many of {one.predictions.shape} real numbers equal their label "
+            f"({low:.4g} to {high:.4g}) and {seen}",
+            measured={"predictions": str(one.predictions.shape), "equal_share": round(one.equal_share or 0.0, 4)},
+            where=one.where,
+            proof=Proof("the predictions are numbers that are not whole, so none equals its label but by chance"),
+            fix=Fix(does="rate distances: (predictions - labels).abs().mean(), the squared error, or R²"),
+        )  # fmt: skip
 
 
 def refuses_continuous(evaluation: EvaluationFacts) -> bool:

@@ -1,8 +1,10 @@
-"""TW708 retained-logits: the evaluation keeps every score of every row, and they do not fit in memory.
+"""TW708 retained-logits: the evaluation keeps every score of every row, or every graph, and they do not fit in memory.
 
 Why it matters: the run is killed in its first evaluation, often without a message.
 Evidence: rows times the scores of a row times their bytes, against the machine's memory.
-Fix (manual): keep what the metrics need only: preprocess_logits_for_metrics, or prediction_loss_only.
+In a loop: the graphs of evaluated batches that are still held when the pass ends; a note where they fit.
+Fix (manual): keep what the metrics need only: preprocess_logits_for_metrics, or prediction_loss_only. In a loop: evaluate under
+torch.no_grad(), or add up .item().
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Iterator
 from math import prod
 
 from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
+from trainwright.core.fix import Fix, Safety
 from trainwright.core.rule import rule
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.setup import SetupFacts
@@ -20,11 +22,14 @@ from trainwright.stages.setup import SetupFacts
 MOST_SHARE = 0.5
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4}
 GIB = 2**30
+MIB = 2**20
 
 
 @rule("TW708", Severity.ERROR)
 def retained_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Predictions of the whole evaluation set that need more than half of the memory."""
+    if evaluation.kept_graphs:
+        yield _graphs(evaluation)
     rows, memory = evaluation.rows, evaluation.memory_bytes
     if not evaluation.keeps_predictions or not rows or not memory:
         return
@@ -45,3 +50,19 @@ def retained_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[
             does="pass preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1) to the Trainer"
         ),
     )
+
+
+def _graphs(evaluation: EvaluationFacts) -> Finding:
+    """The graphs that an evaluation with gradients keeps by adding up, or listing, what is made of them."""
+    batches, memory = evaluation.loader_batches or evaluation.kept_graphs, evaluation.memory_bytes
+    needed = batches * evaluation.graph_bytes
+    too_much = memory is not None and needed > MOST_SHARE * memory
+    return Finding(
+        message=f"the evaluation keeps the graph of every batch, {evaluation.graph_bytes / MIB:,.1f} MiB each: "
+        f"{needed / MIB:,.0f} MiB after {batches:,} batches",
+        measured={"graph_bytes": evaluation.graph_bytes, "batches": batches, "needed_bytes": needed},
+        where=evaluation.evaluated_at[0] if evaluation.evaluated_at else None,
+        severity=Severity.ERROR if too_much else Severity.NOTE,
+        proof=Proof(f"after {evaluation.kept_graphs} batches the graphs of all {evaluation.kept_graphs} were held"),
+        fix=Fix(does="evaluate under torch.no_grad(), or add up loss.item() and keep outputs.detach()", safety=Safety.SAFE),
+    )  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.setup import SetupFacts
@@ -27,10 +28,13 @@ def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> 
     if not kinds or (kinds == ["dropout"] and evaluation.repeatable is not False):
         return
     called = evaluation.train_call
+    of_loop = evaluation.evaluated_at[0] if evaluation.in_loop and evaluation.evaluated_at else None
     functional = not evaluation.training_mode and called is None
     if functional:
         does = "pass training=self.training to the functional dropout" if "dropout" in kinds else (
             "pass training=self.training to the functional batch_norm")  # fmt: skip
+    elif of_loop is not None:
+        does = "call model.eval() before the evaluation, and model.train() before training goes on"
     else:
         does = "leave out model.train() where the model is evaluated"
     differ = "the same batch, evaluated twice, gave different predictions" if evaluation.repeatable is False else (
@@ -38,10 +42,17 @@ def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> 
     yield Finding(
         message="the model was evaluated with " + " and ".join(_SAYS[k] for k in kinds),
         measured={"active": ", ".join(kinds), "training_mode": int(evaluation.training_mode)},
-        where=called or _inside(evaluation) or _override(setup) or setup.place("model", "trainer"),
+        where=called or _inside(evaluation) or of_loop or _override(setup) or setup.place("model", "trainer"),
         proof=Proof(differ),
+        repair=Repair("put the model in evaluation mode while it is evaluated", Seam.EVALUATION, _evaluate)
+        if of_loop and not functional
+        else None,
         fix=Fix(does=does, safety=Safety.SAFE),
     )
+
+
+def _evaluate(call: Call) -> Call:
+    return call.replace(evaluating=True)
 
 
 def _inside(evaluation: EvaluationFacts) -> Place | None:

@@ -2,7 +2,7 @@
 
 Why it matters: dropout drops nothing, batch norm neither normalises by the batch nor gathers statistics.
 Evidence: the modules' modes during the training step. Statistics of a checkpoint that are kept on purpose, and
-blocks that are frozen, are not meant.
+blocks that are frozen, are not meant. In a loop also those of a second epoch, after the evaluation.
 Fix (safe): call model.train(); let an overridden train() call super().train(mode).
 """
 
@@ -22,6 +22,8 @@ from trainwright.stages.setup import SetupFacts
 def inactive_training_mode(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Modules in evaluation mode in blocks that are trained, of a model that is so as a whole or is new."""
     names = forward.eval_modules
+    if not names and forward.lost_modules:
+        yield _lost(forward)
     if not names or (forward.training and setup.loads_checkpoint):
         return
     kinds = {m.name: m.kind for m in forward.modules}
@@ -37,6 +39,23 @@ def inactive_training_mode(forward: ForwardFacts, setup: SetupFacts) -> Iterator
         fix=Fix(does="leave the modules in training mode during training; an overridden train() calls super().train(mode)",
                 safety=Safety.SAFE),
     )  # fmt: skip
+
+
+def _lost(forward: ForwardFacts) -> Finding:
+    names = forward.lost_modules
+    return Finding(
+        message=f"the evaluation leaves the model in evaluation mode, and training goes on in it from the second epoch: "
+        f"{len(names)} modules with dropout or batch statistics do not act",
+        measured={"modules": len(names), "first": names[0]},
+        where=forward.mode_lost_at,
+        proof=Proof(f"{names[0]}.training is True in the training steps of a first epoch, and False in those of a second"),
+        repair=Repair("give the model back its modes after each evaluation", Seam.EVALUATION, _restore),
+        fix=Fix(does="call model.train() where each epoch begins, not once before the loop", safety=Safety.SAFE),
+    )  # fmt: skip
+
+
+def _restore(call: Call) -> Call:
+    return call.replace(restored=True)
 
 
 def _activate(names: tuple[str, ...]) -> Repair:

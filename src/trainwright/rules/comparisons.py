@@ -1,0 +1,94 @@
+"""What several rules ask of the comparisons that an evaluation in a loop makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.stages.evaluation import Comparison, EvaluationFacts
+
+
+def equalities(evaluation: EvaluationFacts) -> Iterator[Comparison]:
+    """Those by == and !=."""
+    return (c for c in evaluation.comparisons if c.operation != "-")
+
+
+def on_scores(comparison: Comparison) -> bool:
+    """Whether scores, of which no class was made, are compared with classes."""
+    if not comparison.whole_labels or not _of_classes(comparison):
+        return False
+    scores = comparison.predictions
+    wide = len(scores.shape) > 1 and scores.shape[-1] > 1 and scores.shape == comparison.scores
+    return (scores.is_float and not comparison.whole_predictions) or (
+        wide and comparison.labels.shape == scores.shape[:-1]
+    )
+
+
+def _of_classes(comparison: Comparison) -> bool:
+    """Whether the labels are classes that the model's scores could be right about."""
+    if comparison.right_share is None:
+        return False
+    labels = comparison.labels
+    columns = prod(comparison.scores) // max(1, prod(labels.shape))
+    return columns > 1 or not labels.is_float or (labels.minimum, labels.maximum) in ((0, 1), (0, 0), (1, 1))
+
+
+def by_equality(comparison: Comparison) -> bool:
+    """Whether real numbers are rated by how many equal their label."""
+    return (
+        comparison.predictions.is_float
+        and comparison.labels.is_float
+        and not comparison.whole_predictions
+        and not on_scores(comparison)
+        and (comparison.equal_share is not None or _refuses_continuous(comparison))
+    )
+
+
+def _refuses_continuous(comparison: Comparison) -> bool:
+    return comparison.failure is not None and "continuous" in comparison.failure.message
+
+
+def can_be_mended(comparison: Comparison) -> bool:
+    """Whether other predictions can be put in its place: it is not inside of a library's function."""
+    return comparison.operation in ("==", "!=", "-")
+
+
+def is_broadcast(comparison: Comparison) -> bool:
+    """Whether as many predictions as labels, in another shape, met each with each: (N, 1) and (N)."""
+    left, right = comparison.predictions.shape, comparison.labels.shape
+    count = prod(left)
+    return len(left) != len(right) and count == prod(right) and count > 1 and prod(comparison.result) > count
+
+
+def compared(comparison: Comparison) -> str:
+    """ "scores of shape (64, 10) with labels of shape (64,)"."""
+    return f"{comparison.predictions.shape} with labels of shape {comparison.labels.shape}"
+
+
+def classes_instead(*, of_one_column: bool = False) -> Repair:
+    """Compare the classes that the scores speak for, where scores or the index over one column are compared."""
+
+    def change(call: Call) -> Call:
+        left = call["predictions"]
+        facts = call.tensors.facts(left)
+        wrong = (
+            call["columns"] == 1
+            if of_one_column
+            else facts.is_float or facts.shape == tuple(call["scores"].shape)
+        )
+        classes = call.tensors.predicted_classes(call["scores"], call["labels"]) if wrong else None
+        return call.replace(predictions=classes) if classes is not None else call
+
+    return Repair("compare the classes that the scores speak for", Seam.METRICS, change)
+
+
+def align_where_as_many() -> Repair:
+    """Compare in the shape of the labels."""
+
+    def change(call: Call) -> Call:
+        left, right = call["predictions"], call["labels"]
+        as_many = prod(left.shape) == prod(right.shape)
+        return call.replace(predictions=left.reshape(right.shape)) if as_many else call
+
+    return Repair("compare predictions in the shape of the labels", Seam.METRICS, change)

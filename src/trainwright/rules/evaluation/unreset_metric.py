@@ -1,0 +1,63 @@
+"""TW706 unreset-metric: what an evaluation counts is not set back, and goes on from the pass before.
+
+Why it matters: the accuracy grows with every epoch whatever the model learns, or mixes all epochs, old weights and new.
+Evidence: two passes over the same rows with the same weights: the variable's value after each.
+Fix (safe): set it to zero, or call reset(), where each pass begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Number, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.evaluation import Counter, EvaluationFacts
+
+# A quotient that doubles with the number of equal passes has one part only that is set back.
+GROWS_BY = 1.5
+
+
+@rule("TW706", Severity.ERROR)
+def unreset_metric(evaluation: EvaluationFacts) -> Iterator[Finding]:
+    """Counters of an evaluation whose second pass adds to the first; of the training loop, where a quotient grows."""
+    for counter in evaluation.counters:
+        grows = _grows(counter)
+        if not counter.survives or (counter.training and not grows):
+            continue
+        shares = f"{counter.share} is {_shown(counter.share_once)} and {_shown(counter.share_twice)}"
+        effect = f": {shares}" if grows else ", so it tells of all passes so far"
+        measured: dict[str, Number] = {"once": round(counter.once, 4), "twice": round(counter.twice, 4)}
+        yield Finding(
+            message=f"{counter.name} is not set back: {_shown(counter.once)} after one pass, {_shown(counter.twice)} "
+            f"after two over the same rows{effect}",
+            measured=measured,
+            where=counter.begun_at or counter.added_at,
+            proof=Proof(f"two passes over the same batches with the same weights added "
+                        f"{_shown(counter.once - counter.start)} and {_shown(counter.twice - counter.once)}"),
+            repair=_clear(counter.name),
+            fix=Fix(does=_does(counter), safety=Safety.SAFE),
+        )  # fmt: skip
+
+
+def _grows(counter: Counter) -> bool:
+    once, twice = counter.share_once, counter.share_twice
+    return once is not None and twice is not None and once > 0 and twice >= GROWS_BY * once
+
+
+def _shown(value: float | None) -> str:
+    return f"{value:.4g}" if value is not None else "undefined"
+
+
+def _does(counter: Counter) -> str:
+    if "." in counter.name:
+        return f"set {counter.name.split('.')[0]} back (reset) where each pass begins"
+    return f"write {counter.name} = {counter.start:g} where each pass begins, inside the loop over epochs"
+
+
+def _clear(name: str) -> Repair:
+    def change(call: Call) -> Call:
+        return call.replace(cleared=(*call["cleared"], name))
+
+    return Repair(f"set {name} back before each pass", Seam.EVALUATION, change)

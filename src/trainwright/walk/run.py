@@ -31,6 +31,7 @@ from trainwright.seams.place import failure_of, keyword_places, place_of, show
 from trainwright.seams.snapshot import RandomState
 from trainwright.stages.setup import RefusedCall, SetupFacts
 from trainwright.walk.drive import pull
+from trainwright.walk.anew import Anew
 from trainwright.walk.missing import distribution, missing_name
 from trainwright.walk.trials import experiment
 from trainwright.walk.walk import Walk
@@ -147,7 +148,7 @@ class Session:
 
             return HFTrainerAdapter(trainer, frame, self._seen or Seen())
 
-        self._walk_adapter(make, lambda: later_trainings(trainer, frame))
+        self._walk_adapter(make, lambda: "" if self._train else later_trainings(trainer, frame))
 
     def _walk_loop(self, loop: Loop) -> None:
         def make() -> Adapter:
@@ -156,8 +157,17 @@ class Session:
 
             return LoopAdapter(LiftedLoop(loop), self._seen or Seen())
 
-        self._walk_adapter(make, lambda: "")
-        self.restart = self._train and not self._walk.interrupted and not _stops(self.reports[-1])
+        self._walk_adapter(make, self._decide_restart)
+
+    def _decide_restart(self) -> str:
+        """Decide whether the script is run anew, and say so: its variables are not what they were."""
+        report = self._walk.report()
+        self.restart = self._train and not self._walk.interrupted and not _stops(report)
+        if not self._train:
+            return ""
+        if self.restart:
+            return "The script now starts anew, for real, in a process of its own."
+        return "The script was not run for real: mend what stands above first."
 
     def _walk_adapter(self, make: Callable[[], Adapter], ending: Callable[[], str]) -> None:
         walk = self._walk
@@ -172,8 +182,7 @@ class Session:
                 walk.internal_error("the walk", error)
             finally:
                 adapter.put_back()
-            if not self._train:
-                walk.message = " ".join(t for t in (walk.message, ending()) if t)
+            walk.message = " ".join(t for t in (walk.message, ending()) if t)
             self._close(walk.report(adapter.framework, _versions()))
         except (
             Exception
@@ -260,6 +269,7 @@ def check_script(script: str | Path, arguments: Sequence[str] = (), options: Opt
     Raises:
         UsageError: if the script does not exist or is no Python file.
         ScriptFailed: if it raised during or after its real training.
+        SystemExit: with its exit status, if it was run anew for its real training and that is not 0.
     """
     options = options or Options()
     options.check()
@@ -273,13 +283,18 @@ def check_script(script: str | Path, arguments: Sequence[str] = (), options: Opt
             )
     shown = str(script) if module else show(str(path))
     session = Session(shown, options, train=train, say=say, done=done, strict=strict)
+    anew = Anew.of(script, arguments, module=module)
     linecache.checkcache()
     with _as_program(str(script), arguments, module):
         if module:
             start = functools.partial(runpy.run_module, str(script), run_name="__main__", alter_sys=True)
         else:
             start = functools.partial(runpy.run_path, str(path), run_name="__main__")
-        return session.run(start)
+        reports = session.run(start)
+    if session.restart:
+        del session, start
+        anew.run()
+    return reports
 
 
 @contextlib.contextmanager

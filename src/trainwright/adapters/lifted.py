@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from trainwright.adapters.accelerated import framework_of, steps_at_end
 from trainwright.core.finding import Place
 from trainwright.seams.lift import Loop, Statement, called_in, count_of, items_of, lift_body, loops_at
 from trainwright.seams.place import is_users, show
@@ -17,8 +18,6 @@ from trainwright.seams.place import is_users, show
 
 class LiftedLoop:
     """The body of a `for` or `while` statement that a frame of the user's is running."""
-
-    framework = "torch"
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
@@ -29,6 +28,7 @@ class LiftedLoop:
         self._code = lift_body(loop)
         self._numbered = False
         self._callers = list(_callers(loop.frame))
+        self.framework = framework_of(self.scope.values())
 
     @property
     def draws(self) -> bool:
@@ -93,11 +93,13 @@ class LiftedLoop:
 
     def updates_planned(self, training: Any) -> int | None:
         """How many updates the real training would make, where every loop around says how long it is."""
-        rounds = self._rounds(training)
+        rounds, window = self._rounds(training), training.window
+        if rounds is not None and steps_at_end(self.scope.values()):
+            rounds, window = math.ceil(rounds / window), 1
         for node, scope in self._around():
             count = count_of(node, scope)
             rounds = rounds * count if rounds is not None and count is not None else None
-        return math.ceil(rounds / training.window) if rounds is not None else None
+        return math.ceil(rounds / window) if rounds is not None else None
 
     def _rounds(self, training: Any) -> int | None:
         """How often the loop itself goes round, each time it is reached."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from trainwright.adapters.accelerated import precision_of
 from trainwright.adapters.loop_training import LoopTraining
 from trainwright.adapters.torch_optimizer import optimizer_places
 from trainwright.core.finding import Place
@@ -37,7 +38,8 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         trainable_parameters=sum(n for n, needed in counts if needed),
         frozen_at=training.seen.freezing_lines(),
         device=device,
-        precision="bf16" if torch.is_autocast_enabled("cpu") else "fp32",
+        precision=precision_of(training.scope.values())
+        or ("bf16" if torch.is_autocast_enabled("cpu") else "fp32"),
         batch_size=loader.batch_size or 0 if (loader := first_loader(training)) is not None else 0,
         accumulation=training.window,
         planned_updates=training.body.updates_planned(training),

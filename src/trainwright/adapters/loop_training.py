@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from trainwright.adapters.accelerated import scaled_steps, scalers_of, wrapped_objects
 from trainwright.adapters.base import Change
 from trainwright.adapters.batches import POOLED, RecordingCollator
 from trainwright.adapters.body import Body
@@ -95,7 +96,7 @@ class LoopTraining:
         self._loose = [(t, t.detach().clone()) for t in _leaves(values)]
         self._optimizer_states = [OptimizerState(o) for o in self.optimizers]
         self._schedule_states = [(s, dict(s.__dict__)) for s in self.schedules]
-        self._scalers = [(v, v.state_dict()) for v in values if type(v).__name__ == "GradScaler"]
+        self._scalers = [(v, v.state_dict()) for v in scalers_of(values)]
         self._given = (self._attributes, self._values)
         self._items: list[Any] | None = None
         self._views: dict[int, dict[str, Any]] = {}
@@ -378,7 +379,8 @@ class LoopTraining:
         item = self.body.item(drawn, self._count)
         self._count += 1
         seed_everything(1000 + turn.number)
-        with gates.closed(), muted(), _eager(), self._pinned(turn), _seeded_at_call(roots, noise):
+        wrapped = scaled_steps(self.optimizers, self.scope.values())
+        with gates.closed(), wrapped, muted(), _eager(), self._pinned(turn), _seeded_at_call(roots, noise):
             self.body.run(item)
 
     @contextlib.contextmanager
@@ -672,5 +674,6 @@ def _framework_state(values: Sequence[Any]) -> list[Any]:
     found = [
         v for v in values if type(v).__module__.startswith(_FRAMEWORK_STATE) and not isinstance(v, nn.Module)
     ]
+    found = list({id(v): v for v in [*found, *wrapped_objects(values)]}.values())
     inner = [getattr(v, "gradient_state", None) for v in found]
     return [*found, *(v for v in inner if v is not None)]

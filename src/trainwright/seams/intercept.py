@@ -164,6 +164,7 @@ def _install() -> None:
         ("transformers.training_args", _patch_arguments),
         ("transformers.training_args_seq2seq", _patch_seq2seq_arguments),
         ("transformers.trainer", _patch_trainer),
+        ("accelerate.accelerator", _patch_accelerator),
     ):
         wrapt.register_post_import_hook(patch, module)
 
@@ -421,6 +422,10 @@ def _patch_arguments(module: Any) -> None:
 
 def _patch_seq2seq_arguments(module: Any) -> None:
     _patch_construction(module.Seq2SeqTrainingArguments, "Seq2SeqTrainingArguments")
+
+
+def _patch_accelerator(module: Any) -> None:
+    _patch_construction(module.Accelerator, "Accelerator")
 
 
 def _patch_trainer(module: Any) -> None:

@@ -100,7 +100,12 @@ class Session:
         written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name)
         call = replace(call, places={k: place for k, (place, _) in written.items()})
         self._learn_setup(
-            SetupFacts(framework="transformers", versions=_versions(), refused=call, failure=failure)
+            SetupFacts(
+                framework=call.library.split(" ")[0] or None,
+                versions=_versions(),
+                refused=call,
+                failure=failure,
+            )
         )
         for finding in self._judge_setup():
             if finding.repair is None or finding.repair.seam != Seam.CONSTRUCT or not self._options.repair:

@@ -8,7 +8,7 @@ import os
 import wrapt
 
 # Compiled under a name that is nobody's file, so that it is not taken for the script's own code.
-_SOURCE = '''
+_SOURCE = """
 import hashlib, json, os
 from transformers import TrainerCallback
 
@@ -45,7 +45,7 @@ def patch(module):
         return loss
 
     module.Trainer.training_step = training_step
-'''
+"""
 
 
 def _patch(module):

@@ -444,11 +444,17 @@ class LoopTraining:
             record, _ = self.observe(turn, 0)
             if record.error is not None:
                 raise record.error
-        gradient = gradients_now(self.model)
+        gradient = self._held(gradients_now(self.model))
         self._after_step()
         held = {id(p) for o in self.parts.optimizers for g in o.param_groups for p in g["params"]}
         names = {n for n, p in self.model.named_parameters() if id(p) in held}
         return {n: g for n, g in gradient.items() if n in names}
+
+    def _held(self, gradient: Gradient) -> Gradient:
+        """What of a gradient the optimizers step with; nobody clears or uses the rest."""
+        held = {id(p) for o in self.parts.optimizers for g in o.param_groups for p in g["params"]}
+        names = {n for n, p in self.model.named_parameters() if id(p) in held}
+        return {n: g for n, g in gradient.items() if n in names} if names else gradient
 
     def _after_step(self) -> None:
         """Clear the gradients where the body does so after its step: they were put back for a look."""

@@ -42,6 +42,8 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         or ("bf16" if torch.is_autocast_enabled("cpu") else "fp32"),
         batch_size=loader.batch_size or 0 if (loader := first_loader(training)) is not None else 0,
         accumulation=training.window,
+        world_size=max(1, len(training.seen.ranks)),
+        ranks=training.seen.ranks,
         planned_updates=training.body.updates_planned(training),
     )
 

@@ -28,7 +28,14 @@ from trainwright.adapters.loop_items import (
     names_of_items,
     put_dataset,
 )
-from trainwright.adapters.loop_parts import Parts, find_parts, follow_parameters, label_name, names_of_inputs
+from trainwright.adapters.loop_parts import (
+    Parts,
+    find_parts,
+    follow_parameters,
+    label_name,
+    names_of_inputs,
+    unwrapped,
+)
 from trainwright.adapters.torch_gradients import Gradient, Window, clear, gradients_now
 from trainwright.adapters.torch_optimizer import peak_rates, set_rates
 from trainwright.adapters.torch_probes import rows_of, take_rows
@@ -89,7 +96,7 @@ class LoopTraining:
         self._script = self._script_given = ScriptState(
             [*modules, *values], leave=[*self.optimizers, *self.schedules]
         )
-        self.modules = _outermost([*modules, *self._script.models, *body.modules])
+        self.modules = _outermost([unwrapped(m) for m in (*modules, *self._script.models, *body.modules)])
         inner = [m for top in self.modules for m in top.modules()]
         self._attributes = AttributeState([*inner, *_framework_state(values)])
         self._values = [ModelState(m) for m in self.modules]

@@ -39,9 +39,9 @@ class Anew:
         _make_room()
         sys.stdout.flush()
         sys.stderr.flush()
-        with subprocess.Popen(self.command, cwd=self.folder, env=self.environment) as process:
-            with _passing_on(process):
-                status = process.wait()
+        process = subprocess.Popen(self.command, cwd=self.folder, env=self.environment)
+        with process, _passing_on(process):
+            status = process.wait()
         if status:
             raise SystemExit(status if status > 0 else 128 - status)
 

@@ -7,10 +7,12 @@ import functools
 import importlib.metadata
 import inspect
 import linecache
+import os
 import re
 import runpy
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,11 +30,13 @@ from trainwright.options import Options
 from trainwright.seams.intercept import Seen, listening
 from trainwright.seams.lift import Loop, loop_of_error, training_loop
 from trainwright.seams.place import failure_of, keyword_places, place_of, show
+from trainwright.seams.ranks import unconnected
 from trainwright.seams.snapshot import RandomState
-from trainwright.stages.setup import RefusedCall, SetupFacts
-from trainwright.walk.drive import pull
+from trainwright.stages.setup import RankFacts, RefusedCall, SetupFacts
 from trainwright.walk.anew import Anew
+from trainwright.walk.drive import pull
 from trainwright.walk.missing import distribution, missing_name
+from trainwright.walk.ranks import Ranks, remarks, report_of_children
 from trainwright.walk.trials import experiment
 from trainwright.walk.walk import Walk
 
@@ -60,6 +64,8 @@ class Session:
         self._own_error: Exception | None = None
         self._walking = False
         self._no_loops: set[tuple[Any, int]] = set()
+        self._ranks = Ranks()
+        self._followed = False
         self.restart = False
         """The script is to be run anew, for real, in a process of its own."""
 
@@ -84,7 +90,7 @@ class Session:
             self._raised(error)
         if self._own_error is not None:
             raise self._own_error
-        if not self.reports:
+        if not self.reports and not self._followed and not self._report_of_children():
             self._ended(
                 "The script ran to its end without a training call or loop that Trainwright knows."
             )
@@ -118,8 +124,13 @@ class Session:
     def training(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
         """The script calls for training: walk it; then train for real, or leave the script."""
         assert self._seen is not None
-        if self.reports and not self._train:  # the script caught WalkFinished and goes on
+        if self._followed or (self.reports and not self._train):  # the script caught WalkFinished and goes on
             raise WalkFinished
+        self._ranks = Ranks()
+        if self._ranks.position is not None:
+            self._walk_as_rank(
+                lambda: self._measure_trainer(trainer), lambda: self._walk_training(trainer, frame)
+            )
         self._walk_training(trainer, frame)
         if self._train and not self._walk.interrupted and not _stops(self.reports[-1]):
             self._seen.trained.add(id(trainer))
@@ -136,14 +147,90 @@ class Session:
         if loop is None:
             self._no_loops.add(here)
             return
+        self._ranks = Ranks()
+        if self._ranks.position is not None and not self.reports and not self._followed:
+            self._walk_as_rank(lambda: self._measure_loop(loop), lambda: self._walk_loop(loop))
         if not self.reports:
             self._walk_loop(loop)
         raise WalkFinished
+
+    def in_child(self, work: Callable[[], Any]) -> None:
+        """Do the work of a process that the script started; if that is its training, this process walks, and ends."""
+        self._say = self._walk.say = lambda text: None
+        self._done = lambda report: self._ranks.put_report(report)
+        try:
+            work()
+        except WalkFinished:
+            pass
+        except Exception as error:  # the user's work raised: that is what we came to see
+            self._ranks = Ranks()
+            self._raised(error)
+        if self._own_error is not None:
+            traceback.print_exception(self._own_error)
+        if self._own_error is not None or self.reports or self._followed:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(
+                2 if self._own_error is not None else 0
+            )  # past the handlers of the script that was copied
+
+    def children_ended(self) -> None:
+        """The processes that the script started have ended: if one of them walked, the script is left."""
+        if self._report_of_children():
+            raise WalkFinished
 
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """`trainer.evaluate()` or `predict()` raised before training: walk, the cause will be on the way."""
         self._walk_training(trainer, frame)
         raise WalkFinished
+
+    # One of several processes
+
+    def _measure_loop(self, loop: Loop) -> RankFacts:
+        from trainwright.adapters.lifted import LiftedLoop
+        from trainwright.adapters.ranks import loop_rank
+
+        assert self._ranks.position is not None
+        return loop_rank(LiftedLoop(loop), self._seen or Seen(), self._ranks.position)
+
+    def _measure_trainer(self, trainer: Any) -> RankFacts:
+        from trainwright.adapters.ranks import trainer_rank
+
+        assert self._ranks.position is not None
+        return trainer_rank(trainer, self._ranks.position)
+
+    def _walk_as_rank(self, measure: Callable[[], RankFacts], walk: Callable[[], None]) -> None:
+        """Measure what this process has; if it is the first, walk with what all of them have. The script is left."""
+        self._walking = True
+        try:
+            with unconnected():
+                with _undisturbed():
+                    facts = measure()
+                if self._ranks.follows:
+                    self._ranks.put(facts)
+                    self._followed = True
+                    raise WalkFinished
+                assert self._seen is not None
+                self._say("waiting for the other ranks")
+                self._seen.ranks = self._ranks.gather(facts)
+                if self._train:
+                    self._walk.message = (
+                        "Several processes are not trained from here: start them as they were."
+                    )
+                self._train = False
+                walk()
+        except Exception as error:  # ours: out, past the user's handlers
+            self._own_error = error
+        finally:
+            self._walking = False
+        raise WalkFinished
+
+    def _report_of_children(self) -> bool:
+        report = report_of_children()
+        if report is not None:
+            self.reports.append(report)
+            self._done(report)
+        return report is not None
 
     # How it is done
 
@@ -179,7 +266,8 @@ class Session:
         walk.clock.started = time.monotonic()
         self._walking = True
         try:
-            adapter = make()
+            with _undisturbed():
+                adapter = make()
             try:
                 with _undisturbed():
                     pull(walk, adapter)
@@ -187,7 +275,8 @@ class Session:
                 walk.internal_error("the walk", error)
             finally:
                 adapter.put_back()
-            walk.message = " ".join(t for t in (walk.message, ending()) if t)
+            said = remarks(self._seen.ranks) if self._seen else []
+            walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             self._close(walk.report(adapter.framework, _versions()))
         except (
             Exception
@@ -199,6 +288,8 @@ class Session:
 
     def _raised(self, error: Exception) -> None:
         """An exception of the user's ended the script."""
+        if self._followed or self._report_of_children():
+            return
         if self.reports:
             if self._seen and self._seen.trained:
                 raise ScriptFailed("the script raised while it was training") from error
@@ -231,6 +322,10 @@ class Session:
 
     def _close(self, report: Report) -> None:
         report = with_diffs(report)
+        if self._ranks.follows:  # the first of the processes speaks
+            self._followed = True
+            self._ranks.put_failure(str(report.failure or report.message))
+            return
         self.reports.append(report)
         self._done(report)
 

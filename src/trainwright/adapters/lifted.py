@@ -131,7 +131,7 @@ class LiftedLoop:
                     owner = call.func.value
                     if getattr(owner, "id", getattr(owner, "attr", "")) in names:
                         window: int = training.window
-                        return window / rounds if rounds else 1.0
+                        return float(window / rounds) if rounds else 1.0
         return 0.0
 
 

@@ -55,7 +55,8 @@ def trainer_rank(trainer: Any, position: Position) -> RankFacts:
     accelerator = trainer.accelerator
     accelerator._dataloaders = [d for d in accelerator._dataloaders if d is not loader]
     with quiet(), muted():
-        facts = rank_facts(position, loader, batch, [trainer.model], random)
+        # It sends the first rank's weights to the others when it begins: what they are before does not matter.
+        facts = rank_facts(position, loader, batch, [], random)
     kept.put_back()
     return facts
 
@@ -65,6 +66,7 @@ def rank_facts(
 ) -> RankFacts:
     """The facts of one process, of what it reads and trains."""
     dataset = getattr(loader, "dataset", None)
+    weights = [_of_weights(m) for m in modules]
     return RankFacts(
         rank=position.rank,
         world_size=position.world_size,
@@ -74,7 +76,7 @@ def rank_facts(
         sharded=is_sharded(loader),
         samples=_samples(dataset),
         batch=_hash(batch) if batch is not None else "",
-        weights=_hash([_of_weights(m) for m in modules]),
+        weights=_hash(weights) if weights else "",
         random=random,
     )
 

@@ -50,7 +50,9 @@ def position() -> Position | None:
         believed = state._shared_state["num_processes"]
     if world is None or world < 2 or rank is None:
         return None
-    here = _number(environment.get("LOCAL_WORLD_SIZE")) or world
+    # Accelerate writes LOCAL_WORLD_SIZE=1 where nobody did; only torchrun's is to be believed, and it tells of machines.
+    machines = _number(environment.get("GROUP_WORLD_SIZE")) or 1
+    here = (_number(environment.get("LOCAL_WORLD_SIZE")) or world) if machines > 1 else world
     return Position(rank=rank, world_size=world, here=min(here, world), believed=believed)
 
 

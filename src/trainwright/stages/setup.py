@@ -106,6 +106,7 @@ class RankFacts:
     batch: str = ""
     """Hash of the first batch."""
     weights: str = ""
+    """Hash of the weights; empty where the first rank's are sent to the others later."""
     random: str = ""
     """Hash of the state of torch's random numbers."""
     failure: str = ""

@@ -20,7 +20,7 @@ def worker(rank, world):
     loader = DataLoader(data, batch_size=32, shuffle=True)
     model = DDP(nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 9)))
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
-    for epoch in range(4):
+    for _ in range(4):
         for images, labels in loader:
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(model(images), labels)

@@ -687,6 +687,6 @@ def _framework_state(values: Sequence[Any]) -> list[Any]:
     found = [
         v for v in values if type(v).__module__.startswith(_FRAMEWORK_STATE) and not isinstance(v, nn.Module)
     ]
-    found = list({id(v): v for v in [*found, *wrapped_objects(values)]}.values())
+    found = list({id(v): v for v in [*found, *wrapped_objects(values), *scalers_of(values)]}.values())
     inner = [getattr(v, "gradient_state", None) for v in found]
     return [*found, *(v for v in inner if v is not None)]

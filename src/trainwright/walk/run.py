@@ -91,9 +91,7 @@ class Session:
         if self._own_error is not None:
             raise self._own_error
         if not self.reports and not self._followed and not self._report_of_children():
-            self._ended(
-                "The script ran to its end without a training call or loop that Trainwright knows."
-            )
+            self._ended("The script ran to its end without a training call or loop that Trainwright knows.")
         return self.reports
 
     # What the script does (seams.intercept.Listener)

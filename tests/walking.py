@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import sys
 from pathlib import Path
 
 from trainwright.core.finding import Severity
@@ -15,8 +16,16 @@ _EXPECT = re.compile(r"#\s*expect:\s*([a-z-]+)")
 
 def walk(script: Path, *arguments: str, budget: float = 60.0) -> Report:
     """The report of the script's first training."""
+    forget_accelerator()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         return check_script(script, arguments, Options(budget=budget), strict=True)[0]
+
+
+def forget_accelerator() -> None:
+    """Accelerate keeps the first Accelerator's settings for the whole process; each script is to have its own."""
+    if state := sys.modules.get("accelerate.state"):
+        state.AcceleratorState._reset_state(reset_partial_state=True)
+        state.GradientState._reset_state()
 
 
 def expected(script: Path) -> tuple[str, int]:

@@ -233,6 +233,8 @@ def _copies(file: str | None) -> dict[str, str]:
 
 
 def _status(reports: list[Report]) -> int:
+    if not reports:  # one of several processes, and not the one that walks
+        return 0
     if any(r.internal_errors for r in reports):
         return 2
     if any(r.faulty for r in reports):

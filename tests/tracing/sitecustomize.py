@@ -54,5 +54,8 @@ def _patch(module):
     scope["patch"](module)
 
 
+if "WEIGHTS" in os.environ:
+    import weights  # noqa: F401
+
 if "TRACE" in os.environ:
     wrapt.register_post_import_hook(_patch, "transformers.trainer")

@@ -301,6 +301,7 @@ def setup_facts(trainer: Any, frame: FrameType, seen: Seen, *, planned_updates: 
         epochs=args.num_train_epochs,
         planned_updates=planned_updates,
         world_size=args.world_size,
+        ranks=seen.ranks,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from trainwright.adapters.accelerated import framework_of, steps_at_end
 from trainwright.core.finding import Place
 from trainwright.seams.lift import Loop, Statement, called_in, count_of, items_of, lift_body, loops_at
 from trainwright.seams.place import is_users, show
@@ -17,8 +18,6 @@ from trainwright.seams.place import is_users, show
 
 class LiftedLoop:
     """The body of a `for` or `while` statement that a frame of the user's is running."""
-
-    framework = "torch"
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
@@ -29,6 +28,7 @@ class LiftedLoop:
         self._code = lift_body(loop)
         self._numbered = False
         self._callers = list(_callers(loop.frame))
+        self.framework = framework_of(self.scope.values())
 
     @property
     def draws(self) -> bool:
@@ -93,10 +93,12 @@ class LiftedLoop:
 
     def updates_planned(self, training: Any) -> int | None:
         """How many updates the real training would make, where every loop around says how long it is."""
-        rounds, epochs = self._rounds(training), self.epochs()
+        rounds, epochs, window = self._rounds(training), self.epochs(), int(training.window)
         if rounds is None or epochs is None:
             return None
-        return math.ceil(rounds * epochs / int(training.window))
+        if steps_at_end(self.scope.values()):  # the last micro-batches of an epoch are an update, too
+            rounds, window = math.ceil(rounds / window), 1
+        return math.ceil(rounds * epochs / window)
 
     def epochs(self) -> int | None:
         """How often the loops around lead to this one; None where one of them does not say."""
@@ -136,7 +138,7 @@ class LiftedLoop:
                     owner = call.func.value
                     if getattr(owner, "id", getattr(owner, "attr", "")) in names:
                         window: int = training.window
-                        return window / rounds if rounds else 1.0
+                        return float(window / rounds) if rounds else 1.0
         return 0.0
 
 

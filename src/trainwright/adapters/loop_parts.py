@@ -74,14 +74,20 @@ class _Calls:
             after.remove()
 
     def _before(self, module: nn.Module, args: Any) -> None:
-        if self.depth == 0 and not any(module is m for m in self.roots):
-            self.roots.append(module)
-        if self.depth == 0 and torch.is_grad_enabled() and not any(module is m for m in self.graded):
-            self.graded.append(module)
+        inner = unwrapped(module)
+        if self.depth == 0 and not any(inner is m for m in self.roots):
+            self.roots.append(inner)
+        if self.depth == 0 and torch.is_grad_enabled() and not any(inner is m for m in self.graded):
+            self.graded.append(inner)
         self.depth += 1
 
     def _after(self, module: nn.Module, args: Any, output: Any) -> None:
         self.depth -= 1
+
+
+def unwrapped(module: Any) -> Any:
+    """What DistributedDataParallel was put around, or the module itself."""
+    return module.module if isinstance(module, nn.parallel.DistributedDataParallel) else module
 
 
 def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None]) -> Parts:
@@ -174,7 +180,7 @@ def _named(modules: Sequence[nn.Module], scope: Mapping[str, Any]) -> dict[str, 
     """The modules by the names that the script has for them."""
     found: dict[str, nn.Module] = {}
     for module in modules:
-        names = [n for n, v in scope.items() if v is module]
+        names = [n for n, v in scope.items() if unwrapped(v) is module]
         names += [n for v in scope.values() for n, a in getattr(v, "__dict__", {}).items() if a is module]
         found[next((n for n in names if n not in found), f"model_{len(found)}")] = module
     return found

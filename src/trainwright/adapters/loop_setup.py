@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from trainwright.adapters.accelerated import precision_of
 from trainwright.adapters.loop_training import LoopTraining
 from trainwright.adapters.torch_optimizer import optimizer_places
 from trainwright.core.finding import Place
@@ -37,10 +38,13 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         trainable_parameters=sum(n for n, needed in counts if needed),
         frozen_at=training.seen.freezing_lines(),
         device=device,
-        precision="bf16" if torch.is_autocast_enabled("cpu") else "fp32",
+        precision=precision_of(training.scope.values())
+        or ("bf16" if torch.is_autocast_enabled("cpu") else "fp32"),
         batch_size=loader.batch_size or 0 if (loader := first_loader(training)) is not None else 0,
         accumulation=training.window,
         epochs=training.body.epochs(),
+        world_size=max(1, len(training.seen.ranks)),
+        ranks=training.seen.ranks,
         planned_updates=training.body.updates_planned(training),
     )
 

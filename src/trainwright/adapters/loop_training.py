@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from trainwright.adapters.accelerated import scaled_steps, scalers_of, wrapped_objects
 from trainwright.adapters.base import Change
 from trainwright.adapters.batches import POOLED, RecordingCollator
 from trainwright.adapters.body import Body
@@ -27,7 +28,14 @@ from trainwright.adapters.loop_items import (
     names_of_items,
     put_dataset,
 )
-from trainwright.adapters.loop_parts import Parts, find_parts, follow_parameters, label_name, names_of_inputs
+from trainwright.adapters.loop_parts import (
+    Parts,
+    find_parts,
+    follow_parameters,
+    label_name,
+    names_of_inputs,
+    unwrapped,
+)
 from trainwright.adapters.torch_gradients import Gradient, Window, clear, gradients_now
 from trainwright.adapters.torch_optimizer import peak_rates, set_rates
 from trainwright.adapters.torch_probes import rows_of, take_rows
@@ -88,14 +96,14 @@ class LoopTraining:
         self._script = self._script_given = ScriptState(
             [*modules, *values], leave=[*self.optimizers, *self.schedules]
         )
-        self.modules = _outermost([*modules, *self._script.models, *body.modules])
+        self.modules = _outermost([unwrapped(m) for m in (*modules, *self._script.models, *body.modules)])
         inner = [m for top in self.modules for m in top.modules()]
         self._attributes = AttributeState([*inner, *_framework_state(values)])
         self._values = [ModelState(m) for m in self.modules]
         self._loose = [(t, t.detach().clone()) for t in _leaves(values)]
         self._optimizer_states = [OptimizerState(o) for o in self.optimizers]
         self._schedule_states = [(s, dict(s.__dict__)) for s in self.schedules]
-        self._scalers = [(v, v.state_dict()) for v in values if type(v).__name__ == "GradScaler"]
+        self._scalers = [(v, v.state_dict()) for v in scalers_of(values)]
         self._given = (self._attributes, self._values)
         self._items: list[Any] | None = None
         self._views: dict[int, dict[str, Any]] = {}
@@ -378,7 +386,8 @@ class LoopTraining:
         item = self.body.item(drawn, self._count)
         self._count += 1
         seed_everything(1000 + turn.number)
-        with gates.closed(), muted(), _eager(), self._pinned(turn), _seeded_at_call(roots, noise):
+        wrapped = scaled_steps(self.optimizers, self.scope.values())
+        with gates.closed(), wrapped, muted(), _eager(), self._pinned(turn), _seeded_at_call(roots, noise):
             self.body.run(item)
 
     @contextlib.contextmanager
@@ -442,11 +451,17 @@ class LoopTraining:
             record, _ = self.observe(turn, 0)
             if record.error is not None:
                 raise record.error
-        gradient = gradients_now(self.model)
+        gradient = self._held(gradients_now(self.model))
         self._after_step()
         held = {id(p) for o in self.parts.optimizers for g in o.param_groups for p in g["params"]}
         names = {n for n, p in self.model.named_parameters() if id(p) in held}
         return {n: g for n, g in gradient.items() if n in names}
+
+    def _held(self, gradient: Gradient) -> Gradient:
+        """What of a gradient the optimizers step with; nobody clears or uses the rest."""
+        held = {id(p) for o in self.parts.optimizers for g in o.param_groups for p in g["params"]}
+        names = {n for n, p in self.model.named_parameters() if id(p) in held}
+        return {n: g for n, g in gradient.items() if n in names} if names else gradient
 
     def _after_step(self) -> None:
         """Clear the gradients where the body does so after its step: they were put back for a look."""
@@ -672,5 +687,6 @@ def _framework_state(values: Sequence[Any]) -> list[Any]:
     found = [
         v for v in values if type(v).__module__.startswith(_FRAMEWORK_STATE) and not isinstance(v, nn.Module)
     ]
+    found = list({id(v): v for v in [*found, *wrapped_objects(values), *scalers_of(values)]}.values())
     inner = [getattr(v, "gradient_state", None) for v in found]
     return [*found, *(v for v in inner if v is not None)]

@@ -28,6 +28,7 @@ class DryRun:
     """(update, factor of the peak rate)."""
     kind: str = ""
     length: int | None = None
+    """In updates."""
     failure: Failure | None = None
 
 
@@ -75,7 +76,9 @@ def planned_schedule(schedules: Sequence[Any], planned: int | None, pace: float)
     given = runnable[0]
     copied = copy.deepcopy(given, {id(given.optimizer): _stand_in(given.optimizer)})
     points, failure = _points(copied, planned, pace)
-    return DryRun(points=points, kind=type(given).__name__, length=length_of(given), failure=failure)
+    length = length_of(given)
+    return DryRun(points=points, kind=type(given).__name__, failure=failure,
+                  length=round(length / pace) if length is not None and pace else length)  # fmt: skip
 
 
 def length_of(schedule: Any) -> int | None:

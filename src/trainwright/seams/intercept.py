@@ -22,6 +22,7 @@ import wrapt
 
 from trainwright.core.finding import Place
 from trainwright.seams.place import place_of, user_frame
+from trainwright.stages.setup import RankFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +70,12 @@ class Listener(Protocol):
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """A call on the trainer before training (evaluate, predict) raised."""
 
+    def in_child(self, work: Callable[[], Any]) -> None:
+        """Do the work of a process that the script started for training."""
+
+    def children_ended(self) -> None:
+        """The processes that the script started for training have ended."""
+
 
 @dataclass
 class Seen:
@@ -88,6 +95,8 @@ class Seen:
     trained: set[int] = field(default_factory=set)
     frozen: dict[int, tuple[weakref.ref[Any], Place]] = field(default_factory=dict)
     """Parameters whose requires_grad was set to False, by identity, and the line that did it."""
+    ranks: tuple[RankFacts, ...] = ()
+    """What the processes of a distributed training have each; empty where there is one."""
     misspelt: list[tuple[weakref.ref[Any], str, Place]] = field(default_factory=list)
     """Objects that were given an attribute which looks as if it froze them and does not, its name, the line."""
 
@@ -160,10 +169,12 @@ def _install() -> None:
         ("torch.optim.lr_scheduler", _patch_schedules),
         ("torch.utils.data.dataloader", _patch_loaders),
         ("torch.autograd", _patch_backward),
+        ("torch.multiprocessing.spawn", _patch_processes),
         ("transformers.modeling_utils", _patch_loading),
         ("transformers.training_args", _patch_arguments),
         ("transformers.training_args_seq2seq", _patch_seq2seq_arguments),
         ("transformers.trainer", _patch_trainer),
+        ("accelerate.accelerator", _patch_accelerator),
     ):
         wrapt.register_post_import_hook(patch, module)
 
@@ -373,6 +384,34 @@ def _patch_backward(module: Any) -> None:
         setattr(module, name, call)
 
 
+def _patch_processes(module: Any) -> None:
+    """Processes that a script starts for training are forked, so that what they do is seen too."""
+    original = module.start_processes
+
+    @functools.wraps(original)
+    def start_processes(fn: Any, args: Any = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+                        start_method: str = "spawn") -> Any:  # fmt: skip
+        if not _active() or _on_accelerator():
+            return original(fn, args, nprocs, join, daemon, start_method)
+        result = original(functools.partial(_work, fn), args, nprocs, join, daemon, "fork")
+        if join:
+            assert _listener is not None
+            _listener.children_ended()
+        return result
+
+    module.start_processes = start_processes
+
+
+def _on_accelerator() -> bool:
+    """Whether this process holds a GPU: it cannot be forked then."""
+    return bool(sys.modules["torch"].cuda.is_initialized())
+
+
+def _work(fn: Any, rank: int, *args: Any) -> None:
+    assert _listener is not None
+    _listener.in_child(functools.partial(fn, rank, *args))
+
+
 def _looping() -> None:
     if _active() and (frame := user_frame(sys._getframe(2))) is not None:
         assert _listener is not None
@@ -421,6 +460,10 @@ def _patch_arguments(module: Any) -> None:
 
 def _patch_seq2seq_arguments(module: Any) -> None:
     _patch_construction(module.Seq2SeqTrainingArguments, "Seq2SeqTrainingArguments")
+
+
+def _patch_accelerator(module: Any) -> None:
+    _patch_construction(module.Accelerator, "Accelerator")
 
 
 def _patch_trainer(module: Any) -> None:

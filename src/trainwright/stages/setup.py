@@ -87,6 +87,33 @@ class MissingName:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RankFacts:
+    """What one of several processes was about to train with. Hashes are empty where there was nothing to hash."""
+
+    rank: int
+    world_size: int
+    """How many processes the launcher started."""
+    believed: int
+    """How many the process itself counts: 1 where it believes to be alone."""
+    rows: int | None = None
+    """Of its training set."""
+    batches: int | None = None
+    """Of its loader."""
+    sharded: bool = False
+    """A sampler gives each rank a share of the rows."""
+    samples: str = ""
+    """Hash of some rows of the training set, at the same indices on each rank."""
+    batch: str = ""
+    """Hash of the first batch."""
+    weights: str = ""
+    """Hash of the weights; empty where the first rank's are sent to the others later."""
+    random: str = ""
+    """Hash of the state of torch's random numbers."""
+    failure: str = ""
+    """What ended it before training."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SetupFacts(Facts):
     """What was known when training was about to start, or when the script ended without it."""
 
@@ -121,6 +148,8 @@ class SetupFacts(Facts):
     epochs: float | None = None
     planned_updates: int | None = None
     world_size: int = 1
+    ranks: tuple[RankFacts, ...] = ()
+    """Of several processes on this machine, each one's; empty where there is one."""
 
     def place(self, *roles: str) -> Place | None:
         """The first known of the user's lines for these roles."""

@@ -7,10 +7,12 @@ import functools
 import importlib.metadata
 import inspect
 import linecache
+import os
 import re
 import runpy
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,10 +30,13 @@ from trainwright.options import Options
 from trainwright.seams.intercept import Seen, listening
 from trainwright.seams.lift import Loop, loop_of_error, training_loop
 from trainwright.seams.place import failure_of, keyword_places, place_of, show
+from trainwright.seams.ranks import unconnected
 from trainwright.seams.snapshot import RandomState
-from trainwright.stages.setup import RefusedCall, SetupFacts
+from trainwright.stages.setup import RankFacts, RefusedCall, SetupFacts
+from trainwright.walk.anew import Anew
 from trainwright.walk.drive import pull
 from trainwright.walk.missing import distribution, missing_name
+from trainwright.walk.ranks import Ranks, remarks, report_of_children
 from trainwright.walk.trials import experiment
 from trainwright.walk.walk import Walk
 
@@ -59,6 +64,8 @@ class Session:
         self._own_error: Exception | None = None
         self._walking = False
         self._no_loops: set[tuple[Any, int]] = set()
+        self._ranks = Ranks()
+        self._followed = False
         self.restart = False
         """The script is to be run anew, for real, in a process of its own."""
 
@@ -83,7 +90,7 @@ class Session:
             self._raised(error)
         if self._own_error is not None:
             raise self._own_error
-        if not self.reports:
+        if not self.reports and not self._followed and not self._report_of_children():
             self._ended("The script ran to its end without a training call or loop that Trainwright knows.")
         return self.reports
 
@@ -97,7 +104,12 @@ class Session:
         written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name)
         call = replace(call, places={k: place for k, (place, _) in written.items()})
         self._learn_setup(
-            SetupFacts(framework="transformers", versions=_versions(), refused=call, failure=failure)
+            SetupFacts(
+                framework=call.library.split(" ")[0] or None,
+                versions=_versions(),
+                refused=call,
+                failure=failure,
+            )
         )
         for finding in self._judge_setup():
             if finding.repair is None or finding.repair.seam != Seam.CONSTRUCT or not self._options.repair:
@@ -110,8 +122,13 @@ class Session:
     def training(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
         """The script calls for training: walk it; then train for real, or leave the script."""
         assert self._seen is not None
-        if self.reports and not self._train:  # the script caught WalkFinished and goes on
+        if self._followed or (self.reports and not self._train):  # the script caught WalkFinished and goes on
             raise WalkFinished
+        self._ranks = Ranks()
+        if self._ranks.position is not None:
+            self._walk_as_rank(
+                lambda: self._measure_trainer(trainer), lambda: self._walk_training(trainer, frame)
+            )
         self._walk_training(trainer, frame)
         if self._train and not self._walk.interrupted and not _stops(self.reports[-1]):
             self._seen.trained.add(id(trainer))
@@ -128,14 +145,90 @@ class Session:
         if loop is None:
             self._no_loops.add(here)
             return
+        self._ranks = Ranks()
+        if self._ranks.position is not None and not self.reports and not self._followed:
+            self._walk_as_rank(lambda: self._measure_loop(loop), lambda: self._walk_loop(loop))
         if not self.reports:
             self._walk_loop(loop)
         raise WalkFinished
+
+    def in_child(self, work: Callable[[], Any]) -> None:
+        """Do the work of a process that the script started; if that is its training, this process walks, and ends."""
+        self._say = self._walk.say = lambda text: None
+        self._done = lambda report: self._ranks.put_report(report)
+        try:
+            work()
+        except WalkFinished:
+            pass
+        except Exception as error:  # the user's work raised: that is what we came to see
+            self._ranks = Ranks()
+            self._raised(error)
+        if self._own_error is not None:
+            traceback.print_exception(self._own_error)
+        if self._own_error is not None or self.reports or self._followed:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(
+                2 if self._own_error is not None else 0
+            )  # past the handlers of the script that was copied
+
+    def children_ended(self) -> None:
+        """The processes that the script started have ended: if one of them walked, the script is left."""
+        if self._report_of_children():
+            raise WalkFinished
 
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """`trainer.evaluate()` or `predict()` raised before training: walk, the cause will be on the way."""
         self._walk_training(trainer, frame)
         raise WalkFinished
+
+    # One of several processes
+
+    def _measure_loop(self, loop: Loop) -> RankFacts:
+        from trainwright.adapters.lifted import LiftedLoop
+        from trainwright.adapters.ranks import loop_rank
+
+        assert self._ranks.position is not None
+        return loop_rank(LiftedLoop(loop), self._seen or Seen(), self._ranks.position)
+
+    def _measure_trainer(self, trainer: Any) -> RankFacts:
+        from trainwright.adapters.ranks import trainer_rank
+
+        assert self._ranks.position is not None
+        return trainer_rank(trainer, self._ranks.position)
+
+    def _walk_as_rank(self, measure: Callable[[], RankFacts], walk: Callable[[], None]) -> None:
+        """Measure what this process has; if it is the first, walk with what all of them have. The script is left."""
+        self._walking = True
+        try:
+            with unconnected():
+                with _undisturbed():
+                    facts = measure()
+                if self._ranks.follows:
+                    self._ranks.put(facts)
+                    self._followed = True
+                    raise WalkFinished
+                assert self._seen is not None
+                self._say("waiting for the other ranks")
+                self._seen.ranks = self._ranks.gather(facts)
+                if self._train:
+                    self._walk.message = (
+                        "Several processes are not trained from here: start them as they were."
+                    )
+                self._train = False
+                walk()
+        except Exception as error:  # ours: out, past the user's handlers
+            self._own_error = error
+        finally:
+            self._walking = False
+        raise WalkFinished
+
+    def _report_of_children(self) -> bool:
+        report = report_of_children()
+        if report is not None:
+            self.reports.append(report)
+            self._done(report)
+        return report is not None
 
     # How it is done
 
@@ -145,7 +238,7 @@ class Session:
 
             return HFTrainerAdapter(trainer, frame, self._seen or Seen())
 
-        self._walk_adapter(make, lambda: later_trainings(trainer, frame))
+        self._walk_adapter(make, lambda: "" if self._train else later_trainings(trainer, frame))
 
     def _walk_loop(self, loop: Loop) -> None:
         def make() -> Adapter:
@@ -154,15 +247,25 @@ class Session:
 
             return LoopAdapter(LiftedLoop(loop), self._seen or Seen())
 
-        self._walk_adapter(make, lambda: "")
-        self.restart = self._train and not self._walk.interrupted and not _stops(self.reports[-1])
+        self._walk_adapter(make, self._decide_restart)
+
+    def _decide_restart(self) -> str:
+        """Decide whether the script is run anew, and say so: its variables are not what they were."""
+        report = self._walk.report()
+        self.restart = self._train and not self._walk.interrupted and not _stops(report)
+        if not self._train:
+            return ""
+        if self.restart:
+            return "The script now starts anew, for real, in a process of its own."
+        return "The script was not run for real: mend what stands above first."
 
     def _walk_adapter(self, make: Callable[[], Adapter], ending: Callable[[], str]) -> None:
         walk = self._walk
         walk.clock.started = time.monotonic()
         self._walking = True
         try:
-            adapter = make()
+            with _undisturbed():
+                adapter = make()
             try:
                 with _undisturbed():
                     pull(walk, adapter)
@@ -170,8 +273,8 @@ class Session:
                 walk.internal_error("the walk", error)
             finally:
                 adapter.put_back()
-            if not self._train:
-                walk.message = " ".join(t for t in (walk.message, ending()) if t)
+            said = remarks(self._seen.ranks) if self._seen else []
+            walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             self._close(walk.report(adapter.framework, _versions()))
         except (
             Exception
@@ -183,6 +286,8 @@ class Session:
 
     def _raised(self, error: Exception) -> None:
         """An exception of the user's ended the script."""
+        if self._followed or self._report_of_children():
+            return
         if self.reports:
             if self._seen and self._seen.trained:
                 raise ScriptFailed("the script raised while it was training") from error
@@ -215,6 +320,10 @@ class Session:
 
     def _close(self, report: Report) -> None:
         report = with_diffs(report)
+        if self._ranks.follows:  # the first of the processes speaks
+            self._followed = True
+            self._ranks.put_failure(str(report.failure or report.message))
+            return
         self.reports.append(report)
         self._done(report)
 
@@ -258,6 +367,7 @@ def check_script(script: str | Path, arguments: Sequence[str] = (), options: Opt
     Raises:
         UsageError: if the script does not exist or is no Python file.
         ScriptFailed: if it raised during or after its real training.
+        SystemExit: with its exit status, if it was run anew for its real training and that is not 0.
     """
     options = options or Options()
     options.check()
@@ -271,6 +381,7 @@ def check_script(script: str | Path, arguments: Sequence[str] = (), options: Opt
             )
     shown = str(script) if module else show(str(path))
     session = Session(shown, options, train=train, say=say, done=done, strict=strict)
+    anew = Anew.of(script, arguments, module=module)
     linecache.checkcache()
     with _as_program(str(script), arguments, module):
         if module:
@@ -278,7 +389,11 @@ def check_script(script: str | Path, arguments: Sequence[str] = (), options: Opt
         else:
             # By its whole path, as `python script.py` has it: `__file__` holds after a change of directory.
             start = functools.partial(runpy.run_path, str(path.absolute()), run_name="__main__")
-        return session.run(start)
+        reports = session.run(start)
+    if session.restart:
+        del session, start
+        anew.run()
+    return reports
 
 
 @contextlib.contextmanager

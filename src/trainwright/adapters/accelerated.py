@@ -1,0 +1,73 @@
+"""What Accelerate keeps beside the model and the optimizer, and what it wraps around them."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+
+def accelerator_of(values: Iterable[Any]) -> Any:
+    """The first Accelerator among some objects, or None."""
+    module = sys.modules.get("accelerate.accelerator")
+    kind = getattr(module, "Accelerator", None)
+    return next((v for v in values if kind is not None and isinstance(v, kind)), None)
+
+
+def framework_of(values: Iterable[Any]) -> str:
+    """`accelerate` where an Accelerator is in reach, else `torch`."""
+    return "torch" if accelerator_of(values) is None else "accelerate"
+
+
+def wrapped_objects(values: Iterable[Any]) -> list[Any]:
+    """The optimizers, schedules and loaders that `prepare` made, whoever can name them."""
+    accelerator = accelerator_of(values)
+    if accelerator is None:
+        return []
+    return [accelerator, *accelerator._optimizers, *accelerator._schedulers, *accelerator._dataloaders]
+
+
+def scalers_of(values: Iterable[Any]) -> list[Any]:
+    """GradScalers among some objects, and the Accelerator's own."""
+    found = [*values]
+    scaler = getattr(accelerator_of(found), "scaler", None)
+    unique = {id(v): v for v in [*found, scaler] if type(v).__name__ == "GradScaler"}
+    return list(unique.values())
+
+
+def precision_of(values: Iterable[Any]) -> str | None:
+    """What an Accelerator's forward passes run in (bf16, fp16); None without one, or where it is float32."""
+    found = getattr(accelerator_of(values), "mixed_precision", None)
+    return found if found in ("bf16", "fp16") else None
+
+
+def steps_at_end(values: Iterable[Any]) -> bool:
+    """Whether the last batches of a loader make an update even where they are fewer than the others' window."""
+    state = getattr(accelerator_of(values), "gradient_state", None)
+    return bool(getattr(state, "sync_with_dataloader", False))
+
+
+@contextlib.contextmanager
+def scaled_steps(optimizers: Sequence[Any], values: Iterable[Any]) -> Iterator[None]:
+    """Lead the steps of optimizers with a scaler, which Accelerate took hold of at `prepare`, to those of now."""
+    wrapped = [w for w in wrapped_objects(values) if hasattr(w, "_optimizer_patched_step_method")]
+    wrapped = [w for w in wrapped if any(w.optimizer is o for o in optimizers)]
+    kept = [(w, dict(w.__dict__)) for w in wrapped]
+    for wrapper in wrapped:
+        wrapper._optimizer_original_step_method = wrapper.optimizer.step
+        wrapper._optimizer_patched_step_method = _marking(wrapper, wrapper.optimizer.step)
+    try:
+        yield
+    finally:
+        for wrapper, attributes in kept:
+            for name in ("_optimizer_original_step_method", "_optimizer_patched_step_method"):
+                setattr(wrapper, name, attributes[name])
+
+
+def _marking(wrapper: Any, step: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        wrapper._accelerate_step_called = True
+        return step(*args, **kwargs)
+
+    return call

@@ -1,0 +1,41 @@
+"""TW005 ranks-see-different-data: in a training of several processes their data sets differ.
+
+Why it matters: a sampler that shares out row numbers then hands out other rows than it counts: some are trained on
+twice, some never; where the lengths differ, the rank with more batches waits for the others for ever.
+Evidence: the length of each rank's training set, and hashes of rows at the same indices.
+Fix (manual): build the same set, in the same order, on each rank: seed what is sampled or shuffled, sort what is listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW005", Severity.ERROR)
+def ranks_see_different_data(setup: SetupFacts) -> Iterator[Finding]:
+    """Ranks between which a sampler shares out rows, of sets that are not the same."""
+    ranks = [r for r in setup.ranks if not r.failure and r.rows is not None]
+    # A set of its own for each rank is right where nothing shares it out a second time.
+    if len(ranks) < 2 or any(r.believed < 2 for r in ranks) or not all(r.sharded for r in ranks):
+        return
+    lengths = [r.rows for r in ranks]
+    kinds = len({r.samples for r in ranks if r.samples})
+    if len(set(lengths)) > 1:
+        shown = ", ".join(f"{r.rows:,} on rank {r.rank}" for r in ranks)
+        message = f"the training set differs in length between the {len(ranks)} ranks: {shown} rows"
+    elif kinds > 1:
+        message = f"the rows of the training set differ between the {len(ranks)} ranks: {kinds} different sets of {ranks[0].rows:,} rows"
+    else:
+        return
+    yield Finding(
+        message=message,
+        measured={"ranks": len(ranks), **{f"rows_of_rank_{r.rank}": r.rows or 0 for r in ranks}, "different_sets": kinds},
+        where=setup.place("train_dataset_made", "train_dataset", "loader", "trainer"),
+        proof=Proof("hashes of rows at the same indices: " + ", ".join(f"rank {r.rank}: {r.samples or 'none'}" for r in ranks)),
+        fix=Fix(does="build the same rows in the same order on each rank: seed what is sampled, sort what is listed"),
+    )  # fmt: skip

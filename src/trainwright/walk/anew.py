@@ -1,0 +1,71 @@
+"""A script's real training after the walk of its loop: in a process of its own, as if nothing had been before."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anew:
+    """A command with the folder and the environment that it is to have: those from before the script ran."""
+
+    command: tuple[str, ...]
+    folder: Path
+    environment: dict[str, str]
+
+    @classmethod
+    def of(cls, script: str | Path, arguments: Sequence[str], *, module: bool) -> Anew:
+        """`python script arguments`, as it would run now."""
+        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+        named = ["-m", str(script)] if module else [str(script)]
+        return cls(command=(sys.executable, *flags, *named, *arguments), folder=Path.cwd(),
+                   environment=dict(os.environ))  # fmt: skip
+
+    def run(self) -> None:
+        """Run it to its end.
+
+        Raises:
+            SystemExit: with its status, as a shell gives it, where that is not 0.
+        """
+        _make_room()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        process = subprocess.Popen(self.command, cwd=self.folder, env=self.environment)
+        with process, _passing_on(process):
+            status = process.wait()
+        if status:
+            raise SystemExit(status if status > 0 else 128 - status)
+
+
+def _make_room() -> None:
+    """Let go of what the walked script held, on the accelerator too: the real training needs the memory."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        with contextlib.suppress(RuntimeError):  # a device lost to an assertion frees nothing any more
+            torch.cuda.empty_cache()
+
+
+@contextlib.contextmanager
+def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Leave Ctrl-C to the process, which a terminal sends it to as well; pass on a request to end."""
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        process.send_signal(number)
+
+    kept = {signal.SIGINT: signal.signal(signal.SIGINT, lambda number, frame: None),
+            signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on)}  # fmt: skip
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)

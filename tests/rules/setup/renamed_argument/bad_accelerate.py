@@ -1,0 +1,22 @@
+"""Accelerator in the way of its versions before 1.0."""
+
+import torch
+from accelerate import Accelerator
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+accelerator = Accelerator(fp16=False)  # expect: renamed-argument
+x, y = load_digits(return_X_y=True)
+data = TensorDataset(torch.tensor(x / 16, dtype=torch.float32), torch.tensor(y))
+loader = DataLoader(data, batch_size=32, shuffle=True)
+model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+for epoch in range(5):
+    for images, labels in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(images), labels)
+        accelerator.backward(loss)
+        optimizer.step()
+    accelerator.print(epoch, loss.item())

@@ -132,6 +132,16 @@ class Session:
             self._walk_loop(loop)
         raise WalkFinished
 
+    def fitting(
+        self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]
+    ) -> Any:
+        """The script calls `fit` of a Lightning Trainer: walk what it would train, and leave the script."""
+        if self._seen and self._seen.trained:
+            return original()
+        if not self.reports:
+            self._walk_fit(trainer, frame, given)
+        raise WalkFinished
+
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """`trainer.evaluate()` or `predict()` raised before training: walk, the cause will be on the way."""
         self._walk_training(trainer, frame)
@@ -155,6 +165,16 @@ class Session:
             return LoopAdapter(LiftedLoop(loop), self._seen or Seen())
 
         self._walk_adapter(make, lambda: "")
+        self.restart = self._train and not self._walk.interrupted and not _stops(self.reports[-1])
+
+    def _walk_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any]) -> None:
+        from trainwright.adapters.lightning import LightningBody, fit_of
+        from trainwright.adapters.loop import LoopAdapter
+
+        seen = self._seen or Seen()
+        # What the user's hooks raise on the way to the first step passes, as it would from fit itself.
+        body = LightningBody(fit_of(trainer, given, frame), seen)
+        self._walk_adapter(lambda: LoopAdapter(body, seen), lambda: "")
         self.restart = self._train and not self._walk.interrupted and not _stops(self.reports[-1])
 
     def _walk_adapter(self, make: Callable[[], Adapter], ending: Callable[[], str]) -> None:

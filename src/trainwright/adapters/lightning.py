@@ -158,12 +158,12 @@ class LightningBody:
     @property
     def scope(self) -> dict[str, Any]:
         """The script's objects, the module's own, and the loaders."""
-        found = {k: v for k, v in vars(self.module).items() if not k.startswith("_")}
-        found |= dict(self.fit.scope)
-        names = {"train_dataloader": self._train, "val_dataloader": _first(self._validation),
-                 "lightning_module": self.module, "datamodule": self.fit.datamodule}  # fmt: skip
+        own = {"train_dataloader": self._train, "val_dataloader": _first(self._validation),
+               "lightning_module": self.module, "datamodule": self.fit.datamodule}  # fmt: skip
+        found = {k: v for k, v in own.items() if v is not None}  # what fit uses comes before all else
         held = {id(v) for v in found.values()}
-        return found | {k: v for k, v in names.items() if v is not None and id(v) not in held}
+        others = {k: v for k, v in vars(self.module).items() if not k.startswith("_")} | dict(self.fit.scope)
+        return found | {k: v for k, v in others.items() if id(v) not in held and k not in found}
 
     @property
     def places(self) -> dict[str, Place]:

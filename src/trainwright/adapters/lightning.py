@@ -146,7 +146,7 @@ class LightningBody:
             return loaders
         if isinstance(loaders, (list, tuple)) and len(loaders) == 1:
             return loaders[0]
-        package = _package(self.module)
+        package = package_of(self.module)
         combined = importlib.import_module(f"{package}.utilities.combined_loader").CombinedLoader(
             loaders, "max_size_cycle"
         )
@@ -358,7 +358,7 @@ class LightningBody:
         return datamodule if code is not None and is_users(code.co_filename) else self.module
 
 
-def _package(module: Any) -> str:
+def package_of(module: Any) -> str:
     """`lightning.pytorch` or `pytorch_lightning`: the package that a module's base class is of."""
     names = [k.__module__ for k in type(module).__mro__ if k.__name__ == "LightningModule"]
     return (

@@ -22,7 +22,7 @@ from trainwright.core.finding import Failure, Finding
 from trainwright.core.repair import Call, Seam
 from trainwright.core.report import Report
 from trainwright.core.rule import Rule
-from trainwright.errors import ScriptFailed, UsageError, WalkFinished
+from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import Seen, listening
@@ -86,6 +86,23 @@ class Session:
         if not self.reports:
             self._ended("The script ran to its end without a training call or loop that Trainwright knows.")
         return self.reports
+
+    def check(self, make: Callable[[Seen], Adapter]) -> Report:
+        """Walk one training that is no script's: whatever raises while its adapter is made ended it before its start."""
+        self._walking = True  # a loop around the call is not the training
+        try:
+            with listening(self) as self._seen:
+                adapter = make(self._seen)
+                self._walk_adapter(lambda: adapter, lambda: "")
+        except WalkFinished:
+            pass
+        except TrainwrightError:
+            raise
+        except Exception as error:  # the user's own hooks and data raised: that is what we came to see
+            self._raised(error)
+        if self._own_error is not None:
+            raise self._own_error
+        return self.reports[-1]
 
     # What the script does (seams.intercept.Listener)
 

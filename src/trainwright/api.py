@@ -26,6 +26,7 @@ def check(training: Any, loader: Any, evaluation_loader: Any, *, model: Any, los
           optimizer: Any, scheduler: Any, datamodule: Any, budget: float, seed: int, ignore: Sequence[str],
           repair: bool, caller: FrameType) -> Report:  # fmt: skip
     """What `trainwright.check` does, for a caller of it."""
+    import trainwright.report  # noqa: F401 - reports show themselves from then on
     from trainwright.options import Options
     from trainwright.seams.place import show, syntax_tree
     from trainwright.walk.run import Session

@@ -105,6 +105,18 @@ def test_training_after_a_check_is_training_without_it():
     assert rest[:2] == others_rest[:2] and torch.equal(rest[2], others_rest[2]) and rest[3] == others_rest[3]
 
 
+def test_an_exchanged_data_set_is_put_back():
+    x, y = digits().tensors
+    given = {**parts(), "loader": DataLoader(TensorDataset(x * 4000, y), batch_size=32, shuffle=True)}
+    loader = given["loader"]
+    before = (loader.dataset, loader.collate_fn, loader.sampler.data_source)
+    report = trainwright.check(**given)
+    assert all(
+        a is b for a, b in zip(before, (loader.dataset, loader.collate_fn, loader.sampler.data_source))
+    )
+    assert report.stages
+
+
 def test_the_second_check_says_what_the_first_said():
     given = parts(classes=8)
     first, second = trainwright.check(**given), trainwright.check(**given)

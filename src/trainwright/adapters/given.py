@@ -46,6 +46,22 @@ class GivenBody:
         """The batch itself."""
         return drawn
 
+    def batch_of(self, drawn: Any) -> Any:
+        """The batch itself."""
+        return drawn
+
+    def with_batch(self, drawn: Any, batch: Any) -> Any:
+        """The other batch."""
+        return batch
+
+    def variables(self) -> dict[str, Any]:
+        """None: what a step keeps it keeps in its objects."""
+        return {}
+
+    def place_of_variable(self, name: str) -> Place | None:
+        """There are no variables."""
+        return None
+
     def start_over(self) -> None:
         """There is nothing here that a step changes."""
 

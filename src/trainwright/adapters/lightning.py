@@ -62,7 +62,8 @@ def fit_of(trainer: Any, given: Mapping[str, Any], frame: FrameType) -> Fit:
     train, datamodule = given.get("train_dataloaders"), given.get("datamodule")
     if hasattr(train, "train_dataloader") and hasattr(train, "prepare_data"):
         train, datamodule = None, train
-    return Fit(module=given.get("model"), trainer=trainer, train=train, validation=given.get("val_dataloaders"),
+    module = getattr(given.get("model"), "_orig_mod", given.get("model"))  # what torch.compile was given
+    return Fit(module=module, trainer=trainer, train=train, validation=given.get("val_dataloaders"),
                datamodule=datamodule, where=place_of(frame), scope=scope)  # fmt: skip
 
 
@@ -383,12 +384,11 @@ def package_of(module: Any) -> str:
 
 
 def _made(makers: list[Any], name: str) -> Any:
-    """The loaders of the first object whose class, not Lightning's, has a method for them."""
+    """The loaders of the first object that has a method for them which is not Lightning's."""
     for maker in makers:
         method = getattr(maker, name, None)
-        code = getattr(inspect.unwrap(getattr(type(maker), name, print)), "__code__", None)
-        own = code is not None and "lightning" not in inspect.getmodule(code).__name__.split(".")[0]  # type: ignore[union-attr]
-        if method is not None and own:
+        base = str(getattr(method, "__module__", "")).startswith(("lightning.", "pytorch_lightning."))
+        if method is not None and (name in vars(maker) or not base):
             return method()
     return None
 

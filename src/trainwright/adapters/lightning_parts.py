@@ -173,14 +173,18 @@ def _overrides(module: Any, stand_in: StandIn) -> dict[str, Any]:
 
     def clip_gradients(optimizer: Any, gradient_clip_val: float | None = None,
                        gradient_clip_algorithm: Any = None) -> None:  # fmt: skip
-        clip(optimizer, gradient_clip_val, gradient_clip_algorithm)
+        limit = stand_in.gradient_clip_val if gradient_clip_val is None else gradient_clip_val
+        clip(optimizer, limit, gradient_clip_algorithm or stand_in.gradient_clip_algorithm)
 
-    # A function of torch's own, not ours: so the user's line is the nearest to its call.
-    backward = module.backward if _is_overridden(module, "backward") else torch.Tensor.backward
-    return {
+    answers = {
         "_trainer": stand_in, "log": log, "log_dict": log_dict, "optimizers": optimizers,
-        "lr_schedulers": lr_schedulers, "manual_backward": backward, "clip_gradients": clip_gradients,
+        "lr_schedulers": lr_schedulers, "clip_gradients": clip_gradients,
     }  # fmt: skip
+    if not module.automatic_optimization:  # else Lightning's own refuses
+        # A function of torch's own, not ours: so the user's line is the nearest to its call.
+        own = _is_overridden(module, "backward")
+        answers["manual_backward"] = module.backward if own else torch.Tensor.backward
+    return answers
 
 
 def _is_overridden(module: Any, name: str) -> bool:

@@ -69,6 +69,10 @@ class GivenBody:
         """How long the training will be was not said."""
         return None
 
+    def epochs(self) -> int | None:
+        """Nor how often the data will be gone through."""
+        return None
+
     def schedule_pace(self, training: Any) -> float:
         """Neither was how often the schedule is moved on."""
         return 0.0

@@ -226,6 +226,15 @@ class LightningBody:
         planned = [math.ceil(count / window) * epochs] if known and count is not None and epochs else []
         return min([*planned, *([most] if most is not None and most > 0 else [])], default=None)
 
+    def epochs(self) -> int | None:
+        """How often the trainer goes through the data, where its epochs are what ends it."""
+        epochs, most = (
+            getattr(self.fit.trainer, "max_epochs", None),
+            getattr(self.fit.trainer, "max_steps", -1),
+        )
+        limited = (most is not None and most > 0) or getattr(self.fit.trainer, "fast_dev_run", False)
+        return epochs if epochs is not None and epochs > 0 and not limited else None
+
     def schedule_pace(self, training: Any) -> float:
         """How often a schedule is moved on for each update."""
         if not self.stand_in.lr_scheduler_configs:

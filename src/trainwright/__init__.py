@@ -2,4 +2,39 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainwright.core.report import Report
+
 __version__ = "0.1.0"
+
+
+def check(training: Any = None, loader: Any = None, evaluation_loader: Any = None, *, model: Any = None,
+          loss: Callable[..., Any] | None = None, optimizer: Any = None, scheduler: Any = None,
+          datamodule: Any = None, budget: float = 60.0, seed: int = 0, ignore: Sequence[str] = (),
+          repair: bool = True) -> Report:  # fmt: skip
+    """Walk a training that is about to start, and put everything back.
+
+    `check(trainer)` for a transformers `Trainer`; `check(module, train_loader, val_loader)` or
+    `check(module, datamodule=data)` for a `LightningModule`; for plain torch
+    `check(model=…, loader=…, loss=…, optimizer=…)`, with `evaluation_loader=` and `scheduler=` where there are such.
+
+    Args:
+        loader: gives the training batches: (inputs, targets), several inputs and the targets, a mapping with the
+            targets under "labels", "target" or the like; without a loss, what `model` takes.
+        loss: a function of (output, targets); None: the model is given the whole batch and returns its loss.
+        budget: seconds for the walk.
+        seed: of the walk's experiments.
+        ignore: names of rules that do not speak.
+        repair: mend faults in memory and walk on.
+
+    Raises:
+        trainwright.errors.UsageError: if the arguments are no training.
+    """
+    from trainwright.api import check as walk
+
+    return walk(training, loader, evaluation_loader, model=model, loss=loss, optimizer=optimizer, scheduler=scheduler,
+                datamodule=datamodule, budget=budget, seed=seed, ignore=ignore, repair=repair, caller=sys._getframe(1))  # fmt: skip

@@ -174,7 +174,7 @@ def _walk(program: Program, targets: Targets, options: Options, *, train: bool =
     second = _second_walk(program, options)
     started = time.monotonic()
 
-    with _progress() as say, _own_stdout(to_stdout) as stdout:
+    with progress() as say, _own_stdout(to_stdout) as stdout:
 
         def show(report: Report) -> None:
             say("")
@@ -245,7 +245,7 @@ def _status(reports: list[Report]) -> int:
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
+def progress() -> Iterator[Callable[[str], None]]:
     """A line on standard error that says what is going on, on a terminal only."""
     console = Console(stderr=True)
     if not console.is_terminal:

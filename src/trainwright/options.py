@@ -49,7 +49,9 @@ class Options:
             return True
         if finding.where is None:
             return False
-        line = linecache.getline(str(Path(finding.where.file).absolute()), finding.where.line)
+        file = finding.where.file  # a notebook's cell is no file
+        file = file if file in linecache.cache else str(Path(file).absolute())
+        line = linecache.getline(file, finding.where.line)
         found = _ALLOW.search(line)
         return found is not None and finding.name in re.split(r"[,\s]+", found.group(1))
 

@@ -24,6 +24,10 @@ class Body(Protocol):
     """Modules that it trains, where these are known beforehand."""
 
     @property
+    def places(self) -> Mapping[str, Place]:
+        """The user's lines that the body knows of by itself, by role (stages.setup.SetupFacts.places)."""
+
+    @property
     def draws(self) -> bool:
         """Whether the body draws its batch itself, so that what it goes over is no data."""
 

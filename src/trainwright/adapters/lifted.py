@@ -24,10 +24,11 @@ class LiftedLoop:
         self.where: Place | None = Place(show(loop.file), loop.line)
         self.drawn: dict[Any, Any] = {}
         self.modules: list[nn.Module] = []
+        self.places: dict[str, Place] = {}
         self.steps = bool(called_in(loop.node.body, loop.scope, frozenset(["step"])))
         self._code = lift_body(loop)
         self._numbered = False
-        self._callers = list(_callers(loop.frame))
+        self._callers = list(callers(loop.frame))
         self.framework = framework_of(self.scope.values())
 
     @property
@@ -142,7 +143,7 @@ class LiftedLoop:
         return 0.0
 
 
-def _callers(frame: FrameType) -> Iterator[FrameType]:
+def callers(frame: FrameType) -> Iterator[FrameType]:
     """The frames of the script that led to this one, the nearest first."""
     caller = frame.f_back if frame.f_code.co_name != "<module>" else None
     while caller is not None:

@@ -85,9 +85,15 @@ def _same(left: Any, right: Any) -> bool:
 def put_dataset(loader: Any, dataset: Any) -> None:
     """Let a loader read another data set of as many rows."""
     object.__setattr__(loader, "dataset", dataset)
-    for owner in (loader.sampler, getattr(loader.batch_sampler, "sampler", None)):
-        if owner is not None and hasattr(owner, "data_source"):
+    for owner in around(loader)[1:]:
+        if hasattr(owner, "data_source"):
             owner.data_source = dataset
+
+
+def around(loader: Any) -> list[Any]:
+    """A loader and its samplers."""
+    inner = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
+    return [o for o in (loader, getattr(loader, "sampler", None), inner) if o is not None]
 
 
 def evaluation_loaders(scope: Mapping[str, Any], trained: Sequence[Any]) -> list[tuple[str, Any]]:

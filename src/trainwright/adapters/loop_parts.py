@@ -18,6 +18,8 @@ from trainwright.seams.torch_gates import Passed
 if TYPE_CHECKING:
     from trainwright.adapters.loop_training import LoopTraining, Turn
 
+# A plain list with more members than this is data, not layers.
+LONGEST_LIST = 1000
 _LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
 
@@ -149,11 +151,29 @@ def _owners(roots: Sequence[nn.Module], known: Sequence[nn.Module]) -> list[nn.M
     """The largest of the script's modules that each called module is part of, each once."""
     found: list[nn.Module] = []
     for root in roots:
-        around = [m for m in known if any(c is root for c in m.modules())]
+        others = [m for m in known if m is not root]
+        around = [m for m in others if any(c is root for c in m.modules())] or _near(root, others)
         owner = max(around, key=lambda m: sum(1 for _ in m.modules()), default=root)
         if not any(owner is m for m in found):
             found.append(owner)
     return found
+
+
+def _near(root: nn.Module, known: Sequence[nn.Module]) -> list[nn.Module]:
+    """Where a called module is part of none: those that have it in a plain list, or all its parameters (a slice of one)."""
+    held = {id(p) for p in root.parameters()}
+    return [
+        m
+        for m in known
+        if held <= {id(p) for p in m.parameters()}
+        or any(root is one for c in m.modules() for v in vars(c).values() for one in _listed(v))
+    ]
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return value if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST else ()
 
 
 def _held_modules(training: LoopTraining) -> list[nn.Module]:

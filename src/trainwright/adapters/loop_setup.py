@@ -60,6 +60,7 @@ def find_places(training: LoopTraining) -> dict[str, Place]:
     places: dict[str, Place] = {}
     if training.body.where is not None:
         places |= {"train_call": training.body.where, "trainer": training.body.where}
+    places |= training.body.places
     passed = training.parts.passed.places
     for kind, role in (("step", "optimizer_step"), ("zero_grad", "zero_grad"), ("schedule", "schedule_step"),
                        ("backward", "backward")):  # fmt: skip

@@ -24,6 +24,7 @@ from trainwright.adapters.constant import TargetsSeen
 from trainwright.adapters.loop_items import (
     NamedRows,
     UnnamedRows,
+    around,
     evaluation_loaders,
     names_of_items,
     put_dataset,
@@ -104,7 +105,8 @@ class LoopTraining:
         self._optimizer_states = [OptimizerState(o) for o in self.optimizers]
         self._schedule_states = [(s, dict(s.__dict__)) for s in self.schedules]
         self._scalers = [(v, v.state_dict()) for v in scalers_of(values)]
-        self._given = (self._attributes, self._values)
+        self._given = (self._attributes, self._values, self._optimizer_states)
+        self._loader_states: list[AttributeState] = []
         self._items: list[Any] | None = None
         self._views: dict[int, dict[str, Any]] = {}
         self._parts: Parts | None = None
@@ -562,6 +564,7 @@ class LoopTraining:
         }
         with quiet():
             changed = repair.change(self.call(Seam.TRAINER, given))
+        self._loader_states.append(AttributeState(around(loader)))
         if changed["collator"] is not given["collator"] and formed:
             collate = changed["collator"]
             kept = Repair(
@@ -601,8 +604,9 @@ class LoopTraining:
         """Undo everything."""
         self._script.put_back()
         self._script_given.put_back()
-        attributes, values = self._given
-        attributes.put_back()
+        attributes, values, self._optimizer_states = self._given
+        for attributes_then in (*reversed(self._loader_states), attributes):
+            attributes_then.put_back()
         for state in values:
             state.put_back()
         self._put_back_rest()

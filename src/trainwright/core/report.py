@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -45,6 +45,10 @@ class StageRun:
     seconds: float = 0.0
 
 
+shown_as: dict[str, Callable[[Report], str]] = {}
+"""How a report shows itself, by format ("html", "text"); the renderers enter themselves (trainwright.report)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """What one walk over one training found."""
@@ -78,6 +82,18 @@ class Report:
     def faulty(self) -> bool:
         """Whether anything above a note was found, or a stage failed."""
         return self.first_cause is not None or any(s.status == Status.FAILED for s in self.stages)
+
+    def __repr__(self) -> str:
+        """A few lines, for an interpreter."""
+        return shown_as["text"](self) if "text" in shown_as else f"<Report of {self.script}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The same for IPython."""
+        printer.text(repr(self))
+
+    def _repr_html_(self) -> str | None:
+        """The report itself, for a notebook."""
+        return shown_as["html"](self) if "html" in shown_as else None
 
 
 def to_dict(report: Report) -> dict[str, Any]:

@@ -23,7 +23,8 @@ class SourceLine:
 
 def excerpt(place: Place, around: int = AROUND) -> list[SourceLine]:
     """The line and its neighbours, without the indentation that they share; empty if there is no such file."""
-    lines = linecache.getlines(str(Path(place.file).absolute()))
+    known = place.file in linecache.cache  # a notebook's cell is no file
+    lines = linecache.getlines(place.file if known else str(Path(place.file).absolute()))
     first, last = max(1, place.line - around), min(len(lines), place.line + around)
     found = {n: lines[n - 1].rstrip().expandtabs(4) for n in range(first, last + 1)}
     if not found.get(place.line):

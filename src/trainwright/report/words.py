@@ -154,3 +154,21 @@ def _row(part: Sequence[StageRun]) -> Row:
     seconds = sum(run.seconds for run in part)
     time = f"{seconds:.1f} s" if seconds >= 0.05 else ""
     return Row(label=label, status=first.status, time=time, why=first.why)
+
+
+def short(report: Report) -> str:
+    """The report in a few lines: what was found, the first cause, and what the user should know besides."""
+    lines = [f"trainwright {report.script}: {headline(report)}, {report.seconds:.1f} s"]
+    first = report.first_cause
+    for finding in [*([first] if first else []), *(f for f in report.findings if f is not first)]:
+        lines.append(f"  {finding.code} {finding.name} ({finding.severity}){_at(finding)}: {finding.message}")
+        if finding.fix is not None:
+            lines.append(f"      fix: {finding.fix.does}")
+    if report.failure is not None:
+        lines.append(f"  raised: {report.failure}")
+    lines += [f"  {text}" for text in (report.message, *report.internal_errors) if text]
+    return "\n".join(lines)
+
+
+def _at(finding: Finding) -> str:
+    return f" at {finding.where}" if finding.where else ""

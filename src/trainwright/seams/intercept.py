@@ -67,6 +67,11 @@ class Listener(Protocol):
     def looping(self, frame: FrameType) -> None:
         """Something was done that a training step does: a loader was begun, a model called, backward run."""
 
+    def fitting(
+        self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]
+    ) -> Any:
+        """The script calls `fit` of a Lightning Trainer, with these arguments."""
+
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """A call on the trainer before training (evaluate, predict) raised."""
 
@@ -175,6 +180,8 @@ def _install() -> None:
         ("transformers.training_args_seq2seq", _patch_seq2seq_arguments),
         ("transformers.trainer", _patch_trainer),
         ("accelerate.accelerator", _patch_accelerator),
+        ("lightning.pytorch.trainer.trainer", _patch_lightning),
+        ("pytorch_lightning.trainer.trainer", _patch_lightning),
     ):
         wrapt.register_post_import_hook(patch, module)
 
@@ -481,6 +488,23 @@ def _patch_trainer(module: Any) -> None:
         return _listener.training(self, frame, functools.partial(original, self, *args, **kwargs))
 
     module.Trainer.train = train
+
+
+def _patch_lightning(module: Any) -> None:
+    _patch_construction(module.Trainer, "Trainer")
+    original = module.Trainer.fit
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = user_frame(sys._getframe(1))
+        if not _active() or frame is None:
+            return original(self, *args, **kwargs)
+        given = signature.bind(self, *args, **kwargs).arguments
+        assert _listener is not None
+        return _listener.fitting(self, frame, given, functools.partial(original, self, *args, **kwargs))
+
+    module.Trainer.fit = fit
 
 
 def _patch_call(owner: Any, name: str) -> None:

@@ -43,8 +43,32 @@ def is_ours(file: str) -> bool:
     return not file.startswith("<") and str(Path(file).resolve()).startswith(_OURS)
 
 
+def is_cell(file: str) -> bool:
+    """Whether a code file is a cell of a notebook."""
+    return file.startswith("<ipython") or bool(_CELL.search(file)) or file in _cell_numbers()
+
+
+# The kernel of Jupyter names a cell's code /tmp/ipykernel_<process>/<hash>.py, and keeps its text in linecache.
+_CELL = re.compile(r"ipykernel_\d+")
+
+
+def _cell_numbers() -> dict[str, Any]:
+    """By the name of its code: the number that a notebook shows before a cell."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    numbers = getattr(getattr(shell, "compile", None), "_filename_map", None)
+    return numbers if isinstance(numbers, dict) else {}
+
+
 def show(file: str) -> str:
-    """The path as the report gives it: relative to the working directory where it lies below it."""
+    """The path as the report gives it: relative to the working directory where it lies below it.
+
+    A cell of a notebook is called by the number that stands before it, and its text is found by that name as well.
+    """
+    if (number := _cell_numbers().get(file)) is not None:
+        name = f"In [{number}]"
+        if file in linecache.cache:
+            linecache.cache[name] = linecache.cache[file]
+        return name
     try:
         return str(Path(file).resolve().relative_to(Path.cwd()))
     except ValueError:

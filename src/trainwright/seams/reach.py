@@ -7,6 +7,7 @@ kept before the walk and put back after it.
 
 from __future__ import annotations
 
+import builtins
 import dis
 import functools
 import itertools
@@ -108,7 +109,7 @@ class _Reached:
         self.streams: list[Slot] = []
         self.files: list[Any] = []
         self.models: list[Any] = []
-        self._seen = set(leave)
+        self._seen = {*leave, id(vars(builtins))}  # which the globals of a script hold under a name
         self._slots: set[tuple[int, Any]] = set()
         self._queue: deque[Any] = deque()
         self._kept_alive: list[Any] = []

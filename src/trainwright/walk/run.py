@@ -24,7 +24,7 @@ from trainwright.core.finding import Failure, Finding
 from trainwright.core.repair import Call, Seam
 from trainwright.core.report import Report
 from trainwright.core.rule import Rule
-from trainwright.errors import ScriptFailed, UsageError, WalkFinished
+from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import Seen, listening
@@ -93,6 +93,23 @@ class Session:
         if not self.reports and not self._followed and not self._report_of_children():
             self._ended("The script ran to its end without a training call or loop that Trainwright knows.")
         return self.reports
+
+    def check(self, make: Callable[[Seen], Adapter]) -> Report:
+        """Walk one training that is no script's: whatever raises while its adapter is made ended it before its start."""
+        self._walking = True  # a loop around the call is not the training
+        try:
+            with listening(self) as self._seen:
+                adapter = make(self._seen)
+                self._walk_adapter(lambda: adapter, lambda: "")
+        except WalkFinished:
+            pass
+        except TrainwrightError:
+            raise
+        except Exception as error:  # the user's own hooks and data raised: that is what we came to see
+            self._raised(error)
+        if self._own_error is not None:
+            raise self._own_error
+        return self.reports[-1]
 
     # What the script does (seams.intercept.Listener)
 
@@ -177,6 +194,16 @@ class Session:
         if self._report_of_children():
             raise WalkFinished
 
+    def fitting(
+        self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]
+    ) -> Any:
+        """The script calls `fit` of a Lightning Trainer: walk what it would train, and leave the script."""
+        if self._seen and self._seen.trained:
+            return original()
+        if not self.reports:
+            self._walk_fit(trainer, frame, given)
+        raise WalkFinished
+
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """`trainer.evaluate()` or `predict()` raised before training: walk, the cause will be on the way."""
         self._walk_training(trainer, frame)
@@ -258,6 +285,15 @@ class Session:
         if self.restart:
             return "The script now starts anew, for real, in a process of its own."
         return "The script was not run for real: mend what stands above first."
+
+    def _walk_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any]) -> None:
+        from trainwright.adapters.lightning import LightningBody, fit_of
+        from trainwright.adapters.loop import LoopAdapter
+
+        seen = self._seen or Seen()
+        # What the user's hooks raise on the way to the first step passes, as it would from fit itself.
+        body = LightningBody(fit_of(trainer, given, frame), seen)
+        self._walk_adapter(lambda: LoopAdapter(body, seen), self._decide_restart)
 
     def _walk_adapter(self, make: Callable[[], Adapter], ending: Callable[[], str]) -> None:
         walk = self._walk

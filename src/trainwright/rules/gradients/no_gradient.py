@@ -1,7 +1,9 @@
-"""TW503 no-gradient: the loss is not connected to any trainable parameter, so backward raises.
+"""TW503 no-gradient: the loss is not connected to any trainable parameter, so backward raises; or backward is never run.
 
-Why it matters: training stops at its first step, with a message that names neither the line nor the reason.
-Evidence: trainable parameters exist, the loss requires no gradient, and the calls that took it off the graph.
+Why it matters: training stops at its first step, with a message that names neither the line nor the reason; without
+backward it goes on and learns nothing.
+Evidence: trainable parameters exist, the loss requires no gradient, and the calls that took it off the graph; or no
+backward pass in a step that ran to its end.
 Error: `element 0 of tensors does not require grad and does not have a grad_fn`
 Error: `No gradients provided for any variable`
 Fix (unsafe): leave the tensor on the graph.
@@ -26,6 +28,8 @@ _MESSAGE = "does not require grad"
 def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
     """A loss without a graph, although there is something to train (a model all frozen is another fault)."""
     failure = gradients.failure
+    if failure is None and gradients.gradients and not gradients.backwards:
+        yield from _never_run(gradients, setup)
     if failure is None or _MESSAGE not in failure.message or not gradients.gradients:
         return
     count = len(gradients.gradients)
@@ -50,3 +54,22 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
         repair=keep_on_graph(cut) if cut else None,
         fix=Fix(does=does, safety=Safety.UNSAFE if cut else Safety.MANUAL),
     )  # fmt: skip
+
+
+def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A step without a backward pass that leaves no gradient; gradients may also be computed by hand."""
+    if any(g.norm for g in gradients.gradients):
+        return
+    count = len(gradients.gradients)
+    by_framework = setup.framework == "lightning"
+    yield Finding(
+        message=f"a step ends without a backward pass: none of the {count} trainable parameters gets a gradient",
+        measured={"trainable": count, "backwards": 0},
+        where=setup.place("training_step", "optimizer_step", "compute_loss", "trainer", "train_call"),
+        proof=Proof("backward was not called once in the step, and every gradient is empty after it"),
+        fix=Fix(
+            does="return the loss from training_step"
+            if by_framework
+            else "call loss.backward() before the update"
+        ),
+    )

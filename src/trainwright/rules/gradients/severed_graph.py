@@ -23,7 +23,8 @@ from trainwright.stages.setup import SetupFacts
 def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Trainable parameters that a cut in user code keeps from their gradient."""
     without = {g.name for g in gradients.without}
-    if gradients.failure is not None or not without:
+    backward = bool(gradients.backwards) or any(g.norm for g in gradients.gradients)
+    if gradients.failure is not None or not without or not backward:  # no backward at all is another fault
         return
     loaded = {p.name for p in forward.parameters if p.freshly_initialised is False}
     for cut in gradients.cuts:

@@ -1,8 +1,9 @@
-"""TW601 unstepped-optimizer: an update leaves every weight as it was.
+"""TW601 unstepped-optimizer: an update leaves every weight as it was, or there is no optimizer that makes one.
 
 Why it matters: the loss is computed, the gradients arrive, and nothing is learnt.
 Evidence: the weights before and after one update, with gradients that are not zero and a rate above zero.
-Fix (manual): let the optimizer's step do its work: call super().step() in an override of it.
+Fix (manual): let the optimizer's step do its work: call super().step() in an override of it, return the optimizer from
+configure_optimizers.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ def unstepped_optimizer(
     optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts
 ) -> Iterator[Finding]:
     """An update without effect, by an optimizer that holds the weights and has a rate."""
+    if not optimizer.kind:
+        yield from _no_optimizer(optimizer, gradients, setup)
+        return
     held = [n for n in optimizer.held if n in optimizer.changed]
     moved = [n for n in held if optimizer.changed[n] != 0]  # NaN is a change, too
     reached = [g for g in gradients.gradients if g.name in held and g.norm]
@@ -36,4 +40,26 @@ def unstepped_optimizer(
         where=setup.place("optimizer_step", "backward", "optimizer", "create_optimizer", "optim", "trainer"),
         proof=Proof("every weight is the same to the last bit before and after optimizer.step()"),
         fix=Fix(does=f"let {optimizer.kind}.step() update the weights (call super().step())"),
+    )
+
+
+def _no_optimizer(
+    optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts
+) -> Iterator[Finding]:
+    """Gradients that nobody follows; a step written by hand changes the weights."""
+    reached = [g.name for g in gradients.gradients if g.norm and g.name in optimizer.changed]
+    if optimizer.failure or not reached or any(optimizer.changed.values()):
+        return
+    yield Finding(
+        message=f"the step gives {len(reached)} parameters a gradient, and no optimizer updates them",
+        measured={"changed": 0, "reached": len(reached), "optimizers": 0},
+        where=setup.place("create_optimizer", "optimizer", "training_step", "trainer", "train_call"),
+        proof=Proof(
+            "every weight is the same to the last bit before and after the step, which no optimizer takes part in"
+        ),
+        fix=Fix(
+            does="return the optimizer from configure_optimizers"
+            if "create_optimizer" in setup.places
+            else "build an optimizer on the model's parameters and call its step() after backward"
+        ),
     )

@@ -1,0 +1,151 @@
+"""`trainwright.check`: the walk, called from Python or a notebook on objects instead of a script."""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from trainwright.core.report import Report
+from trainwright.errors import UsageError
+
+if TYPE_CHECKING:
+    from trainwright.adapters.base import Adapter
+    from trainwright.seams.intercept import Seen
+
+_FORMS = (
+    "trainwright.check takes a transformers Trainer; a LightningModule with its loader (and evaluation loader) or "
+    "datamodule=; or model=, loader= and optimizer= (and loss=) for plain torch"
+)
+
+
+def check(training: Any, loader: Any, evaluation_loader: Any, *, model: Any, loss: Callable[..., Any] | None,
+          optimizer: Any, scheduler: Any, datamodule: Any, budget: float, seed: int, ignore: Sequence[str],
+          repair: bool, caller: FrameType) -> Report:  # fmt: skip
+    """What `trainwright.check` does, for a caller of it."""
+    import trainwright.report  # noqa: F401 - reports show themselves from then on
+    from trainwright.options import Options
+    from trainwright.seams.place import show, syntax_tree
+    from trainwright.walk.run import Session
+
+    if isinstance(ignore, str):
+        raise UsageError(
+            f"ignore must be a sequence of rule names; got the text {ignore!r}. Write [{ignore!r}]."
+        )
+    options = Options(budget=budget, seed=seed, ignore=tuple(ignore), repair=repair)
+    options.check()
+    linecache.checkcache()
+    syntax_tree.cache_clear()
+    plain = {"model": model, "loss": loss, "optimizer": optimizer, "scheduler": scheduler}
+    make = _maker(training, loader, evaluation_loader, datamodule, plain, caller)
+    with _progress() as say:
+        return Session(show(caller.f_code.co_filename), options, say=say).check(make)
+
+
+def _maker(training: Any, loader: Any, evaluation_loader: Any, datamodule: Any, plain: dict[str, Any],
+           caller: FrameType) -> Callable[[Seen], Adapter]:  # fmt: skip
+    """What makes the adapter of the training that the arguments describe."""
+    from trainwright.adapters import asked
+
+    given = [n for n, v in plain.items() if v is not None]
+    if training is not None and given:
+        raise UsageError(f"{_FORMS}; got {type(training).__name__} and {', '.join(f'{n}=' for n in given)}.")
+    if asked.is_hf_trainer(training):
+        rest = {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule}
+        _none_of(rest, "a Trainer has its data already; call check(trainer)")
+        return lambda seen: asked.of_trainer(seen, training, caller)
+    if asked.is_lightning_module(training):
+        if (loader is None) == (datamodule is None) and not asked.has_loader(training):
+            raise UsageError(
+                "a LightningModule must come with a loader or a datamodule, and not with both; got "
+                f"{'neither' if loader is None else 'both'}. Call check(module, train_loader) or "
+                "check(module, datamodule=data)."
+            )
+        return lambda seen: asked.of_lightning(seen, training, loader, evaluation_loader, datamodule, caller)
+    if training is not None:
+        hint = " Give it as model=, with loader= and optimizer=." if asked.is_module(training) else ""
+        raise UsageError(f"{_FORMS}; got {type(training).__name__}.{hint}")
+    _none_of({"datamodule": datamodule}, "a data module goes with a LightningModule")
+    _check_plain(plain, loader, evaluation_loader)
+    return lambda seen: asked.of_parts(
+        seen, caller, loader=loader, evaluation_loader=evaluation_loader, **plain
+    )
+
+
+def _none_of(given: dict[str, Any], why: str) -> None:
+    if surplus := [n for n, v in given.items() if v is not None]:
+        raise UsageError(f"{', '.join(f'{n}=' for n in surplus)} must be left out: {why}.")
+
+
+def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> None:
+    from trainwright.adapters import asked
+
+    missing = [
+        n
+        for n, v in {"model": plain["model"], "loader": loader, "optimizer": plain["optimizer"]}.items()
+        if v is None
+    ]
+    if len(missing) == 3:
+        raise UsageError(f"{_FORMS}; got nothing to train.")
+    if missing:
+        raise UsageError(
+            f"model=, loader= and optimizer= go together; {', '.join(f'{n}=' for n in missing)} is missing."
+        )
+    if not asked.is_module(plain["model"]):
+        raise UsageError(f"model= must be a torch.nn.Module; got {type(plain['model']).__name__}.")
+    optimizer = plain["optimizer"]
+    if not (hasattr(optimizer, "param_groups") and hasattr(optimizer, "step")):
+        kind = f"the class {optimizer.__name__}" if isinstance(optimizer, type) else type(optimizer).__name__
+        raise UsageError(
+            f"optimizer= must be a torch optimizer, built on the model's parameters; got {kind}."
+        )
+    if plain["loss"] is not None and (not callable(plain["loss"]) or isinstance(plain["loss"], type)):
+        kind = (
+            f"the class {plain['loss'].__name__}: call it first"
+            if isinstance(plain["loss"], type)
+            else type(plain["loss"]).__name__
+        )
+        raise UsageError(f"loss= must be a function of (output, targets); got {kind}.")
+    for name, value in {"loader": loader, "evaluation_loader": evaluation_loader}.items():
+        if value is None and name != "loader":
+            continue
+        if not hasattr(value, "__iter__") or hasattr(value, "__next__"):
+            once = (
+                " that can be gone over only once; give a DataLoader or a list"
+                if hasattr(value, "__next__")
+                else ""
+            )
+            raise UsageError(
+                f"{name}= must give batches each time it is gone over; got {type(value).__name__}{once}."
+            )
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """One line that says what is going on: below the cell of a notebook, or on a terminal."""
+    display = sys.modules.get("IPython.display")
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if display is None or shell is None or not hasattr(shell, "kernel"):
+        from trainwright.cli import progress
+
+        with progress() as say:
+            yield say
+        return
+    line = display.display(_plain_text(""), display_id=True)
+    try:
+        yield lambda text: line.update(_plain_text(text))
+    finally:
+        line.update(_plain_text(""))
+
+
+def _plain_text(text: str) -> Any:
+    """Text that a notebook shows as it is."""
+
+    class Line:
+        def __repr__(self) -> str:
+            return text
+
+    return Line()

@@ -1,0 +1,31 @@
+"""A LightningModule with its layers in a ModuleList."""
+
+import lightning as L
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+x, y = load_digits(return_X_y=True)
+rows = TensorDataset(torch.tensor(x[:600], dtype=torch.float32) / 16, torch.tensor(y[:600]))
+
+
+class Digits(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(64, 48), nn.Linear(48, 48)])
+        self.head = nn.Linear(48, 10)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return nn.functional.cross_entropy(self.head(x), y)
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=1e-3)
+
+
+L.seed_everything(0)
+trainer = L.Trainer(max_epochs=3, logger=False, enable_checkpointing=False)
+trainer.fit(Digits(), DataLoader(rows, batch_size=32, shuffle=True))

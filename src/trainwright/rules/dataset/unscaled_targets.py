@@ -60,20 +60,31 @@ def unscaled_targets(
     seen = yield Trial(
         change=_standardise(key, centre, spread), against=scale_learning_rate(haste), steps=STEPS, batches=BATCHES
     )  # fmt: skip
-    outcome = replace(seen, before=tuple(x / spread**power for x in seen.before), start=())
+    unit = "variance" if power == 2 else "deviation"
+    outcome = replace(
+        seen,
+        changed=f"{seen.changed} (losses in units of their {unit})",
+        before=tuple(x / spread**power for x in seen.before),
+        start=(),
+    )
     if not outcome.clearly_better or min(outcome.before) <= 1.0:
         return
     yield Finding(
-        message=f"the targets have mean {centre:.4g} and deviation {spread:.4g}: after {outcome.steps} updates the loss "
-        f"is {mean(outcome.before):.3g} in units of their variance, with standardised targets {mean(outcome.after):.3g}",
+        message=f"the targets have mean {_plain(centre)} and deviation {_plain(spread)}: after {outcome.steps} updates the loss "
+        f"is {mean(outcome.before):.3g} in units of their {unit}, with standardised targets {mean(outcome.after):.3g}",
         measured={"target_mean": centre, "target_deviation": spread, "loss": mean(outcome.before),
                   "loss_standardised": mean(outcome.after)},
         where=setup.place("train_dataset", "train_dataset_made", "trainer"),
         proof=outcome,
         repair=_kept(key, centre, spread),
-        fix=Fix(does=f"train on ({key} - {centre:.4g}) / {spread:.4g}, and scale predictions back for the metrics",
+        fix=Fix(does=f"train on ({key} - {_plain(centre)}) / {_plain(spread)}, and scale predictions back for the metrics",
                 safety=Safety.UNSAFE),
     )  # fmt: skip
+
+
+def _plain(value: float) -> str:
+    """Four digits, without an exponent: 402100, 0.01235."""
+    return f"{float(f'{value:.4g}'):.15g}"
 
 
 def _standardise(key: str, centre: float, spread: float) -> Repair:

@@ -35,20 +35,33 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         return
     scores, targets = call.inputs.shape, call.targets.shape
     spread = _spread(scores, targets)
-    aligned = call.aligned_value
     what = f"compares {math.prod(spread):,} pairs" if spread and not call.failure else "raised"
     yield Finding(
         message=f"{call.function} of outputs {scores} and targets {targets} {what}, for {targets[0]} rows"
-        + (
-            f": {call.value:.4g}, and {aligned:.4g} in one shape"
-            if aligned is not None and call.value is not None
-            else ""
-        ),
+        + _values(call),
         measured={"outputs": str(scores), "targets": str(targets), "pairs": math.prod(spread or ())},
         where=call.at or loss.at or setup.place("model"),
-        proof=Proof(f"{scores} and {targets} hold {math.prod(scores):,} and {math.prod(targets):,} numbers"),
+        proof=Proof(_proof(call, spread)),
         repair=_align(call.function) if _same_numbers(call) or _column(call) else None,
         fix=Fix(does=_advice(scores, targets), safety=Safety.SAFE),
+    )
+
+
+def _values(call: LossCall) -> str:
+    """Both values of the loss, as the end of a sentence; empty where four digits do not tell them apart."""
+    if call.value is None or call.aligned_value is None:
+        return ""
+    crossed, aligned = f"{call.value:.4g}", f"{call.aligned_value:.4g}"
+    return f": {crossed}, and {aligned} in one shape" if crossed != aligned else ""
+
+
+def _proof(call: LossCall, spread: tuple[int, ...] | None) -> str:
+    scores, targets = call.inputs.shape, call.targets.shape
+    if call.failure is not None:
+        return f"{scores} and {targets} hold {math.prod(scores):,} and {math.prod(targets):,} numbers"
+    return (
+        f"{scores} and {targets} are spread to {spread}: each output is compared with the targets of all rows, "
+        f"and only one pair in {math.prod(spread or ()) // math.prod(scores):,} belongs together"
     )
 
 

@@ -88,6 +88,7 @@ def token_facts(
         facts["padding_share"] = float(1 - real.mean())
     if mask is not None and own_pad is not None and own_pad != eos_id:
         by_token = real_positions(tokens.cpu().numpy(), None, pad_id=own_pad)
+        facts["padding_tokens"] = int((~by_token).sum())
         facts["attended_padding"] = int((real & ~by_token).sum())
         facts["hidden_tokens"] = int((~real & (tokens.cpu().numpy() != own_pad)).sum())
     unknown = getattr(tokenizer, "unk_token_id", None)

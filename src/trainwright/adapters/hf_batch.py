@@ -54,6 +54,22 @@ def _shape(value: Any) -> tuple[int, ...]:
     return tuple(shape) if shape is not None else (length(value) or 0,)
 
 
+def collator_masks(recorder: RecordingCollator, batch: Mapping[str, Any]) -> bool:
+    """Whether the batch's attention mask is the collator's work: its rows have none, or another one."""
+    mask: Any = batch.get("attention_mask")
+    if not recorder.items or not hasattr(mask, "tolist") or np.ndim(mask) != 2:
+        return False
+    own = [as_mapping(i).get("attention_mask") for i in recorder.items]
+    if any(m is None or np.ndim(m) != 1 for m in own):
+        return True
+    return any(_trimmed(m) != _trimmed(row) for m, row in zip(own, mask.tolist()))
+
+
+def _trimmed(mask: Any) -> str:
+    """A mask without the zeros at its ends."""
+    return "".join("1" if m else "0" for m in np.asarray(mask)).strip("0")
+
+
 def forms_without(recorder: RecordingCollator) -> tuple[str, ...]:
     """After a failure: the columns of unequal length that the collator works without."""
     if not recorder.items or not all(hasattr(i, "keys") for i in recorder.items):

@@ -11,6 +11,7 @@ from trainwright.adapters.base import Run
 from trainwright.adapters.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.hf_batch import (
     collates_equal_rows,
+    collator_masks,
     dropped_columns,
     forms_without,
     item_facts,
@@ -65,6 +66,7 @@ class HFTrainerAdapter:
         batch, failure, recorder = twin.first_batch(evaluation=False)
         facts["dropped_columns"] = dropped_columns(twin.trainer)
         if failure is None and batch is not None:
+            facts["collator_masks"] = collator_masks(recorder, batch)
             failure, recorder = twin.form_pool()
         facts |= item_facts(recorder)
         if failure is not None or batch is None:

@@ -132,7 +132,7 @@ def run_probes(probe: Probe) -> dict[str, Any]:
     if base is None or not bool(torch.isfinite(base).all()):
         return found
     rows = rows_of(probe.inputs)
-    for measure in (_other_inputs, _ignored_inputs, _leaking_rows, _future_leak, _padding):
+    for measure in (_other_inputs, _ignored_inputs, _leaking_rows, _future_leak, _padding, _padding_let_in):
         with contextlib.suppress(
             Exception
         ):  # a probe's own inputs may not suit the model: then it says nothing
@@ -391,6 +391,22 @@ def _padding(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
         real = mask.bool().to(base.device)
         return {"padding_changes": difference(base[real], changed[:, : base.shape[1]][real])}
     return {"padding_changes": difference(base, changed)} if changed.shape == base.shape else {}
+
+
+def _padding_let_in(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
+    """What other tokens at the padding that the attention mask lets in change."""
+    tokens, mask = probe.inputs.get("input_ids"), probe.inputs.get("attention_mask")
+    if not isinstance(tokens, torch.Tensor) or not isinstance(mask, torch.Tensor) or probe.pad_id is None:
+        return {}
+    real = torch.as_tensor(real_positions(tokens.cpu().numpy(), None, pad_id=probe.pad_id)).to(tokens.device)
+    let_in = ~real & (mask.to(tokens.device) != 0)
+    if not bool(let_in.any()):
+        return {}
+    changed = probe.scores({**probe.inputs, "input_ids": tokens.masked_fill(let_in, int(tokens.max()))})
+    if changed is None or changed.shape != base.shape:
+        return {}
+    at = real.to(base.device) if base.dim() == 3 and base.shape[1] == tokens.shape[1] else slice(None)
+    return {"padding_let_in_changes": difference(base[at], changed[at])}
 
 
 def _unmasked_padding(probe: Probe, base: torch.Tensor, tokens: torch.Tensor) -> dict[str, Any]:

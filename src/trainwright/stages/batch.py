@@ -145,6 +145,10 @@ class BatchFacts(Facts):
     """Positions at the ends of rows that hold the tokenizer's padding token, and that the attention mask lets in."""
     hidden_tokens: int = 0
     """Positions that hold another token than padding, and that the attention mask leaves out."""
+    padding_tokens: int = 0
+    """Positions at the ends of rows that hold the tokenizer's padding token, whatever the mask says."""
+    collator_masks: bool = False
+    """The attention mask is the collator's work: the rows that it was given have none, or another one."""
     decoded: tuple[str, ...] = ()
     """The first rows, decoded with the tokenizer in reach."""
     evaluation_failure: Failure | None = None

@@ -153,6 +153,9 @@ class ForwardFacts(Facts):
     unmasked_padding_changes: float | None = None
     """Without an attention mask: by how much the output at real positions changes, relative to its scale, when a
     mask leaves the padding out."""
+    padding_let_in_changes: float | None = None
+    """By how much the output at real positions changes, relative to its scale, when only the padding tokens that the
+    attention mask lets in are others; None: it lets none in."""
     padding_changes: float | None = None
     """By how much a row's output at real positions changes when padding is added, relative to its scale."""
     memory: MemoryFacts | None = None

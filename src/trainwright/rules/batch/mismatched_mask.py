@@ -1,7 +1,8 @@
 """TW213 mismatched-mask: attention_mask and input_ids disagree in length or content.
 
 Why it matters: the model attends to padding as to text, or stops at shapes that do not fit.
-Evidence: the two tensors' shapes; the padding tokens at the ends of rows that the mask lets in.
+Evidence: the two tensors' shapes; the padding tokens at the ends of rows that the mask lets in, the text that it
+leaves out, and that the scores change with those padding tokens alone.
 Error: `The size of tensor a … must match the size of tensor b`
 Error: `The expanded size of the tensor`
 Fix (safe): take attention_mask from the same call of the tokenizer as input_ids.
@@ -23,6 +24,10 @@ from trainwright.stages.setup import SetupFacts
 
 # Below a twentieth of the positions a few stray tokens are no pattern.
 ATTENDED_SHARE = 0.05
+# A thousandth of the scores' scale is far above rounding (1e-6 in float32).
+CHANGED_SCORES = 1e-3
+# Texts that hold the padding token themselves leave some positions in doubt.
+INVERTED_SHARE = 0.9
 _FIX = Fix(does="take attention_mask from the tokenizer's call that makes input_ids", safety=Safety.SAFE)
 
 
@@ -38,31 +43,83 @@ def mismatched_mask(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts 
             yield Finding(
                 message=f"attention_mask has the shape {mask.shape}, and input_ids {ids.shape}",
                 measured={"attention_mask": str(mask.shape), "input_ids": str(ids.shape)},
-                where=_place(setup),
+                where=_place(setup, batch),
                 proof=Proof(f"the shapes differ, and the model raised {forward.failure}"),
                 repair=_mask_anew(batch.pad_id),
                 fix=_FIX,
             )
         return
-    positions = ids.shape[0] * ids.shape[1]
-    if batch.attended_padding >= ATTENDED_SHARE * positions:
-        yield Finding(
-            message=f"attention_mask lets in {batch.attended_padding} of {positions} positions that hold the padding "
-            f"token ({batch.pad_id}) at the ends of rows",
-            measured={
-                "attended_padding": batch.attended_padding,
-                "positions": positions,
-                "pad_id": batch.pad_id or 0,
-            },
-            where=_place(setup),
-            proof=Proof(f"id {batch.pad_id} is the tokenizer's padding, and the mask is 1 over it"),
-            severity=Severity.WARNING,
-            repair=_mask_anew(batch.pad_id),
-            fix=_FIX,
-        )
+    changes = forward.padding_let_in_changes if forward is not None else None
+    if changes is not None and changes < CHANGED_SCORES:
+        return  # a model that means it so (1 where padding is), or that never looks there (causal, padded behind)
+    if _inverted(batch, ids.shape[0] * ids.shape[1]):
+        yield _inverted_mask(batch, setup, changes)
+    elif batch.attended_padding >= ATTENDED_SHARE * ids.shape[0] * ids.shape[1]:
+        yield _mask_over_padding(batch, setup, changes, ids.shape[0] * ids.shape[1])
 
 
-def _place(setup: SetupFacts) -> Place | None:
+def _inverted(batch: BatchFacts, positions: int) -> bool:
+    """Whether the mask is 1 where padding is and 0 over the text."""
+    padding, text = batch.padding_tokens, positions - batch.padding_tokens
+    return (
+        batch.attended_padding >= INVERTED_SHARE * padding > 0
+        and batch.hidden_tokens >= INVERTED_SHARE * text
+    )
+
+
+def _inverted_mask(batch: BatchFacts, setup: SetupFacts, changes: float | None) -> Finding:
+    text = batch.tensors["input_ids"].shape[0] * batch.tensors["input_ids"].shape[1] - batch.padding_tokens
+    return Finding(
+        message=f"attention_mask is inverted: it leaves out {batch.hidden_tokens} of {text} positions of text, and lets "
+        f"in {batch.attended_padding} of {batch.padding_tokens} positions of padding",
+        measured={
+            "hidden_tokens": batch.hidden_tokens,
+            "text_positions": text,
+            "attended_padding": batch.attended_padding,
+            "padding_positions": batch.padding_tokens,
+        },
+        where=_place(setup, batch),
+        proof=Proof(
+            f"id {batch.pad_id} is the tokenizer's padding, and the mask is 1 over it{_seen(changes)}"
+        ),
+        repair=_mask_anew(batch.pad_id),
+        fix=Fix(does="write 1 for text and 0 for padding in attention_mask", safety=Safety.SAFE),
+    )
+
+
+def _mask_over_padding(
+    batch: BatchFacts, setup: SetupFacts, changes: float | None, positions: int
+) -> Finding:
+    return Finding(
+        message=f"attention_mask lets in {batch.attended_padding} of {positions} positions that hold the padding "
+        f"token ({batch.pad_id}) at the ends of rows",
+        measured={
+            "attended_padding": batch.attended_padding,
+            "positions": positions,
+            "pad_id": batch.pad_id or 0,
+        },
+        where=_place(setup, batch),
+        proof=Proof(
+            f"id {batch.pad_id} is the tokenizer's padding, and the mask is 1 over it{_seen(changes)}"
+        ),
+        severity=Severity.WARNING,
+        repair=_mask_anew(batch.pad_id),
+        fix=_FIX,
+    )
+
+
+def _seen(changes: float | None) -> str:
+    return (
+        f"; with other tokens there alone the scores change by {changes:.1%} of their scale"
+        if changes
+        else ""
+    )
+
+
+def _place(setup: SetupFacts, batch: BatchFacts) -> Place | None:
+    """The line that made the mask: the collator's where the rows have none, or another one."""
+    if batch.collator_masks and (place := setup.place("collator")) is not None:
+        return place
     return setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call")
 
 

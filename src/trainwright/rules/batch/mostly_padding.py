@@ -19,15 +19,19 @@ from trainwright.stages.setup import SetupFacts
 # More padding than text: at least half of the time of a step is spent on nothing.
 MOSTLY = 0.5
 FEWEST_BATCHES = 3
+# A token of text here and there may be left out on purpose.
+HIDDEN_SHARE = 0.05
 
 
 @rule("TW214", Severity.NOTE)
 def mostly_padding(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Batches of which more is padding than text."""
-    shares = batch.padding_shares
+    shares, ids = batch.padding_shares, batch.tensors.get("input_ids")
+    if ids is not None and batch.hidden_tokens > HIDDEN_SHARE * ids.shape[0] * ids.shape[-1]:
+        return  # the mask leaves out text: what it calls padding is none
     if len(shares) < FEWEST_BATCHES or fmean(shares) <= MOSTLY:
         return
-    tokens = batch.tensors["input_ids"].shape[1] if "input_ids" in batch.tensors else 0
+    tokens = ids.shape[1] if ids is not None else 0
     yield Finding(
         message=f"{fmean(shares):.0%} of the positions of {len(shares)} batches are padding, in rows of {tokens} positions",
         measured={"padding_share": round(fmean(shares), 3), "batches": len(shares), "row_positions": tokens},

@@ -1,0 +1,68 @@
+"""Edges of the batch rules' thresholds, on facts literals."""
+
+import pytest
+
+from trainwright.core.finding import Place, Severity
+from trainwright.rules.batch.mismatched_mask import mismatched_mask
+from trainwright.rules.batch.mostly_padding import mostly_padding
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.stages.tensor import TensorFacts
+
+PLACES = {"train_dataset": Place("train.py", 3), "collator": Place("train.py", 7)}
+SETUP = SetupFacts(places=PLACES)
+TOKENS = {k: TensorFacts(shape=(10, 10), dtype="int64") for k in ("input_ids", "attention_mask")}
+
+
+def _batch(**more):
+    return BatchFacts(tensors=TOKENS, pad_id=0, **more)
+
+
+def _found(rule, **facts):
+    return list(rule.function(**facts))
+
+
+@pytest.mark.parametrize(("let_in", "severities"), [(4, []), (5, [Severity.WARNING])])
+def test_a_twentieth_of_the_positions_must_be_padding_let_in(let_in, severities) -> None:
+    batch = _batch(attended_padding=let_in, padding_tokens=40)
+    found = _found(mismatched_mask, batch=batch, setup=SETUP, forward=None)
+    assert [f.severity for f in found] == severities
+
+
+@pytest.mark.parametrize(("changes", "count"), [(None, 1), (0.002, 1), (0.0005, 0)])
+def test_padding_let_in_that_changes_no_score_is_left_alone(changes, count) -> None:
+    forward = ForwardFacts(padding_let_in_changes=changes)
+    batch = _batch(attended_padding=40, padding_tokens=40)
+    assert len(_found(mismatched_mask, batch=batch, setup=SETUP, forward=forward)) == count
+
+
+@pytest.mark.parametrize(
+    ("let_in", "hidden", "severity"),
+    [
+        (40, 60, Severity.ERROR),
+        (36, 54, Severity.ERROR),
+        (35, 60, Severity.WARNING),
+        (40, 53, Severity.WARNING),
+    ],
+)
+def test_a_mask_is_inverted_where_nine_tenths_of_both_sides_are(let_in, hidden, severity) -> None:
+    batch = _batch(attended_padding=let_in, hidden_tokens=hidden, padding_tokens=40)
+    [found] = _found(mismatched_mask, batch=batch, setup=SETUP, forward=None)
+    assert found.severity == severity
+
+
+@pytest.mark.parametrize(("by_collator", "line"), [(True, 7), (False, 3)])
+def test_the_line_is_that_of_what_made_the_mask(by_collator, line) -> None:
+    batch = _batch(attended_padding=40, hidden_tokens=60, padding_tokens=40, collator_masks=by_collator)
+    [found] = _found(mismatched_mask, batch=batch, setup=SETUP, forward=None)
+    assert found.where == Place("train.py", line)
+
+
+@pytest.mark.parametrize(
+    ("shares", "hidden", "count"),
+    [((0.51,) * 3, 0, 1), ((0.5,) * 3, 0, 0), ((0.9,) * 2, 0, 0), ((0.9,) * 3, 5, 1), ((0.9,) * 3, 6, 0)],
+)
+def test_padding_is_counted_over_three_batches_whose_mask_hides_no_text(shares, hidden, count) -> None:
+    batch = _batch(padding_shares=shares, hidden_tokens=hidden)
+    assert len(_found(mostly_padding, batch=batch, setup=SETUP)) == count

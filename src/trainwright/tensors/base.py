@@ -51,6 +51,9 @@ class Tensors(Protocol):
     def hold_parameters(self, optimizer: Any, model: Any) -> None:
         """Make the optimizer hold the model's trainable parameters and no others."""
 
+    def set_padding(self, model: Any, token: int) -> None:
+        """Tell the model which token is padding."""
+
     def freeze(self, model: Any, names: Sequence[str]) -> None:
         """Keep the named parameters from being trained."""
 

@@ -124,6 +124,11 @@ def hold_parameters(optimizer: Any, model: nn.Module) -> None:
     optimizer.param_groups[0]["params"] += [p for p in own if id(p) not in held]
 
 
+def set_padding(model: nn.Module, token: int) -> None:
+    config: Any = model.config
+    config.get_text_config().pad_token_id = config.pad_token_id = token
+
+
 def freeze(model: nn.Module, names: Sequence[str]) -> None:
     for name, parameter in model.named_parameters():
         if name in names:

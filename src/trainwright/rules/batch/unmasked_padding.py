@@ -1,10 +1,12 @@
-"""TW209 unmasked-padding: padding counts, in the loss or in attention.
+"""TW209 unmasked-padding: padding counts, in the loss or in attention, or the model does not know which token it is.
 
 Why it matters: the model spends its loss on predicting padding, whose share hides what it learns of the text; or its
 answers depend on how far a row happened to be padded.
 Evidence: the labels at padding positions, and that the loss changes with them alone; or that the scores of real
-positions change when a mask leaves the padding out.
-Fix (safe): -100 as the label of padding; the tokenizer's attention_mask passed to the model.
+positions change when a mask leaves the padding out; or that the model takes one row and no more.
+Error: `Cannot handle batch sizes > 1 if no padding token is defined.`
+Fix (safe): -100 as the label of padding; the tokenizer's attention_mask passed to the model; its pad_token_id
+written into the model's config.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety
-from trainwright.core.repair import Repair
+from trainwright.core.fix import Fix, Safety, SetKeyword
+from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts, real_positions
@@ -34,19 +36,50 @@ LABELS_PER_ROW = 1.5
 # padding moves its scores by some hundredths only.
 CHANGED_SCORES = 1e-3
 CHANGED_LOSS = 1e-4
+# transformers' classification heads for decoders (modeling_layers.py, 5.23).
+_NO_PADDING_TOKEN = "if no padding token is defined"
 
 
-@rule("TW209", Severity.WARNING)
+@rule("TW209", Severity.ERROR)
 def unmasked_padding(
     batch: BatchFacts, dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts | None
 ) -> Iterator[Finding]:
     """Padding that the loss or the attention takes for text."""
+    if forward.failure is not None:
+        yield from _unknown_padding(batch, dataset, setup, forward)
+        return
     # What only the configuration calls padding may be a token like others.
     if not batch.has_attention_mask and (dataset.tokenizer is None or dataset.tokenizer.pad_id is None):
         return
     if loss is not None:
         yield from _in_the_loss(batch, setup, loss)
     yield from _in_attention(batch, setup, forward)
+
+
+def _unknown_padding(
+    batch: BatchFacts, dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts
+) -> Iterator[Finding]:
+    """A head that reads each row's last token, in a model whose config names no padding token."""
+    failure, tokenizer = forward.failure, dataset.tokenizer
+    if failure is None or _NO_PADDING_TOKEN not in failure.message:
+        return
+    # Rows that were never padded need no such token: any that ends them does.
+    pad = next((i for i in (batch.pad_id, batch.eos_id) if i is not None), None)
+    name = (tokenizer.expression if tokenizer else "") or "tokenizer"
+    value = f"{name}.pad_token_id" if batch.pad_id is not None or pad is None else f"{name}.eos_token_id"
+    model = setup.place("model")
+    edit = [SetKeyword(file=model.file, line=model.line, name="pad_token_id", value=value, function="from_pretrained")
+            ] if model and setup.loads_checkpoint else []  # fmt: skip
+    alone = ", and takes one" if forward.works_at_rows == 1 else ""
+    yield Finding(
+        message=f"the model's config has no pad_token_id: {setup.model_class} cannot tell where the text of a row ends, "
+        f"and refuses the {batch.rows} rows of a batch",
+        measured={"rows": batch.rows, "pad_id": "none" if batch.pad_id is None else batch.pad_id},
+        where=model or setup.place("trainer", "train_call"),
+        proof=Proof(f"the model raised {failure} for {batch.rows} rows{alone}"),
+        repair=_tell_padding(pad) if pad is not None else None,
+        fix=Fix(does=f"write model.config.pad_token_id = {value}", safety=Safety.SAFE, edits=tuple(edit)),
+    )
 
 
 def _in_the_loss(batch: BatchFacts, setup: SetupFacts, loss: LossFacts) -> Iterator[Finding]:
@@ -58,6 +91,7 @@ def _in_the_loss(batch: BatchFacts, setup: SetupFacts, loss: LossFacts) -> Itera
         return
     plain = loss.call is not None and loss.call.options.get("ignore_index", -100) == -100
     yield Finding(
+        severity=Severity.WARNING,
         message=f"{counted / live:.0%} of the labels that count in the loss lie on padding ({counted} of {live} in "
         f"{len(batch.masks)} batches)",
         measured={"padding_labels": counted, "labels": live, "share": round(counted / live, 3)},
@@ -76,6 +110,7 @@ def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -
         "; the data set has one, which the Trainer drops" if "attention_mask" in batch.dropped_columns else ""
     )
     yield Finding(
+        severity=Severity.WARNING,
         message=f"{share:.0%} of the positions are padding, and the model is given no attention_mask{own}: it reads "
         f"padding as text",
         measured={"padding_share": round(share, 3), "score_change": round(change, 4)},
@@ -86,6 +121,14 @@ def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -
             does="keep the tokenizer's attention_mask among the columns of the data set", safety=Safety.SAFE
         ),
     )
+
+
+def _tell_padding(token: int) -> Repair:
+    def change(call: Call) -> Call:
+        call.tensors.set_padding(call["model"], token)
+        return call
+
+    return Repair(f"write pad_token_id={token} into the model's config", Seam.TRAINER, change)
 
 
 def _mask_labels(key: str, pad_id: int | None, eos_id: int | None) -> Repair:

@@ -204,10 +204,26 @@ def test_saturation_by_raw_inputs_is_left_to_the_rules_of_the_data():
     assert not run(saturated_units, facts, BATCH, SETUP, outcome=SAME)
 
 
+@pytest.mark.parametrize(
+    ("function", "columns", "mended"),
+    [
+        ("cross_entropy", "columns_sum_to_one", True),
+        ("nll_loss", "columns_log_normalised", True),
+        ("kl_div", "columns_log_normalised", False),
+    ],
+)
+def test_scores_normalised_over_the_rows_are_named_without_a_leak_of_the_model(function, columns, mended):
+    call = LossCall(
+        function=function, inputs=tensor(8, 3), targets=tensor(8), at=None, softmax_at=LINE, **{columns: True}
+    )
+    [found] = run(crossed_samples, ForwardFacts(leaking_rows=0.0), SETUP, LossFacts(calls=(call,)))
+    assert found.where == LINE and "8 rows" in found.message and (found.repair is not None) == mended
+
+
 def test_leaks_within_rounding_are_none():
-    assert run(crossed_samples, ForwardFacts(leaking_rows=0.01), SETUP)
-    assert not run(crossed_samples, ForwardFacts(leaking_rows=1e-4), SETUP)
-    assert not run(crossed_samples, ForwardFacts(), SETUP)
+    assert run(crossed_samples, ForwardFacts(leaking_rows=0.01), SETUP, None)
+    assert not run(crossed_samples, ForwardFacts(leaking_rows=1e-4), SETUP, None)
+    assert not run(crossed_samples, ForwardFacts(), SETUP, None)
 
 
 def test_a_model_whose_loss_does_not_ask_for_the_next_token_may_look_ahead():

@@ -214,3 +214,20 @@ def test_a_loss_that_ignores_the_weights_is_told_from_one_that_does_not(batch):
     model = Net()
     assert not unchanged_by_weights(model, lambda: float(F.cross_entropy(model(batch[0]), batch[1])))
     assert unchanged_by_weights(model, lambda: float(model(batch[0]).softmax(1).sum().round()))
+
+
+@pytest.mark.parametrize(
+    ("axis", "rows", "width"), [(0, 8, 3), (1, 8, 3), (0, 4, 4), (0, 1, 3), (None, 8, 3)]
+)
+def test_scores_normalised_over_the_rows_are_told_from_those_over_the_classes(axis, rows, width):
+    """Square scores (rows against rows) and single rows say nothing."""
+    torch.manual_seed(0)
+    scores, labels = torch.randn(rows, width), torch.randint(0, width, (rows,))
+    for log in (False, True):
+        with Observer(Net(), detail=True) as observer:
+            given = scores if axis is None else torch.softmax(scores, dim=axis)
+            F.cross_entropy(torch.log(given) if log and axis is not None else given, labels)
+        (seen,) = observer.record.loss_calls
+        wanted = axis == 0 and rows > 1 and rows != width
+        assert (seen.columns_sum_to_one, seen.columns_log_normalised) == (wanted and not log, wanted and log)
+        assert (seen.softmax_at is not None) == (axis is not None)

@@ -312,7 +312,7 @@ class Observer(TorchFunctionMode):
             self.record.scores = logits
         if not self._detail:
             return
-        seen = self._normalised.get(id(logits))
+        seen = self._normalised.get(id(logits)) or self._source_of_log(logits)
         active = self._activated.get(logits.untyped_storage().data_ptr()) if logits.numel() else None
         self.record.kept_losses.append(kept)
         self.record.loss_calls.append(
@@ -320,13 +320,26 @@ class Observer(TorchFunctionMode):
                 kept,
                 at=at,
                 failure=failure,
-                softmax_at=seen[1] if seen and seen[0] is logits else None,
+                softmax_at=seen[1] if seen else None,
                 activation=active[1] if active else "",
                 unreachable_share=_unreachable(active[1], kept.targets) if active else None,
                 activation_at=active[2] if active else None,
                 activation_module=active[3] if active else "",
             )
         )
+
+    def _source_of_log(self, logits: torch.Tensor) -> tuple[Any, Place | None] | None:
+        """The last softmax whose logarithm the loss was given."""
+        if not logits.numel() or not bool((logits.detach() <= 0).all()):
+            return None
+        with torch.no_grad():
+            fitting = (
+                kept
+                for kept in reversed(self._normalised.values())
+                if kept[0].shape == logits.shape
+                and torch.allclose(kept[0].float(), logits.float().exp(), atol=1e-6)
+            )
+            return next(fitting, None)
 
 
 @cache

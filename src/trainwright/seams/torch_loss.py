@@ -55,6 +55,9 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
     unit = bool(((scores >= 0) & (scores <= 1)).all()) if scores.numel() else False
     wide = scores.dim() > 1 and scores.shape[1] > 1
     bounds = [int(x) for x in (live.min(), live.max()) if torch.isfinite(x)] if live.numel() else []
+    tall = wide and 1 < len(scores) != scores.shape[1] and len(scores) == len(kept.scores)
+    rows_sum = unit and wide and bool((scores.sum(dim=1) - 1).abs().max() < _SUM_WITHIN)
+    rows_log = wide and bool(scores.logsumexp(dim=1).abs().max() < _SUM_WITHIN)
     several = _rows_of_several_labels(kept.scores, targets)
     return LossCall(
         function=kept.function,
@@ -62,8 +65,10 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
         targets=tensors.facts(targets),
         options=_plain(kept.options),
         value=float(kept.value.detach().float().mean()) if isinstance(kept.value, torch.Tensor) else None,
-        rows_sum_to_one=unit and wide and bool((scores.sum(dim=1) - 1).abs().max() < _SUM_WITHIN),
-        log_normalised=wide and bool(scores.logsumexp(dim=1).abs().max() < _SUM_WITHIN),
+        rows_sum_to_one=rows_sum,
+        log_normalised=rows_log,
+        columns_sum_to_one=unit and tall and not rows_sum and _is_one(scores.sum(dim=0)),
+        columns_log_normalised=tall and not rows_log and _is_one(scores.logsumexp(dim=0).exp()),
         in_unit_range=unit,
         smallest_target=bounds[0] if len(bounds) == 2 else None,
         largest_target=bounds[1] if len(bounds) == 2 else None,
@@ -74,6 +79,10 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
         plain_value=_plain_value(kept),
         **more,
     )
+
+
+def _is_one(sums: torch.Tensor) -> bool:
+    return bool((sums - 1).abs().max() < _SUM_WITHIN)
 
 
 def _first_rows(scores: torch.Tensor) -> torch.Tensor:

@@ -30,6 +30,10 @@ class LossCall:
     """The inputs are a probability distribution over their class axis."""
     log_normalised: bool = False
     """The inputs are log-probabilities over their class axis."""
+    columns_sum_to_one: bool = False
+    """The inputs are a probability distribution over the rows of the batch, for each class, and not over the classes."""
+    columns_log_normalised: bool = False
+    """The inputs are the logarithms of one."""
     in_unit_range: bool = False
     largest_target: int | None = None
     smallest_target: int | None = None

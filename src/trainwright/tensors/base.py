@@ -34,6 +34,9 @@ class Tensors(Protocol):
     def log(self, tensor: Any) -> Any:
         """The natural logarithm, of values kept at or above 1e-12, with its gradient."""
 
+    def log_softmax(self, tensor: Any) -> Any:
+        """The log-probabilities over axis 1, with their gradient."""
+
     def logit(self, tensor: Any) -> Any:
         """The inverse of the sigmoid, of values kept within 1e-6 of (0, 1), with its gradient."""
 

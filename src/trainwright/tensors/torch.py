@@ -85,6 +85,10 @@ def log(tensor: torch.Tensor) -> torch.Tensor:
     return torch.log(tensor.clamp_min(1e-12))
 
 
+def log_softmax(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.log_softmax(tensor, dim=1)
+
+
 def logit(tensor: torch.Tensor) -> torch.Tensor:
     return torch.logit(tensor, eps=1e-6)
 

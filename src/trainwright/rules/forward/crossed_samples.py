@@ -2,7 +2,8 @@
 
 Why it matters: the model is trained on mixtures of rows, and predicts something else in other company.
 Evidence: in evaluation mode the other rows are replaced and row 0's output changes; the first call whose result for
-row 0 does. Scores that compare rows with each other (N, N), and batch statistics, are not meant.
+row 0 does; or the scores that the loss is given sum to one over the rows. Scores that compare rows with each other
+(N, N), and batch statistics, are not meant.
 Fix (manual): permute or transpose axes where view or reshape was used, or batch_first=True for recurrent and
 attention layers; keep softmax and means off axis 0.
 """
@@ -12,28 +13,77 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
 # Of the output's scale; batched products differ by some 1e-6 between batches.
 LEAKING_BEYOND = 1e-3
+_OVER_CLASSES = "take the softmax over the classes: dim=-1 where dim=0 is written"
 
 
 @rule("TW312", Severity.ERROR)
-def crossed_samples(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """An output of one row that others change."""
-    if forward.leaking_rows is None or forward.leaking_rows <= LEAKING_BEYOND:
-        return
-    origin, leak = forward.leak_from, forward.leaking_rows
+def crossed_samples(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
+    """An output of one row that others change; scores that are probabilities over the rows."""
+    over_rows = next((c for c in loss.calls if _over_rows(c)), None) if loss is not None else None
+    if forward.leaking_rows is not None and forward.leaking_rows > LEAKING_BEYOND:
+        yield _leak(forward, forward.leaking_rows, over_rows, setup)
+    elif over_rows is not None:
+        yield _normalised_over_rows(over_rows, setup)
+
+
+def _leak(forward: ForwardFacts, leak: float, over_rows: LossCall | None, setup: SetupFacts) -> Finding:
+    origin = forward.leak_from
     first = f", from {origin.operation} on" if origin else ""
-    yield Finding(
+    softmax = over_rows.activation_at or over_rows.softmax_at if over_rows else None
+    return Finding(
         message=f"row 0's output changes by {leak:.2g} of its scale when only the other rows of the batch change{first}",
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
-        where=(origin.where if origin else None) or setup.place("model"),
+        where=softmax or (origin.where if origin else None) or setup.place("model"),
         proof=Proof("row 0 was kept and the other rows were replaced, in evaluation mode"),
+        repair=_over_classes(over_rows) if over_rows else None,
         fix=Fix(
-            does="keep the rows apart: permute instead of view, batch_first=True, or another axis than 0"
+            does=_OVER_CLASSES
+            if softmax
+            else "keep the rows apart: permute instead of view, batch_first=True, or another axis than 0"
         ),
     )
+
+
+def _over_rows(call: LossCall) -> bool:
+    return call.failure is None and (call.columns_sum_to_one or call.columns_log_normalised)
+
+
+def _normalised_over_rows(call: LossCall, setup: SetupFacts) -> Finding:
+    """A softmax over axis 0 between the model and its loss."""
+    rows, classes = call.inputs.shape[:2]
+    what = "probabilities" if call.columns_sum_to_one else "log-probabilities"
+    return Finding(
+        message=f"the scores that {call.function} is given are {what} over the {rows} rows of the batch, for each of "
+        f"{classes} classes, where one over the classes is expected for each row",
+        measured={"rows": rows, "classes": classes, "function": call.function},
+        where=call.softmax_at or call.activation_at or call.at or setup.place("model"),
+        proof=Proof(
+            f"each of the {classes} columns sums to 1 over the rows, and the rows' own sums differ from 1"
+        ),
+        repair=_over_classes(call),
+        fix=Fix(does=_OVER_CLASSES, safety=Safety.SAFE),
+    )
+
+
+def _over_classes(seen: LossCall) -> Repair | None:
+    """Scores of which each row is normalised over the classes; None for losses of another kind."""
+    function, use_log = seen.function, seen.columns_sum_to_one
+    if function not in ("cross_entropy", "nll_loss"):
+        return None
+
+    def change(call: Call) -> Call:
+        if call["function"] != function:
+            return call
+        scores = call.tensors.log(call["logits"]) if use_log else call["logits"]
+        return call.replace(logits=call.tensors.log_softmax(scores))
+
+    return Repair("normalise the scores over the classes", Seam.LOSS, change)

@@ -1,0 +1,22 @@
+"""A softmax over the classes between the model and its loss."""
+
+import torch
+from material import QUIET, tokenized, tokenizer, tweets
+from torch.nn import functional as F
+from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
+
+
+class ProbabilityTrainer(Trainer):
+    def compute_loss(self, model, inputs, return_outputs=False, **kwargs):
+        labels = inputs.pop("labels")
+        outputs = model(**inputs)
+        shares = torch.softmax(outputs.logits, dim=1)
+        loss = F.nll_loss(torch.log(shares), labels)
+        return (loss, outputs) if return_outputs else loss
+
+
+config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=3)
+model = DistilBertForSequenceClassification(config)
+args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16)
+trainer = ProbabilityTrainer(model, args, train_dataset=tokenized(tweets(400)), processing_class=tokenizer())
+trainer.train()

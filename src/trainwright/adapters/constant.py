@@ -10,6 +10,8 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from trainwright.seams.torch_loss import is_one_hot
+
 # A script's loss that differs by more from its one call of a loss function has further terms.
 SAME_WITHIN = 1e-3
 _WATCHED = {
@@ -30,6 +32,8 @@ class Targets:
     targets: torch.Tensor
     options: dict[str, Any]
     value: float
+    classes: tuple[list[int], list[int]] = ([], [])
+    """Predicted and true classes, of one-hot targets and of a single score against 0 and 1; else empty."""
 
 
 @dataclass
@@ -52,10 +56,26 @@ class TargetsSeen(TorchFunctionMode):
             if plain and named.get("reduction", "mean") == "mean":
                 self.calls.append(
                     Targets(
-                        _WATCHED[func], tuple(given.shape), targets.detach(), named, float(result.detach())
+                        _WATCHED[func],
+                        tuple(given.shape),
+                        targets.detach(),
+                        named,
+                        float(result.detach()),
+                        _told(_WATCHED[func], given.detach(), targets.detach()),
                     )
                 )
         return result
+
+
+def _told(function: str, scores: torch.Tensor, targets: torch.Tensor) -> tuple[list[int], list[int]]:
+    """Predicted and true classes where targets are one-hot, or a single score a row is compared with 0 or 1."""
+    if is_one_hot(scores, targets):
+        return scores.argmax(1).tolist(), targets.argmax(1).tolist()
+    single = scores.shape in (targets.shape, (*targets.shape, 1)) and scores.numel() == len(scores)
+    if not single or not bool(((targets == 0) | (targets == 1)).all()):
+        return [], []
+    middle = 0.0 if function == "binary_cross_entropy_with_logits" else 0.5
+    return (scores.reshape(-1) > middle).int().tolist(), targets.reshape(-1).int().tolist()
 
 
 def constant_and_floor(

@@ -104,7 +104,7 @@ def _at_end(training: Steps, batches: Sequence[Any]) -> dict[str, Any]:
             return {}
         looks.append(look)
     losses = [look.loss for look in looks]
-    answers = [predicted_classes(look.scores, look.labels) for look in looks]
+    answers = [_answers(look) for look in looks]
     constant, floor = constant_and_floor([look.targets for look in looks], losses)
     complete = all(p for p, _ in answers)
     return {
@@ -114,6 +114,12 @@ def _at_end(training: Steps, batches: Sequence[Any]) -> dict[str, Any]:
         "predictions": tuple(c for p, _ in answers for c in p) if complete else (),
         "labels": tuple(c for _, t in answers for c in t) if complete else (),
     }
+
+
+def _answers(look: Look) -> tuple[list[int], list[int]]:
+    """Predicted and true classes: by the batch's labels, else by the targets of its one loss call."""
+    found = predicted_classes(look.scores, look.labels)
+    return look.targets[0].classes if not found[0] and len(look.targets) == 1 else found
 
 
 def predicted_classes(scores: Any, labels: Any) -> tuple[list[int], list[int]]:

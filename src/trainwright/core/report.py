@@ -11,7 +11,7 @@ from trainwright.core.finding import Failure, Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.stage import Stage
-from trainwright.core.trial import Outcome
+from trainwright.core.trial import LOSS, Outcome
 
 SCHEMA = 1
 
@@ -146,7 +146,9 @@ def _finding(f: Finding) -> dict[str, Any]:
 
 def _proof(proof: Proof | Outcome | None) -> dict[str, Any] | None:
     if isinstance(proof, Outcome):
+        judged = {"judged_by": proof.judged_by} if proof.judged_by != LOSS else {}
         return {
+            **judged,
             "kind": "experiment",
             "changed": proof.changed,
             "before": [_plain(x) for x in proof.before],
@@ -204,6 +206,7 @@ def _read_finding(data: Mapping[str, Any]) -> Finding:
             before=tuple(float(x) for x in seen["before"]),
             after=tuple(float(x) for x in seen["after"]),
             steps=seen["steps"],
+            judged_by=seen.get("judged_by", LOSS),
         )
     fix = data["fix"]
     return Finding(

@@ -15,6 +15,12 @@ CRITICAL_T = {1: 6.31, 2: 2.92, 3: 2.35, 4: 2.13}
 SMALLEST_GAIN = 0.1
 
 
+# What both arms of a trial are judged by: the mean loss of the last quarter of the steps; or, where the change is of the
+# loss itself, the share of the rows whose class is predicted wrongly after the steps.
+LOSS = "loss"
+WRONG_SHARE = "share of wrong classes"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Trial:
     """The same steps from the same weights on the same rows, with one thing changed, on several seeds.
@@ -30,12 +36,13 @@ class Trial:
     steps: int = 16
     batches: int = 1
     """How many batches the steps go through in turn; 1 is one batch learnt by heart."""
+    judged_by: str = LOSS
     seeds: int = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Mean loss over the last quarter of the steps, one number a seed, before and after the change."""
+    """What a trial is judged by, one number a seed, before and after the change."""
 
     changed: str
     before: tuple[float, ...]
@@ -43,6 +50,7 @@ class Outcome:
     steps: int = 0
     start: tuple[float, ...] = ()
     """The loss of the first step without the change, one number a seed."""
+    judged_by: str = LOSS
     cut_off: bool = False
     """True when the time budget did not allow the experiment: then nothing is proven."""
 

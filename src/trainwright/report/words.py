@@ -42,7 +42,7 @@ def proof(shown: Proof | Outcome) -> str:
     if isinstance(shown, Proof):
         return shown.fact
     return (
-        f"{shown.changed}: after {shown.steps} steps the loss is {_side(shown.after)} instead of {_side(shown.before)} "
+        f"{shown.changed}: after {shown.steps} steps the {shown.judged_by} is {_side(shown.after)} instead of {_side(shown.before)} "
         f"({shown.seeds} seeds, same rows and weights)"
     )
 

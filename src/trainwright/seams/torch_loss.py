@@ -73,6 +73,7 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
         smallest_target=bounds[0] if len(bounds) == 2 else None,
         largest_target=bounds[1] if len(bounds) == 2 else None,
         target_values=tuple(float(x) for x in distinct) if distinct.numel() <= _MOST_DISTINCT else (),
+        targets_one_hot=is_one_hot(kept.scores, targets),
         targets_above_one_hot=several > 0,
         rows_of_several_labels=several,
         aligned_value=_aligned_value(kept),
@@ -98,6 +99,13 @@ def _plain(options: Mapping[str, Any]) -> dict[str, float | int | str]:
     weight = options.get("weight")
     bad = int((~torch.isfinite(weight)).sum()) if isinstance(weight, torch.Tensor) else 0
     return {**kept, "has_weight": int(weight is not None), "non_finite_weights": bad}
+
+
+def is_one_hot(scores: torch.Tensor, targets: torch.Tensor) -> bool:
+    """Whether targets of the scores' shape (rows, classes) are 1 for one class of each row and 0 for the others."""
+    if targets.shape != scores.shape or targets.dim() != 2 or targets.shape[1] < 2 or not targets.numel():
+        return False
+    return bool(((targets == 0) | (targets == 1)).all()) and bool((targets.sum(dim=1) == 1).all())
 
 
 def _rows_of_several_labels(scores: torch.Tensor, targets: torch.Tensor) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ FEWEST_ROWS = 250
 FEWEST_A_CLASS = 12
 FEWEST_OUTSIDE = 60
 PERMUTATIONS = 40
+# More integers than this are a count or a score rather than classes; and how many other numberings of them are tried.
+MOST_NUMBERED = 20
+NUMBERINGS = 60
 MOST_FEATURES = 4_000
 # A label's score beyond that of its permutations, in their standard deviations, that ends the search.
 PLAINLY_LEARNT = 5.0
@@ -55,6 +58,11 @@ class Alignment:
     a right label can depend on what such a probe cannot see."""
     inputs: str = ""
     """tokens, text or numbers."""
+    numbering_error: float | None = None
+    """Of labels that are 3 to MOST_NUMBERED integers: the share of their variance that a linear probe, fitted to the
+    integers as a quantity, leaves unexplained in left-out rows."""
+    other_numberings_error: float | None = None
+    """The same, when the classes are numbered otherwise: the median of many numberings."""
 
 
 def measure_alignment(
@@ -294,7 +302,9 @@ def _measure(inputs: _Inputs, labels: np.ndarray, kind: str) -> Alignment | None
     random = np.random.default_rng(0)
     orders = [random.permutation(len(labels)) for _ in range(PERMUTATIONS)]
     best, accuracies = -np.inf, (0.0, 0.0)
+    numbered: tuple[float, float] | None = None
     for kernel in _kernels(inputs):
+        numbered = numbered or _numbering_errors(kernel, labels)
         predicted = _leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
         score = _score(predicted, targets, orders)
         if score > best:
@@ -309,7 +319,28 @@ def _measure(inputs: _Inputs, labels: np.ndarray, kind: str) -> Alignment | None
         permuted_accuracy=accuracies[1] if kind == "class" else None,
         single=inputs.single,
         inputs=inputs.kind,
+        numbering_error=numbered[0] if numbered else None,
+        other_numberings_error=numbered[1] if numbered else None,
     )
+
+
+def _numbering_errors(kernel: np.ndarray, labels: np.ndarray) -> tuple[float, float] | None:
+    """How badly the labels, taken for a quantity, are predicted as they are numbered, and numbered otherwise."""
+    values, index = np.unique(labels, return_inverse=True)
+    count = len(values)
+    if not 3 <= count <= MOST_NUMBERED or bool((values != np.round(values)).any()):
+        return None
+    random = np.random.default_rng(0)
+    if count <= 4:  # a numbering and its reverse are one
+        others = [p for p in permutations(range(count)) if p[0] < p[-1] and p != tuple(range(count))]
+    else:
+        others = [tuple(random.permutation(count)) for _ in range(NUMBERINGS)]
+    columns = np.stack([np.asarray(p, dtype=float)[index] for p in (tuple(range(count)), *others)], axis=1)
+    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    predicted = _leave_one_out(kernel, columns)
+    fit = (predicted * columns).mean(axis=0) / (predicted.std(axis=0) + 1e-12)
+    errors = 1 - np.maximum(fit, 0.0) ** 2
+    return float(errors[0]), float(np.median(errors[1:]))
 
 
 def _targets(labels: np.ndarray, kind: str) -> np.ndarray:

@@ -39,6 +39,8 @@ class LossCall:
     smallest_target: int | None = None
     target_values: tuple[float, ...] = ()
     """The distinct targets, where there are at most 32."""
+    targets_one_hot: bool = False
+    """The targets have the inputs' shape (rows, classes), and each row is 1 for one class and 0 for the others."""
     targets_above_one_hot: bool = False
     """Some row of vector targets sums to more than one."""
     rows_of_several_labels: int = 0

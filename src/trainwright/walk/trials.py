@@ -11,7 +11,7 @@ from trainwright.adapters.base import Run
 from trainwright.core.finding import Finding
 from trainwright.core.repair import Repair
 from trainwright.core.rule import Rule
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core.trial import LOSS, Outcome, Trial
 
 if TYPE_CHECKING:
     from trainwright.walk.walk import Walk
@@ -94,8 +94,9 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
         return Outcome(changed=trial.change.does, before=(), after=(), cut_off=True)
     return Outcome(
         changed=trial.change.does,
-        before=tuple(_end(r, steps) for r in before),
-        after=tuple(_end(r, steps) for r in after),
+        before=tuple(_value(r, steps, trial) for r in before),
+        after=tuple(_value(r, steps, trial) for r in after),
+        judged_by=trial.judged_by,
         start=tuple(r.losses[0] if r.losses else math.nan for r in before),
         steps=steps,
     )
@@ -103,12 +104,23 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
 
 def _key(walk: Walk, trial: Trial, change: Repair | None, seed: int) -> tuple[Any, ...]:
     changes = (*trial.alongside, *((change,) if change else ()))
-    return (walk.repaired, ", ".join(c.does for c in changes), trial.batches, seed)
+    key = (walk.repaired, ", ".join(c.does for c in changes), trial.batches, seed)
+    # Classes are predicted at the end of a run, so that a longer one does not hold the answer of a shorter one.
+    return key if trial.judged_by == LOSS else (*key, trial.steps)
 
 
 def _covers(run: Run | None, steps: int) -> bool:
     """Whether a run that was already made has the first steps of one that is asked for."""
     return run is not None and (run.failure is not None or bool(run.skipped) or len(run.losses) >= steps)
+
+
+def _value(run: Run, steps: int, trial: Trial) -> float:
+    """What a run is judged by; NaN if it failed, or has no such number."""
+    if trial.judged_by == LOSS:
+        return _end(run, steps)
+    if run.failure is not None or not run.predictions:
+        return math.nan
+    return sum(p != t for p, t in zip(run.predictions, run.labels)) / len(run.predictions)
 
 
 def _end(run: Run, steps: int) -> float:

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from trainwright.rules.dataset.misaligned_labels import misaligned_labels
-from trainwright.stages.alignment import measure_alignment
+from trainwright.stages.alignment import Alignment, measure_alignment
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -108,3 +108,45 @@ def test_classes_in_the_order_of_their_quantity_are_fitted_better_than_in_anothe
     mixed = np.array([2, 4, 0, 3, 1])[grades]
     seen = measure_alignment({"x": list(x), "labels": mixed.astype(np.float32)}, "labels", "real")
     assert seen.numbering_error > seen.other_numberings_error
+
+
+def agreeing(rows, seed):
+    """Sentences with an equal share of every word, right where subject and verb agree; and whether they do."""
+    random = np.random.default_rng(seed)
+    nouns, verbs = [f"n{i}" for i in range(12)], [f"v{i}" for i in range(12)]
+    near, when = [f"p{i}" for i in range(6)], [f"w{i}" for i in range(8)]
+    written, labels = [], []
+    for _ in range(rows):
+        subject, other, verb = random.integers(0, 2, 3)
+        words = ("the", random.choice(nouns) + "s" * subject, random.choice(near), "the", random.choice(nouns) + "s" * other,
+                 random.choice(verbs) + "s" * verb, random.choice(when))  # fmt: skip
+        written.append(" ".join(words))
+        labels.append(int(subject != verb))
+    return written, np.asarray(labels)
+
+
+@pytest.mark.parametrize("rows", [400, 600, 1500])
+def test_sentences_that_are_right_by_the_agreement_of_two_words_are_left_alone(rows):
+    """Linguists' sentences (CoLA) are of this kind: what is acceptable shows in no word."""
+    for seed in range(2):
+        written, labels = agreeing(rows, seed)
+        assert not findings(measure_alignment({"text": written, "label": labels}, "label", "class"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "count"),
+    [
+        ({}, 1),
+        ({"score": 3.5}, 0),
+        ({"control_score": 6.0}, 0),
+        ({"rows": 399}, 0),
+        ({"single": False}, 0),
+        ({"classes": 2, "likeness": 0.44}, 1),
+        ({"classes": 2, "likeness": 0.45}, 0),
+        ({"classes": 3, "likeness": 0.9}, 1),
+        ({"classes": 2, "likeness": 0.9, "pair_control_score": 6.1}, 1),
+    ],
+)
+def test_a_set_alone_is_judged_only_where_its_controls_are_learnt(changed, count):
+    seen = Alignment(**{"rows": 400, "score": 3.0, "control_score": 6.1, **changed})
+    assert len(findings(seen)) == count

@@ -56,6 +56,13 @@ class Alignment:
     single: bool = True
     """Each row is one text, image or vector, on its own; False for pairs and for windows of one long series, where
     a right label can depend on what such a probe cannot see."""
+    classes: int | None = None
+    """How many, of labels that are classes."""
+    pair_control_score: float | None = None
+    """Of words: the score of a label that says whether two halves of the vocabulary agree, learnt from pairs of words;
+    the median of some halves."""
+    likeness: float | None = None
+    """Of words: the similarity, 0 to 1, of a row to the row most like it; the median over the rows."""
     inputs: str = ""
     """tokens, text or numbers."""
     numbering_error: float | None = None
@@ -311,6 +318,7 @@ def _measure(inputs: _Inputs, labels: np.ndarray, kind: str) -> Alignment | None
             best, accuracies = score, _accuracies(predicted, targets, orders)
         if best > PLAINLY_LEARNT:
             break
+    words_alone = best <= PLAINLY_LEARNT and inputs.kind != "numbers"
     return Alignment(
         rows=len(labels),
         score=float(best),
@@ -318,10 +326,36 @@ def _measure(inputs: _Inputs, labels: np.ndarray, kind: str) -> Alignment | None
         accuracy=accuracies[0] if kind == "class" else None,
         permuted_accuracy=accuracies[1] if kind == "class" else None,
         single=inputs.single,
+        classes=targets.shape[1] if kind == "class" else None,
+        likeness=_likeness(inputs) if words_alone else None,
+        pair_control_score=_pair_control(inputs) if words_alone else None,
         inputs=inputs.kind,
         numbering_error=numbered[0] if numbered else None,
         other_numberings_error=numbered[1] if numbered else None,
     )
+
+
+def _likeness(inputs: _Inputs) -> float:
+    """The similarity (cosine of the weighed words) of a row to the one most like it, the median over the rows."""
+    similar = _linear(_unit(inputs.features[:FIRST_ROWS]))
+    np.fill_diagonal(similar, 0.0)
+    return float(np.median(similar.max(axis=1)))
+
+
+def _pair_control(inputs: _Inputs) -> float:
+    """The score of labels that no word tells and that pairs of words do: whether two sums over the words agree."""
+    table = _unit(inputs.features[:FIRST_ROWS])
+    kernel, scores = _linear(table) ** 2, []
+    for seed in range(CONTROLS):
+        random = np.random.default_rng(seed)
+        half = random.random(table.shape[1]) < 0.5
+        sums = [table[:, part] @ random.choice([-1.0, 1.0], int(part.sum())) for part in (half, ~half)]
+        left, right = (s > np.median(s) for s in sums)
+        targets = _targets((left == right).astype(int), "class")
+        orders = [random.permutation(len(table)) for _ in range(PERMUTATIONS)]
+        predicted = _leave_one_out(kernel, np.concatenate([targets, *(targets[o] for o in orders)], axis=1))
+        scores.append(_score(predicted, targets, orders) if len(set(left == right)) > 1 else 0.0)
+    return float(np.median(scores))
 
 
 def _numbering_errors(kernel: np.ndarray, labels: np.ndarray) -> tuple[float, float] | None:
@@ -363,6 +397,7 @@ def _kernels(inputs: _Inputs) -> Any:
         near = np.exp(-0.5 * (length[:, None] - length[None]) ** 2)
         words = _linear(_unit(inputs.features))
         yield words + 0.1 * near
+        yield words**2  # every two words of a row, wherever they stand: agreement, negation
         if inputs.more is not None:
             yield 0.5 * words + 0.5 * _linear(_unit(inputs.more)) + 0.1 * near
         if inputs.odd is not None and inputs.odd.shape[1]:

@@ -16,6 +16,7 @@ from trainwright.rules.loss.non_finite_loss import non_finite_loss
 from trainwright.rules.loss.softmax_on_multilabel import softmax_on_multilabel
 from trainwright.rules.loss.squared_error_on_classes import squared_error_on_classes
 from trainwright.rules.loss.surprising_initial_loss import surprising_initial_loss
+from trainwright.rules.loss.two_losses import two_losses
 from trainwright.rules.loss.unequal_loss_terms import unequal_loss_terms
 from trainwright.rules.loss.wrong_target_dtype import wrong_target_dtype
 from trainwright.stages.alignment import Alignment
@@ -324,3 +325,31 @@ def test_one_hot_rows_are_a_note_unless_the_cross_entropy_does_better(outcome, o
     given = {"loss": facts(one_hot), "dataset": _numbered(None, None), "overfit": overfit, "setup": SETUP}
     [found] = run(squared_error_on_classes, outcome, **given)
     assert found.severity == severity and (found.repair is not None) == (severity == Severity.WARNING)
+
+
+ENCODER_DECODER = ("input_ids", "decoder_input_ids", "labels")
+
+
+@pytest.mark.parametrize(
+    ("given", "shape", "scores", "message", "severities"),
+    [
+        (("input_ids",), (8, 5), (8, 5, 99), None, [Severity.WARNING]),
+        (("input_ids",), (8, 5), None, "specify exactly one of input_ids or inputs_embeds", [Severity.ERROR]),
+        (("input_ids",), (8, 5), None, "index out of range in self", []),
+        (("input_ids",), (8, 5), (8, 99), None, []),
+        (("input_ids",), (8,), (8, 5, 99), None, []),
+        (("input_ids", "decoder_input_ids"), (8, 5), (8, 5, 99), None, []),
+        (("input_ids", "labels"), (8, 5), (8, 5, 99), None, []),
+        (("0", "1"), (8, 5), (8, 5, 99), None, []),
+    ],
+)
+def test_labels_are_missed_only_by_a_decoder_that_has_no_other_inputs(
+    given, shape, scores, message, severities
+):
+    batch = BatchFacts(
+        tensors={"labels": tensor(shape, "int64")}, label_key="labels", accepts=ENCODER_DECODER
+    )
+    failure = Failure(type="ValueError", message=message, where=None) if message else None
+    forward = ForwardFacts(given=given, failure=failure, output=tensor(scores) if scores else None)
+    found = run(two_losses, batch=batch, forward=forward, setup=SETUP)
+    assert [f.severity for f in found] == severities

@@ -104,6 +104,8 @@ class ForwardFacts(Facts):
     failure: Failure | None = None
     failed_module: ModuleFacts | None = None
     """The innermost module whose call raised, with what it was given."""
+    given: tuple[str, ...] = ()
+    """The names of what the model was called with; "0", "1" for positions."""
     modules: tuple[ModuleFacts, ...] = ()
     parameters: tuple[ParameterFacts, ...] = ()
     output: TensorFacts | None = None

@@ -57,6 +57,9 @@ class Tensors(Protocol):
     def set_padding(self, model: Any, token: int) -> None:
         """Tell the model which token is padding."""
 
+    def decoder_inputs(self, model: Any, labels: Any) -> Any:
+        """What an encoder-decoder model's decoder reads while it is trained on these labels."""
+
     def freeze(self, model: Any, names: Sequence[str]) -> None:
         """Keep the named parameters from being trained."""
 

@@ -7,6 +7,7 @@ from trainwright.rules.dataset.destroyed_labels import destroyed_labels
 from trainwright.rules.dataset.empty_dataset import empty_dataset
 from trainwright.rules.dataset.garbled_text import garbled_text
 from trainwright.rules.dataset.missing_classes import missing_classes
+from trainwright.rules.dataset.misaligned_labels import misaligned_labels
 from trainwright.rules.dataset.non_finite_data import non_finite_data
 from trainwright.rules.dataset.split_of_sorted_data import split_of_sorted_data
 from trainwright.rules.dataset.string_labels import string_labels
@@ -191,3 +192,25 @@ def test_short_rows_may_repeat_as_often_as_within_training(
 def test_garbled_texts(texts: dict, found: int) -> None:
     facts = DatasetFacts(train=_split({0: 100}), texts=TextFacts(rows=100, **texts))
     assert len(_said(garbled_text, facts, SETUP)) == found
+
+
+@pytest.mark.parametrize(
+    ("train", "held", "found", "mended"),
+    [
+        (("a", "b", "c"), ("a", "b", "c"), False, False),
+        (("a", "b", "c"), ("a", "c", "b"), True, True),
+        (("a", "b", "c"), ("b", "c"), True, True),
+        (("a", "b"), ("a", "b", "c"), False, False),
+        (("a", "b"), ("c", "a"), True, False),
+        (("a", "b"), ("x", "y"), False, False),  # other words for the same classes, for all that is known
+        (("a", "b"), (), False, False),
+        (("a", "b", "c", "d"), ("a", "b", "d", "c"), False, False),  # no row holds them
+    ],
+)
+def test_one_number_for_two_classes_is_found_by_the_names_that_both_sets_declare(train, held, found, mended):
+    sets = [
+        SplitFacts(name=n, rows=9, labels=LabelFacts(column="label", kind="class", census={0: 5, 1: 4}, class_names=c))
+        for n, c in (("train", train), ("evaluation", held))
+    ]
+    seen = list(misaligned_labels.function(DatasetFacts(train=sets[0], evaluation=sets[1]), SetupFacts()))
+    assert [f.repair is not None for f in seen] == ([mended] if found else [])

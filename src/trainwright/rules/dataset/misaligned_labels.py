@@ -5,18 +5,21 @@ every change of the model or its rate is tried in vain.
 Evidence: a ridge regression on words, pixels or columns predicts the labels of left-out rows no better than it
 predicts random permutations of them, although it does learn the labels of the other set, or a label made of half
 of the inputs from the other half. Of two classes of sentences that resemble each other, it must also learn what two words tell together.
+Or a label's number names one class in the training set and another in the evaluation set.
 Fix (manual): shuffle, sort, split and merge inputs and labels together, in one table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.stages.alignment import Alignment
-from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.dataset import DatasetFacts, LabelFacts
 from trainwright.stages.setup import SetupFacts
 
 # In standard deviations of the permutations' scores. The best of four probes on shuffled labels stays under 3 in
@@ -36,6 +39,9 @@ ALIKE = 0.45
 @rule("TW105", Severity.ERROR)
 def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Labels that a probe cannot tell from a permutation of themselves."""
+    if (other := _numbered_otherwise(dataset)) is not None:
+        yield _of_names(*other, setup)
+        return
     train, evaluation = dataset.alignment, dataset.evaluation_alignment
     if train is not None and train.score < NOTHING_LEARNT:
         if evaluation is not None and evaluation.score > LEARNT and evaluation.rows <= train.rows:
@@ -54,6 +60,52 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
             yield _finding(
                 "evaluation", evaluation, _proof_of_other("training", train), setup, "eval_dataset"
             )
+
+
+def _numbered_otherwise(dataset: DatasetFacts) -> tuple[LabelFacts, LabelFacts, tuple[int, ...]] | None:
+    """Both sets' labels where a number stands for one class in training and for another in evaluation; and such numbers."""
+    train, held = dataset.train.labels, dataset.evaluation.labels if dataset.evaluation else None
+    if train is None or held is None or held.kind != "class" or not set(train.class_names) & set(held.class_names):
+        return None
+    both = enumerate(zip(train.class_names, held.class_names))
+    differing = tuple(n for n, (left, right) in both if left != right and (n in train.census or n in held.census))
+    return (train, held, differing) if differing else None
+
+
+def _of_names(train: LabelFacts, held: LabelFacts, differing: tuple[int, ...], setup: SetupFacts) -> Finding:
+    first = differing[0]
+    rows, total = sum(held.census.get(n, 0) for n in differing), sum(held.census.values())
+    known = all(name in train.class_names for name in held.class_names)
+    return Finding(
+        message=f"label {first} is {train.class_names[first]!r} in the training set and {held.class_names[first]!r} in the "
+        f"evaluation set: {rows:,} of {total:,} evaluation rows count for another class",
+        measured={
+            "training_classes": ", ".join(train.class_names[:10]),
+            "evaluation_classes": ", ".join(held.class_names[:10]),
+            "evaluation_rows": rows,
+        },
+        where=setup.place("eval_dataset_made", "eval_dataset", "trainer"),
+        proof=Proof(f"the class names that the two sets declare differ at {', '.join(map(str, differing[:10]))}"),
+        repair=_renumber(held.column, [train.class_names.index(name) for name in held.class_names]) if known else None,
+        fix=Fix(
+            does="number the classes of both sets alike: encode before the split, or cast both to one ClassLabel(names=…)"
+        ),
+    )
+
+
+def _renumber(column: str, numbers: list[int]) -> Repair:
+    def renumbered(item: dict[str, Any], row: int) -> dict[str, Any]:
+        return {**item, column: numbers[int(item[column])] if int(item[column]) >= 0 else item[column]}
+
+    def change(call: Call) -> Call:
+        held = call["eval_dataset"]
+        if isinstance(held, dict):
+            mended: Any = {k: call.tensors.change_rows(v, renumbered) for k, v in held.items()}
+        else:
+            mended = call.tensors.change_rows(held, renumbered)
+        return call.replace(eval_dataset=mended)
+
+    return Repair("number the classes of the evaluation set as those of training", Seam.TRAINER, change)
 
 
 def _tells_alone(train: Alignment) -> bool:

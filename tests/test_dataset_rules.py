@@ -1,17 +1,22 @@
 """The edges of the dataset rules' thresholds, on facts alone."""
 
+from dataclasses import replace
+
 import pytest
 
-from trainwright.core.finding import Failure
+from trainwright.core.finding import Failure, Severity
+from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.dataset.destroyed_labels import destroyed_labels
 from trainwright.rules.dataset.empty_dataset import empty_dataset
 from trainwright.rules.dataset.garbled_text import garbled_text
 from trainwright.rules.dataset.missing_classes import missing_classes
+from trainwright.rules.dataset.imbalanced_classes import imbalanced_classes
 from trainwright.rules.dataset.misaligned_labels import misaligned_labels
 from trainwright.rules.dataset.non_finite_data import non_finite_data
 from trainwright.rules.dataset.split_of_sorted_data import split_of_sorted_data
 from trainwright.rules.dataset.string_labels import string_labels
 from trainwright.rules.dataset.train_eval_overlap import train_eval_overlap
+from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import (
     ColumnFacts,
@@ -209,8 +214,68 @@ def test_garbled_texts(texts: dict, found: int) -> None:
 )
 def test_one_number_for_two_classes_is_found_by_the_names_that_both_sets_declare(train, held, found, mended):
     sets = [
-        SplitFacts(name=n, rows=9, labels=LabelFacts(column="label", kind="class", census={0: 5, 1: 4}, class_names=c))
+        SplitFacts(
+            name=n,
+            rows=9,
+            labels=LabelFacts(column="label", kind="class", census={0: 5, 1: 4}, class_names=c),
+        )
         for n, c in (("train", train), ("evaluation", held))
     ]
     seen = list(misaligned_labels.function(DatasetFacts(train=sets[0], evaluation=sets[1]), SetupFacts()))
     assert [f.repair is not None for f in seen] == ([mended] if found else [])
+
+
+WEIGHTED = Outcome(changed="", before=(0.5, 0.5, 0.5), after=(0.1, 0.1, 0.1), steps=48)
+
+
+def imbalanced(outcome=WEIGHTED, share=0.9, weighted=0, **changed):
+    """The findings for a set of two classes, after a short run that ends at the constant prediction's loss."""
+    rows = round(1000 * share)
+    labels = LabelFacts(column="label", kind="class", census={0: rows, 1: 1000 - rows})
+    call = LossCall(
+        function="cross_entropy",
+        inputs=TensorFacts(shape=(8, 2), dtype="float32"),
+        targets=TensorFacts(shape=(8,), dtype="int64"),
+        at=None,
+        options={"has_weight": weighted},
+    )
+    constant = labels.entropy_nats
+    run = {"last": constant, "constant": constant, "predicted_classes": 1, "label_classes": 2, **changed}
+    answer, found, sent = (
+        imbalanced_classes.function(
+            DatasetFacts(train=SplitFacts(name="train", rows=1000, labels=labels)),
+            LossFacts(call=call, calls=(call,), classes=2, targets_are_labels=True),
+            BaselineFacts(first=0.7, steps=20, rows=64, **run),
+            SetupFacts(),
+        ),
+        [],
+        None,
+    )
+    while True:
+        try:
+            item = answer.send(sent) if sent is not None else next(answer)
+        except StopIteration:
+            return found
+        sent = outcome if isinstance(item, Trial) else None
+        found += [] if isinstance(item, Trial) else [item]
+
+
+@pytest.mark.parametrize(
+    ("changed", "severities"),
+    [
+        ({}, [Severity.WARNING]),
+        ({"share": 0.8}, [Severity.WARNING]),
+        ({"share": 0.79}, []),
+        ({"weighted": 1}, []),
+        ({"predicted_classes": 2}, []),
+        ({"predicted_classes": None}, []),
+        ({"constant": None}, []),
+        ({"last": 0.28}, []),  # under nine tenths of the constant's 0.325: it tells rows apart
+        ({"constant": 0.65, "last": 0.65}, []),  # the batches are balanced by a sampler
+        ({"outcome": replace(WEIGHTED, after=(0.1, 0.1, 0.31))}, [Severity.NOTE]),
+        ({"outcome": replace(WEIGHTED, before=(0.5, 0.5, 0.44))}, [Severity.NOTE]),
+        ({"outcome": Outcome(changed="", before=(), after=(), cut_off=True)}, [Severity.NOTE]),
+    ],
+)
+def test_a_dominating_class_is_a_warning_where_weights_tell_the_classes_apart(changed, severities):
+    assert [f.severity for f in imbalanced(**changed)] == severities

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from trainwright.adapters.base import Run
 from trainwright.core.finding import Finding
 from trainwright.core.repair import Repair
 from trainwright.core.rule import Rule
-from trainwright.core.trial import LOSS, Outcome, Trial
+from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome, Trial
 
 if TYPE_CHECKING:
     from trainwright.walk.walk import Walk
@@ -120,7 +121,11 @@ def _value(run: Run, steps: int, trial: Trial) -> float:
         return _end(run, steps)
     if run.failure is not None or not run.predictions:
         return math.nan
-    return sum(p != t for p, t in zip(run.predictions, run.labels)) / len(run.predictions)
+    wrong = [p != t for p, t in zip(run.predictions, run.labels)]
+    if trial.judged_by == WRONG_SHARE:
+        return sum(wrong) / len(wrong)
+    shares = [fmean(w for w, t in zip(wrong, run.labels) if t == label) for label in set(run.labels)]
+    return fmean(shares)
 
 
 def _end(run: Run, steps: int) -> float:

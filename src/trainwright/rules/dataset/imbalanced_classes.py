@@ -1,0 +1,138 @@
+"""TW109 imbalanced-classes: one class dominates, and the model predicts nothing else.
+
+Why it matters: the accuracy looks good and is that of a model which has learnt nothing; the rare class, mostly the one
+that matters, is never found.
+Evidence: the census of the labels, the predictions after a short run, and that its loss is that of the class
+frequencies. It is more than a note where, on the same rows and over more steps, the loss weighted by class tells the
+classes apart on three seeds while the loss as it is does not.
+Fix (unsafe): class weights in the loss, or a sampler; judge by a metric that counts each class (balanced accuracy, F1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainwright.core.finding import Finding, Number, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import WRONG_SHARE_A_CLASS, Outcome, Trial
+from trainwright.rules.rates import mean
+from trainwright.stages.baseline import BaselineFacts
+from trainwright.stages.dataset import DatasetFacts, LabelFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+# Four rows of five: always predicting them passes for a result.
+DOMINATES = 0.8
+# A loss above this share of that of the class frequencies has told hardly any rows apart.
+AT_CONSTANT = 0.9
+# A loader that draws the rare class more often shows batches of another entropy than the set's.
+RESAMPLED = 1.5
+# Twelve times over the same four batches: a model that tells the classes apart knows their rare rows by then.
+STEPS = 48
+BATCHES = 4
+# With every row predicted as one class of two, half of the rows a class are wrong; so few are not by chance.
+TOLD_APART = 0.3
+# Of what predicting one class leaves wrong: a single rare row that was learnt by heart does not count.
+STUCK = 0.9
+_CLASS_LOSSES = ("cross_entropy", "nll_loss")
+
+
+@rule("TW109", Severity.WARNING)
+def imbalanced_classes(
+    dataset: DatasetFacts, loss: LossFacts, baseline: BaselineFacts, setup: SetupFacts
+) -> Diagnosis:
+    """A dominating class, and a model that predicts only it."""
+    labels, call = dataset.train.labels, loss.call
+    if labels is None or call is None or call.function not in _CLASS_LOSSES or call.options.get("has_weight"):
+        return
+    if not _dominated(labels) or not loss.targets_are_labels or not _predicts_one(baseline, labels):
+        return
+    outcome = None
+    if (change := _weigh(labels, loss.classes or 0, call.function)) is not None:
+        outcome = yield Trial(change=change, steps=STEPS, batches=BATCHES, judged_by=WRONG_SHARE_A_CLASS)
+    told = outcome is not None and outcome.clearly_better and max(outcome.after) <= TOLD_APART
+    stuck = (
+        outcome is not None
+        and bool(outcome.before)
+        and min(outcome.before) >= STUCK * (1 - 1 / labels.classes)
+    )
+    yield _finding(labels, baseline, setup, outcome if told and stuck else None, change)
+
+
+def _dominated(labels: LabelFacts) -> bool:
+    return labels.kind == "class" and labels.classes > 1 and labels.majority_share >= DOMINATES
+
+
+def _predicts_one(baseline: BaselineFacts, labels: LabelFacts) -> bool:
+    """Whether the short run ends with one class for all rows, at the loss of the class frequencies."""
+    constant, entropy = baseline.constant, labels.entropy_nats
+    if (
+        baseline.predicted_classes != 1
+        or (baseline.label_classes or 0) < 2
+        or constant is None
+        or not entropy
+    ):
+        return False
+    return constant <= RESAMPLED * entropy and baseline.last >= AT_CONSTANT * constant
+
+
+def _finding(
+    labels: LabelFacts,
+    baseline: BaselineFacts,
+    setup: SetupFacts,
+    outcome: Outcome | None,
+    change: Repair | None,
+) -> Finding:
+    share = labels.majority_share
+    major = max(labels.census, key=lambda value: labels.census[value])
+    name = (
+        f" ({labels.class_names[major]})"
+        if isinstance(major, int) and 0 <= major < len(labels.class_names)
+        else ""
+    )
+    measured: dict[str, Number] = {
+        "majority_share": round(share, 4),
+        "accuracy_of_constant": round(share, 4),
+        "steps": baseline.steps,
+        "loss": round(baseline.last, 4),
+    }
+    if baseline.constant is not None:
+        measured["loss_of_constant"] = round(baseline.constant, 4)
+    message = (
+        f"{share:.1%} of {sum(labels.census.values()):,} training labels are {major}{name}: always predicting it has an "
+        f"accuracy of {share:.1%}, and after {baseline.steps} steps the model predicts nothing else"
+    )
+    if outcome is not None:
+        message += f"; with class weights {1 - mean(outcome.after):.0%} of the rows a class are right"
+    return Finding(
+        severity=Severity.WARNING if outcome else Severity.NOTE,
+        message=message,
+        measured=measured,
+        where=setup.place("train_dataset_made", "train_dataset", "trainer"),
+        proof=outcome,
+        repair=change if outcome else None,
+        fix=Fix(
+            does="weigh the classes in the loss (weight = rows / (classes x count)) or draw rare ones more often, and "
+            "judge by balanced accuracy or F1 beside accuracy",
+            safety=Safety.UNSAFE,
+        ),
+    )
+
+
+def _weigh(labels: LabelFacts, classes: int, function: str) -> Repair | None:
+    """The loss weighted by the inverse of the class frequencies; classes without rows weigh 1."""
+    if not all(isinstance(v, int) and 0 <= v < classes for v in labels.census):
+        return None
+    total = sum(labels.census.values())
+    weights = np.ones(classes, dtype=np.float32)
+    for value, count in labels.census.items():
+        weights[int(value)] = total / (labels.classes * count)
+
+    def change(call: Call) -> Call:
+        if call["function"] != function or call.given.get("weight") is not None:
+            return call
+        return call.replace(weight=call.tensors.like(weights, call["logits"]))
+
+    return Repair("weigh the classes by the inverse of their frequency", Seam.LOSS, change)

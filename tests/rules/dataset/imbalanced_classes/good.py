@@ -22,6 +22,7 @@ class Net(nn.Module):
 set_seed(0)
 x, y = make_classification(2000, 20, n_informative=8, weights=[0.97], class_sep=1.0, random_state=0)
 data = Dataset.from_dict({"x": x.astype("float32"), "labels": y})
+weights = torch.tensor(len(y) / (2 * np.bincount(y)), dtype=torch.float32)
 Trainer(
     model=Net(),
     args=TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=64, num_train_epochs=4),

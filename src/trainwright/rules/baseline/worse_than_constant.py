@@ -1,0 +1,82 @@
+"""TW901 worse-than-constant: after its short run the model is no better than a constant prediction, nor on its way there.
+
+Why it matters: predicting the mean, or the class frequencies, takes no model; until the loss is below theirs nothing was
+learnt of the inputs.
+Evidence: both losses on the same rows, and the pace of the short run over the updates that are planned. It is more than
+a note where as many updates as the whole training plans leave the loss above the constant prediction's, on three seeds.
+Fix (manual): more updates or a higher rate; targets of mean 0 and deviation 1, or the last layer's bias at their mean.
+"""
+
+from __future__ import annotations
+
+from trainwright.core.finding import Finding, Place, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Outcome, Trial
+from trainwright.rules.rates import mean
+from trainwright.rules.repairs import scale_learning_rate
+from trainwright.stages.baseline import BaselineFacts
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.setup import SetupFacts
+
+BATCHES = 4
+# A training of more updates is not run in full to see where it ends.
+MOST_UPDATES = 120
+# The constant is that of the first rows; other rows have another one, by some hundredths of it.
+PLAINLY_ABOVE = 1.1
+
+
+@rule("TW901", Severity.WARNING, residual=True)
+def worse_than_constant(
+    baseline: BaselineFacts, overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts
+) -> Diagnosis:
+    """A loss above the constant prediction's, that the planned updates do not bring below it at its pace."""
+    constant, planned = baseline.constant, optimizer.planned_updates
+    if constant is None or planned is None or overfit.learnt or baseline.predicted_classes == 1:
+        return
+    if (
+        min(baseline.last, baseline.evaluated if baseline.evaluated is not None else baseline.last)
+        <= constant
+    ):
+        return
+    if baseline.last - _pace(baseline) * max(0, planned - baseline.steps) <= constant:
+        return
+    outcome = None
+    if planned <= MOST_UPDATES and baseline.last > PLAINLY_ABOVE * constant:
+        outcome = yield Trial(change=scale_learning_rate(10.0), steps=planned, batches=BATCHES)
+        ended = (
+            bool(outcome.before)
+            and outcome.steps >= planned
+            and min(outcome.before) > PLAINLY_ABOVE * constant
+        )
+        outcome = outcome if ended else None
+    yield _finding(baseline, planned, constant, outcome, setup.place("learning_rate", "arguments", "trainer"))
+
+
+def _pace(baseline: BaselineFacts) -> float:
+    """How much the loss falls in one step: between the middles of the first and the last fifth."""
+    return max(0.0, (baseline.first - baseline.last) / max(1.0, 0.8 * baseline.steps))
+
+
+def _finding(
+    baseline: BaselineFacts, planned: int, constant: float, outcome: Outcome | None, where: Place | None
+) -> Finding:
+    steps, reached = (baseline.steps, baseline.last) if outcome is None else (planned, mean(outcome.before))
+    share = "as many as the training plans" if outcome else f"of {planned:,} planned"
+    return Finding(
+        severity=Severity.WARNING if outcome else Severity.NOTE,
+        message=f"after {steps} updates, {share}, the loss is {reached:.4g}; a constant prediction has {constant:.4g} on "
+        f"these rows" + ("" if outcome else ", and at this pace the planned updates do not reach it"),
+        measured={
+            "first": baseline.first,
+            "last": reached,
+            "constant": constant,
+            "updates": steps,
+            "planned_updates": planned,
+        },
+        where=where,
+        proof=outcome,
+        fix=Fix(does="plan more updates (num_train_epochs) or a higher learning_rate; for a regression, standardise the "
+                "targets or set the last layer's bias to their mean"),
+    )  # fmt: skip

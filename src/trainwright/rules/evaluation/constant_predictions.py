@@ -1,0 +1,54 @@
+"""TW713 constant-predictions: after the short runs the model predicts one class for every row.
+
+Why it matters: an accuracy that equals the share of that class says that nothing was learnt of the inputs.
+Evidence: the predictions in evaluation mode after one batch was trained on, and after several were, against their
+labels. A model that learns slowly begins so too, hence a note.
+Fix (manual): a higher learning_rate or more updates; look whether what tells the rows apart reaches the last layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.rules.dataset.imbalanced_classes import DOMINATES
+from trainwright.stages.baseline import BaselineFacts
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.setup import SetupFacts
+
+# Of the way from the constant prediction to the floor; a loss that is farther down tells rows apart by their scores.
+LEAST_PROGRESS = 0.1
+
+
+@rule("TW713", Severity.NOTE, residual=True)
+def constant_predictions(
+    baseline: BaselineFacts, overfit: OverfitFacts, dataset: DatasetFacts, setup: SetupFacts
+) -> Iterator[Finding]:
+    """One class predicted for all rows, of one batch after it was trained on and of several."""
+    labels, constant = dataset.train.labels, baseline.constant
+    if overfit.learnt or overfit.predicted_classes != 1 or (overfit.batch_classes or 0) < 2:
+        return
+    if baseline.predicted_classes != 1 or (baseline.label_classes or 0) < 2 or constant is None:
+        return
+    if labels is not None and labels.majority_share >= DOMINATES:  # imbalanced-classes' matter
+        return
+    if baseline.last < constant - LEAST_PROGRESS * (constant - baseline.floor):
+        return
+    yield Finding(
+        message=f"after {len(overfit.losses)} steps on one batch, and after {baseline.steps} on several, the model predicts "
+        f"one class for every row; the labels there are of {baseline.label_classes}",
+        measured={
+            "predicted_classes": 1,
+            "label_classes": baseline.label_classes or 0,
+            "rows": baseline.rows,
+            "loss": baseline.last,
+            "loss_of_constant": constant,
+        },
+        where=setup.place("learning_rate", "arguments", "model", "trainer"),
+        fix=Fix(
+            does="train at a higher learning_rate or for more updates, and look whether the predictions differ then"
+        ),
+    )

@@ -15,7 +15,7 @@ from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.report import Report, StageRun, Status, from_dict, to_dict
 from trainwright.core.stage import Stage
-from trainwright.core.trial import Outcome
+from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome
 from trainwright.report import html, terminal
 from trainwright.report import json as as_json
 
@@ -183,7 +183,14 @@ losses = st.lists(st.floats(allow_nan=True), max_size=3).map(tuple)
 proofs = (
     st.none()
     | st.builds(Proof, names)
-    | st.builds(Outcome, changed=names, before=losses, after=losses, steps=st.integers(0, 99))
+    | st.builds(
+        Outcome,
+        changed=names,
+        before=losses,
+        after=losses,
+        steps=st.integers(0, 99),
+        judged_by=st.sampled_from([LOSS, WRONG_SHARE]),
+    )  # fmt: skip
 )
 fixes = st.none() | st.builds(
     Fix, does=names, safety=st.sampled_from(Safety), diff=st.none() | names, verified=st.booleans()

@@ -1,11 +1,16 @@
 """What counts as clearly better: beyond seed noise, on every seed, and by enough to matter."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainwright.core.trial import Outcome, clearly_lower
+from trainwright.adapters.base import Run
+from trainwright.core.repair import Repair, Seam
+from trainwright.core.trial import LOSS, WRONG_SHARE, WRONG_SHARE_A_CLASS, Outcome, Trial, clearly_lower
+from trainwright.walk.trials import run_trial
 
 NAN = float("nan")
 LOSSES = st.floats(1e-3, 1e3)
@@ -59,3 +64,52 @@ def test_pure_noise_of_any_size_rarely_passes(deviation, seed):
 def test_an_outcome_that_was_cut_off_proves_nothing():
     outcome = Outcome(changed="", before=(), after=(), cut_off=True)
     assert not outcome.clearly_better and not outcome.clearly_worse
+
+
+class Budget:
+    """As much of a walk as an experiment asks for: enough time, and the runs that were made."""
+
+    def __init__(self, runs):
+        self.runs, self.repaired, self.clock = runs, (), SimpleNamespace(over=False)
+        self.knows_step_seconds = True
+
+    def affords(self, steps):
+        return True
+
+    def say(self, text):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("judged_by", "before", "after"),
+    [(LOSS, 1.0, 0.9), (WRONG_SHARE, 0.25, 0.5), (WRONG_SHARE_A_CLASS, 0.5, 1 / 3)],
+)
+def test_a_trial_is_judged_by_what_it_says(judged_by, before, after):
+    """Three rows of one class and one of another; the change finds the rare one and loses two of the others."""
+    change = Repair("change it", Seam.LOSS, lambda call: call)
+    trial = Trial(change=change, steps=8, seeds=1, judged_by=judged_by)
+    # A run of one batch that the overfit stage took, and that is longer than the trial's.
+    asked = run_trial(
+        Budget({((), "", 1, 0): Run(losses=(1.0,) * 30, predictions=(1,) * 4, labels=(0, 0, 0, 1))}), trial
+    )
+    item, outcome = next(asked), None
+    try:
+        while True:
+            changed = bool(item.changes)
+            predictions = (1, 1, 0, 1) if changed else (0, 0, 0, 0)
+            item = asked.send(Run(losses=(0.9,) * 8, predictions=predictions, labels=(0, 0, 0, 1)))
+    except StopIteration as end:
+        outcome = end.value
+    assert outcome.before == (pytest.approx(before),) and outcome.after == (pytest.approx(after),)
+    assert outcome.judged_by == judged_by
+
+
+def test_a_run_without_predictions_is_judged_by_nothing():
+    trial = Trial(change=Repair("change it", Seam.LOSS, lambda call: call), seeds=1, judged_by=WRONG_SHARE)
+    asked = run_trial(Budget({}), trial)
+    next(asked)
+    try:
+        while True:
+            asked.send(Run(losses=(0.9,) * 16))
+    except StopIteration as end:
+        assert not end.value.clearly_better and not end.value.clearly_worse

@@ -1,0 +1,289 @@
+"""The edges of the rules on rates and scales, and of those that compare with a constant prediction, on facts literals."""
+
+from dataclasses import replace
+
+import pytest
+
+from trainwright.core.finding import Place, Severity
+from trainwright.core.trial import Outcome, Trial
+from trainwright.rules.baseline.worse_than_constant import worse_than_constant
+from trainwright.rules.dataset.sorted_without_shuffle import sorted_without_shuffle
+from trainwright.rules.dataset.unscaled_inputs import unscaled_inputs
+from trainwright.rules.dataset.unscaled_targets import unscaled_targets
+from trainwright.rules.evaluation.constant_predictions import constant_predictions
+from trainwright.rules.optimizer.excessive_learning_rate import excessive_learning_rate
+from trainwright.rules.optimizer.hidden_default_rate import hidden_default_rate
+from trainwright.rules.optimizer.negligible_learning_rate import negligible_learning_rate
+from trainwright.stages.baseline import BaselineFacts
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.stages.tensor import TensorFacts
+
+SETUP = SetupFacts(places={"learning_rate": Place("train.py", 5), "train_dataset": Place("train.py", 3)})
+BETTER = Outcome(changed="", before=(2.0, 2.1, 2.2), after=(1.0, 1.1, 1.0), start=(2.0, 2.0, 2.0), steps=12)
+SAME = replace(BETTER, after=(2.1, 2.0, 2.2))
+CUT_OFF = Outcome(changed="", before=(), after=(), cut_off=True)
+
+
+def run(rule, *facts, outcome=BETTER):
+    """What a rule finds whose trials all end like this, and how many trials it asks for."""
+    found, trials, sent, answer = [], 0, None, rule.function(*facts)
+    while True:
+        try:
+            item = answer.send(sent) if sent is not None else next(answer)
+        except StopIteration:
+            return found, trials
+        sent = outcome if isinstance(item, Trial) else None
+        trials += isinstance(item, Trial)
+        found += [] if isinstance(item, Trial) else [item]
+
+
+def curve(*losses, **more):
+    facts = {"learnt": False, "falling": False, "rows": 16, **more}
+    return OverfitFacts(losses=losses, **facts)
+
+
+def optimizer(rate=1.0, **more):
+    return OptimizerFacts(**{"kind": "AdamW", "learning_rate": rate, "planned_updates": 100, **more})
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize(
+    ("losses", "diverged", "stuck"),
+    [
+        ((1.0, 1.2, 0.8, 0.8), False, True),
+        ((1.0, 1.1, 0.8, 0.8), False, False),  # it never rose beyond a tenth
+        ((1.0, 1.2, 0.7, 0.7), False, False),  # seven tenths are left, and no more
+        ((1.0, 1.2, 0.8, 0.71), False, True),
+        ((1.0, 1.2, 0.5, 0.5), True, True),
+        ((1.0, float("nan"), float("nan"), float("nan")), True, True),
+    ],
+)
+def test_a_rate_is_blamed_where_the_loss_rose_and_most_of_it_is_left(losses, diverged, stuck, given):
+    rule, other = excessive_learning_rate, hidden_default_rate
+    rule, other = (rule, other) if given else (other, rule)
+    facts = curve(*losses, diverged=diverged), optimizer(rate_given=given), SETUP
+    better = replace(BETTER, after=(0.9, 0.9, 0.9), start=(1.0, 1.0, 1.0))
+    assert bool(run(rule, *facts, outcome=better)[0]) == stuck
+    assert run(other, *facts, outcome=better) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "found"), [(0.94, 2.0, True), (0.95, 2.0, False), (0.94, 0.95, False)]
+)
+def test_a_lower_rate_must_learn_where_the_written_one_does_not(after, before, found):
+    """A twentieth off the first loss, and a twentieth off what the script's own rate comes to."""
+    outcome = replace(BETTER, before=(before,) * 3, after=(after,) * 3, start=(1.0,) * 3)
+    seen, trials = run(excessive_learning_rate, curve(1.0, 1.2, 0.9), optimizer(), SETUP, outcome=outcome)
+    assert bool(seen) == found
+    assert trials == (2 if found else 3)
+
+
+def test_rates_below_all_use_are_not_tried():
+    facts = curve(1.0, 1.2, 0.9), optimizer(rate=9e-7, kind="SGD"), SETUP
+    assert run(excessive_learning_rate, *facts, outcome=SAME) == ([], 0)
+    facts = curve(1.0, 1.2, 0.9), optimizer(rate=1e-6, kind="SGD"), SETUP
+    assert run(excessive_learning_rate, *facts, outcome=SAME) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("rate", "more", "trials"),
+    [
+        (1e-6, {}, 1),
+        (3.3e-5, {}, 1),
+        (3.4e-5, {}, 0),  # within a factor of 30 of the usual 1e-3
+        (0.0, {}, 0),
+        (1e-3, {"kind": "SGD"}, 1),
+        (3.4e-3, {"kind": "SGD"}, 0),
+        (1e-6, {"planned_updates": None}, 0),
+        (1e-6, {"planned_updates": 11_900}, 1),
+        (1e-6, {"planned_updates": 12_000}, 0),  # all of them go as far as twelve at the usual rate
+        (1e-6, {"schedule": ((0, 0.05),)}, 1),
+        (1e-6, {"schedule": ((0, 0.04),)}, 0),
+    ],
+)
+def test_a_rate_is_negligible_far_below_the_usual_one_only(rate, more, trials):
+    facts = curve(1.0, 1.0, slow=True), optimizer(rate, **more), SETUP
+    assert run(negligible_learning_rate, *facts)[1] == trials
+    assert run(negligible_learning_rate, replace(facts[0], slow=False), *facts[1:])[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "found"),
+    [
+        (BETTER, True),
+        (SAME, False),
+        (CUT_OFF, False),
+        (replace(BETTER, before=(1.95, 1.95, 1.95)), True),
+        (replace(BETTER, before=(1.95, 1.95, 1.94)), False),  # all updates together take three hundredths off
+    ],
+)
+def test_a_rate_is_negligible_where_all_updates_leave_the_loss(outcome, found):
+    facts = curve(1.0, 1.0, slow=True), optimizer(1e-6), SETUP
+    assert bool(run(negligible_learning_rate, *facts, outcome=outcome)[0]) == found
+
+
+@pytest.mark.parametrize(
+    ("largest", "value", "trials"), [(30.1, 1.51, 1), (30.0, 1.51, 0), (-30.1, 1.51, 1), (30.1, 1.5, 0)]
+)
+def test_inputs_are_large_beyond_thirty_where_the_first_loss_is_inflated(largest, value, trials):
+    pixels = TensorFacts(shape=(8, 4), dtype="float32", minimum=min(largest, 0.0), maximum=max(largest, 0.0))
+    batch = BatchFacts(tensors={"x": pixels}, label_key="labels")
+    dataset = DatasetFacts(train=SplitFacts(name="train", rows=90))
+    facts = dataset, batch, LossFacts(value=value, expected=1.0), SETUP
+    assert run(unscaled_inputs, *facts, outcome=SAME) == ([], trials)
+    found, _ = run(unscaled_inputs, *facts)
+    assert len(found) == trials and all(f.where == Place("train.py", 3) for f in found)
+
+
+@pytest.mark.parametrize("name", ["mask", "labels"])
+def test_masks_and_labels_are_no_inputs(name):
+    tensor = TensorFacts(shape=(8, 4), dtype="float32", minimum=0.0, maximum=255.0)
+    batch = BatchFacts(tensors={name: tensor}, label_key="labels")
+    dataset = DatasetFacts(train=SplitFacts(name="train", rows=90))
+    assert run(unscaled_inputs, dataset, batch, LossFacts(value=9.0, expected=1.0), SETUP) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation", "more", "trials"),
+    [
+        (10.0, 1.0, {}, 1),
+        (9.9, 1.0, {}, 0),
+        (-10.0, 1.0, {}, 1),
+        (0.0, 10.0, {}, 1),
+        (0.0, 9.9, {}, 0),
+        (500.0, 0.0, {}, 0),
+        (500.0, 9.0, {"function": "cross_entropy"}, 0),
+        (500.0, 9.0, {"learnt": True}, 0),
+        (500.0, 9.0, {"dtype": "int64"}, 0),
+    ],
+)
+def test_targets_are_far_from_ten_on(mean, deviation, more, trials):
+    labels = LabelFacts(column="labels", kind="real", mean=mean, deviation=deviation)
+    facts = (
+        DatasetFacts(train=SplitFacts(name="train", rows=90, labels=labels)),
+        BatchFacts(
+            tensors={"labels": TensorFacts(shape=(8,), dtype=more.get("dtype", "float32"))},
+            label_key="labels",
+        ),
+        LossFacts(function=more.get("function", "mse_loss")),
+        optimizer(),
+        curve(1.0, 0.9, learnt=more.get("learnt", False)),
+        SETUP,
+    )
+    assert run(unscaled_targets, *facts, outcome=SAME)[1] == trials
+
+
+@pytest.mark.parametrize(
+    ("function", "spread", "ends", "found"),
+    [
+        ("mse_loss", 10.0, (101.0, 101.0, 101.0), True),
+        ("mse_loss", 10.0, (101.0, 101.0, 100.0), False),  # as good as the mean of the targets, on one seed
+        ("l1_loss", 10.0, (11.0, 11.0, 11.0), True),
+        ("l1_loss", 10.0, (9.0, 9.0, 9.0), False),
+    ],
+)
+def test_the_loss_is_counted_in_the_unit_of_the_targets(function, spread, ends, found):
+    labels = LabelFacts(column="labels", kind="real", mean=1_234_567.0, deviation=spread)
+    facts = (
+        DatasetFacts(train=SplitFacts(name="train", rows=90, labels=labels)),
+        BatchFacts(tensors={"labels": TensorFacts(shape=(8,), dtype="float32")}, label_key="labels"),
+        LossFacts(function=function),
+        optimizer(),
+        curve(1.0, 0.9),
+        SETUP,
+    )
+    outcome = replace(BETTER, before=ends, after=(0.5, 0.5, 0.5))
+    seen, _ = run(unscaled_targets, *facts, outcome=outcome)
+    assert bool(seen) == found
+    for one in seen:
+        unit = "variance" if function == "mse_loss" else "deviation"
+        assert "1235000" in one.message and unit in one.message and unit in one.proof.changed
+
+
+@pytest.mark.parametrize(
+    ("mean_run", "expected", "more", "found"),
+    [
+        (16.0, 1.1, {}, True),
+        (15.9, 1.1, {}, False),  # shorter than a batch
+        (16.0, 5.4, {}, False),  # chance makes runs of five where one class dominates
+        (16.3, 5.4, {}, True),
+        (16.0, 1.1, {"shuffles": True}, False),
+        (16.0, 1.1, {"shuffles": None}, False),
+        (16.0, 1.1, {"census": {0: 160}}, False),
+        (16.0, 1.1, {"kind": "real"}, False),
+    ],
+)
+def test_runs_of_labels_count_from_a_whole_batch_on(mean_run, expected, more, found):
+    labels = LabelFacts(
+        column="label",
+        kind=more.get("kind", "class"),
+        census=more.get("census", {0: 80, 1: 80}),
+        rows_read=160,
+        mean_run=mean_run,
+        expected_run=expected,
+    )
+    split = SplitFacts(name="train", rows=160, labels=labels)
+    dataset = DatasetFacts(train=split, shuffles=more.get("shuffles", False), batch_size=16)
+    assert bool(run(sorted_without_shuffle, dataset, SETUP)[0]) == found
+
+
+def baseline(**more):
+    return BaselineFacts(**{"first": 10.0, "last": 9.2, "constant": 5.0, "steps": 20, "rows": 64, **more})
+
+
+ENDED_ABOVE = Outcome(changed="", before=(6.0, 6.1, 6.2), after=(4.0, 4.0, 4.0), steps=40)
+
+
+@pytest.mark.parametrize(
+    ("changed", "planned", "outcome", "severities"),
+    [
+        ({}, 40, ENDED_ABOVE, [Severity.WARNING]),
+        ({}, 40, replace(ENDED_ABOVE, before=(5.5, 6.1, 6.2)), [Severity.NOTE]),
+        ({}, 40, replace(ENDED_ABOVE, steps=20), [Severity.NOTE]),  # the budget allowed half of the steps
+        ({}, 40, CUT_OFF, [Severity.NOTE]),
+        ({}, 103, ENDED_ABOVE, [Severity.NOTE]),  # 0.05 a step: 84 more steps come to the constant
+        ({}, 104, ENDED_ABOVE, []),
+        ({"first": 9.2}, 121, ENDED_ABOVE, [Severity.NOTE]),
+        ({"last": 5.0}, 40, ENDED_ABOVE, []),
+        ({"evaluated": 4.9}, 40, ENDED_ABOVE, []),
+        ({"constant": None}, 40, ENDED_ABOVE, []),
+        ({"predicted_classes": 1}, 40, ENDED_ABOVE, []),  # constant-predictions' matter
+        ({}, None, ENDED_ABOVE, []),
+    ],
+)
+def test_a_training_is_worse_than_a_constant_where_its_own_updates_end_above_it(
+    changed, planned, outcome, severities
+):
+    facts = baseline(**changed), curve(1.0, 0.9), optimizer(planned_updates=planned), SETUP
+    found, _ = run(worse_than_constant, *facts, outcome=outcome)
+    assert [f.severity for f in found] == severities
+    assert run(worse_than_constant, facts[0], curve(1.0, 0.1, learnt=True), *facts[2:]) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("of_batch", "of_run", "share", "count"),
+    [
+        ({}, {}, 0.5, 1),
+        ({"predicted_classes": 2}, {}, 0.5, 0),
+        ({"batch_classes": 1}, {}, 0.5, 0),
+        ({"learnt": True}, {}, 0.5, 0),
+        ({}, {"predicted_classes": 2}, 0.5, 0),
+        ({}, {"label_classes": 1}, 0.5, 0),
+        ({}, {"constant": None}, 0.5, 0),
+        ({}, {"last": 0.89}, 0.5, 0),  # a tenth of the way down: scores tell rows apart
+        ({}, {"last": 0.9}, 0.5, 1),
+        ({}, {}, 0.8, 0),  # imbalanced-classes' matter
+    ],
+)
+def test_one_predicted_class_is_noted_where_several_runs_end_so(of_batch, of_run, share, count):
+    rows = round(100 * share)
+    labels = LabelFacts(column="label", kind="class", census={0: rows, 1: 100 - rows})
+    overfit = curve(1.0, 1.0, **{"predicted_classes": 1, "batch_classes": 2, **of_batch})
+    seen = baseline(**{"last": 1.0, "constant": 1.0, "predicted_classes": 1, "label_classes": 2, **of_run})
+    dataset = DatasetFacts(train=SplitFacts(name="train", rows=100, labels=labels))
+    assert len(run(constant_predictions, seen, overfit, dataset, SETUP)[0]) == count

@@ -9,9 +9,9 @@ from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.dataset.destroyed_labels import destroyed_labels
 from trainwright.rules.dataset.empty_dataset import empty_dataset
 from trainwright.rules.dataset.garbled_text import garbled_text
-from trainwright.rules.dataset.missing_classes import missing_classes
 from trainwright.rules.dataset.imbalanced_classes import imbalanced_classes
 from trainwright.rules.dataset.misaligned_labels import misaligned_labels
+from trainwright.rules.dataset.missing_classes import missing_classes
 from trainwright.rules.dataset.non_finite_data import non_finite_data
 from trainwright.rules.dataset.split_of_sorted_data import split_of_sorted_data
 from trainwright.rules.dataset.string_labels import string_labels

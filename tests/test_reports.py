@@ -190,7 +190,7 @@ proofs = (
         after=losses,
         steps=st.integers(0, 99),
         judged_by=st.sampled_from([LOSS, WRONG_SHARE]),
-    )  # fmt: skip
+    )
 )
 fixes = st.none() | st.builds(
     Fix, does=names, safety=st.sampled_from(Safety), diff=st.none() | names, verified=st.booleans()

@@ -80,6 +80,16 @@ class Budget:
         pass
 
 
+def ended(asked, answer):
+    """The outcome of a trial whose runs are answered like this."""
+    item = next(asked)
+    try:
+        while True:
+            item = asked.send(answer(item))
+    except StopIteration as end:
+        return end.value
+
+
 @pytest.mark.parametrize(
     ("judged_by", "before", "after"),
     [(LOSS, 1.0, 0.9), (WRONG_SHARE, 0.25, 0.5), (WRONG_SHARE_A_CLASS, 0.5, 1 / 3)],
@@ -92,24 +102,16 @@ def test_a_trial_is_judged_by_what_it_says(judged_by, before, after):
     asked = run_trial(
         Budget({((), "", 1, 0): Run(losses=(1.0,) * 30, predictions=(1,) * 4, labels=(0, 0, 0, 1))}), trial
     )
-    item, outcome = next(asked), None
-    try:
-        while True:
-            changed = bool(item.changes)
-            predictions = (1, 1, 0, 1) if changed else (0, 0, 0, 0)
-            item = asked.send(Run(losses=(0.9,) * 8, predictions=predictions, labels=(0, 0, 0, 1)))
-    except StopIteration as end:
-        outcome = end.value
+
+    def answer(item):
+        predictions = (1, 1, 0, 1) if item.changes else (0, 0, 0, 0)
+        return Run(losses=(0.9,) * 8, predictions=predictions, labels=(0, 0, 0, 1))
+
+    outcome = ended(asked, answer)
     assert outcome.before == (pytest.approx(before),) and outcome.after == (pytest.approx(after),)
     assert outcome.judged_by == judged_by
 
 
 def test_a_run_without_predictions_is_judged_by_nothing():
     trial = Trial(change=Repair("change it", Seam.LOSS, lambda call: call), seeds=1, judged_by=WRONG_SHARE)
-    asked = run_trial(Budget({}), trial)
-    next(asked)
-    try:
-        while True:
-            asked.send(Run(losses=(0.9,) * 16))
-    except StopIteration as end:
-        assert not end.value.clearly_better and not end.value.clearly_worse
+    assert not ended(run_trial(Budget({}), trial), lambda item: Run(losses=(0.9,) * 16)).clearly_better

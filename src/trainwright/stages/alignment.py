@@ -348,7 +348,7 @@ def _pair_control(inputs: _Inputs) -> float:
     kernel, scores = _linear(table) ** 2, []
     for seed in range(CONTROLS):
         random = np.random.default_rng(seed)
-        half: np.ndarray = random.random(table.shape[1]) < 0.5
+        half = np.asarray(random.random(table.shape[1]) < 0.5)
         sums = [table[:, part] @ random.choice([-1.0, 1.0], int(part.sum())) for part in (half, ~half)]
         left, right = (s > np.median(s) for s in sums)
         targets = _targets((left == right).astype(int), "class")

@@ -52,7 +52,7 @@ def forward_facts(record: StepRecord, model: nn.Module, probe: Probe | None, pla
     return ForwardFacts(
         failure=failed,
         failed_module=record.failed_module,
-        given=tuple(probe.inputs),
+        given=tuple(probe.inputs) if probe is not None else (),
         modules=tuple(record.modules),
         parameters=tuple(parameter_facts(model, fresh)),
         output=tensors.facts(scores) if scores is not None else None,

@@ -16,11 +16,7 @@ from trainwright.core.repair import Repair, Seam
 from trainwright.core.report import Report, StageRun, Status, from_dict, to_dict
 from trainwright.core.stage import Stage
 from trainwright.core.trial import LOSS, WRONG_SHARE, Outcome
-<<<<<<< HEAD
 from trainwright.report import html, terminal, words
-=======
-from trainwright.report import html, terminal
->>>>>>> rules
 from trainwright.report import json as as_json
 
 GOLDEN = Path(__file__).parent / "golden"

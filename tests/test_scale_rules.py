@@ -233,33 +233,16 @@ def test_runs_of_labels_count_from_a_whole_batch_on(mean_run, expected, more, fo
 
 
 def baseline(**more):
-<<<<<<< HEAD
-    return BaselineFacts(**{"first": 10.0, "last": 9.2, "constant": 5.0, "steps": 20, "rows": 64, **more})
-
-
-ENDED_ABOVE = Outcome(changed="", before=(6.0, 6.1, 6.2), after=(4.0, 4.0, 4.0), steps=40)
-=======
     return BaselineFacts(**{"first": 10.0, "last": 9.2, "constant": 4.5, "steps": 20, "rows": 64, **more})
 
 
 ENDED_ABOVE = Outcome(changed="", before=(9.1, 9.2, 9.3), after=(4.0, 4.0, 4.0), steps=40)
->>>>>>> rules
 
 
 @pytest.mark.parametrize(
     ("changed", "planned", "outcome", "severities"),
     [
         ({}, 40, ENDED_ABOVE, [Severity.WARNING]),
-<<<<<<< HEAD
-        ({}, 40, replace(ENDED_ABOVE, before=(5.5, 6.1, 6.2)), [Severity.NOTE]),
-        ({}, 40, replace(ENDED_ABOVE, steps=20), [Severity.NOTE]),  # the budget allowed half of the steps
-        ({}, 40, CUT_OFF, [Severity.NOTE]),
-        ({}, 103, ENDED_ABOVE, [Severity.NOTE]),  # 0.05 a step: 84 more steps come to the constant
-        ({}, 104, ENDED_ABOVE, []),
-        ({"first": 9.2}, 121, ENDED_ABOVE, [Severity.NOTE]),
-        ({"last": 5.0}, 40, ENDED_ABOVE, []),
-        ({"evaluated": 4.9}, 40, ENDED_ABOVE, []),
-=======
         ({}, 40, replace(ENDED_ABOVE, before=(9.0, 9.1, 9.2)), [Severity.NOTE]),
         ({}, 40, replace(ENDED_ABOVE, steps=20), [Severity.NOTE]),  # the budget allowed half of the steps
         ({}, 40, CUT_OFF, [Severity.NOTE]),
@@ -268,7 +251,6 @@ ENDED_ABOVE = Outcome(changed="", before=(9.1, 9.2, 9.3), after=(4.0, 4.0, 4.0),
         ({"first": 9.2}, 121, ENDED_ABOVE, [Severity.NOTE]),
         ({"last": 4.5}, 40, ENDED_ABOVE, []),
         ({"evaluated": 4.4}, 40, ENDED_ABOVE, []),
->>>>>>> rules
         ({"constant": None}, 40, ENDED_ABOVE, []),
         ({"predicted_classes": 1}, 40, ENDED_ABOVE, []),  # constant-predictions' matter
         ({}, None, ENDED_ABOVE, []),

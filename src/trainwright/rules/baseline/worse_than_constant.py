@@ -3,11 +3,7 @@
 Why it matters: predicting the mean, or the class frequencies, takes no model; until the loss is below theirs nothing was
 learnt of the inputs.
 Evidence: both losses on the same rows, and the pace of the short run over the updates that are planned. It is more than
-<<<<<<< HEAD
-a note where as many updates as the whole training plans leave the loss above the constant prediction's, on three seeds.
-=======
 a note where as many updates as the whole training plans leave it at twice the constant prediction's, on three seeds.
->>>>>>> rules
 Fix (manual): more updates or a higher rate; targets of mean 0 and deviation 1, or the last layer's bias at their mean.
 """
 
@@ -27,13 +23,8 @@ from trainwright.stages.setup import SetupFacts
 BATCHES = 4
 # A training of more updates is not run in full to see where it ends.
 MOST_UPDATES = 120
-<<<<<<< HEAD
-# The constant is that of the first rows; other rows have another one, by some hundredths of it.
-PLAINLY_ABOVE = 1.1
-=======
 # A short training that is on its way may end above the constant; twice its loss is no matter of a few more updates.
 FAR_ABOVE = 2.0
->>>>>>> rules
 
 
 @rule("TW901", Severity.WARNING, residual=True)
@@ -52,19 +43,10 @@ def worse_than_constant(
     if baseline.last - _pace(baseline) * max(0, planned - baseline.steps) <= constant:
         return
     outcome = None
-<<<<<<< HEAD
-    if planned <= MOST_UPDATES and baseline.last > PLAINLY_ABOVE * constant:
-        outcome = yield Trial(change=scale_learning_rate(10.0), steps=planned, batches=BATCHES)
-        ended = (
-            bool(outcome.before)
-            and outcome.steps >= planned
-            and min(outcome.before) > PLAINLY_ABOVE * constant
-=======
     if planned <= MOST_UPDATES and baseline.last > FAR_ABOVE * constant:
         outcome = yield Trial(change=scale_learning_rate(10.0), steps=planned, batches=BATCHES)
         ended = (
             bool(outcome.before) and outcome.steps >= planned and min(outcome.before) > FAR_ABOVE * constant
->>>>>>> rules
         )
         outcome = outcome if ended else None
     yield _finding(baseline, planned, constant, outcome, setup.place("learning_rate", "arguments", "trainer"))

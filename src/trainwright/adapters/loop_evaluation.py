@@ -27,13 +27,12 @@ from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.torch import Observer
 from trainwright.seams.torch_evaluation import (
     EvaluationWatch,
-    ModelCall,
     TookTooLong,
     evaluation_call,
-    refused_call,
     tensors_in,
 )
 from trainwright.seams.torch_gates import Gates
+from trainwright.seams.torch_marks import ModelCall, refused_call
 from trainwright.stages.evaluation import Comparison, EvaluationFacts
 
 if TYPE_CHECKING:

@@ -27,13 +27,12 @@ from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.torch import Observer
 from trainwright.seams.torch_evaluation import (
     EvaluationWatch,
-    ModelCall,
     TookTooLong,
     evaluation_call,
-    refused_call,
     tensors_in,
 )
 from trainwright.seams.torch_gates import Gates
+from trainwright.seams.torch_marks import ModelCall, refused_call
 from trainwright.stages.evaluation import Comparison, EvaluationFacts
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def _look(training: LoopTraining, lifted: LiftedPass, batches: int | None, known
         gates.closed(),
         aside(),
         _eager(),
-        _short_loaders(batches, seen.loaders),
+        _short_loaders(training, batches, seen.loaders),
         lifted.cut(turns.over),
         _mended(training),
         watch.watching(),
@@ -182,17 +181,20 @@ class _Turns:
 
 
 @contextlib.contextmanager
-def _short_loaders(batches: int | None, met: list[Any]) -> Iterator[None]:
-    """Every loader hands out so many batches, without workers."""
+def _short_loaders(training: LoopTraining, batches: int | None, met: list[Any]) -> Iterator[None]:
+    """Every loader hands out so many batches, without workers; what mends training's collate function mends theirs."""
+    faulty = {id(loader.collate_fn) for loader in training.loaders}
     handed: dict[int, tuple[Any, int]] = {}
     kept: list[tuple[Any, dict[str, Any]]] = []
 
     def begun(loader: Any) -> None:
         if not any(known is loader for known, _ in kept):
-            names = ("num_workers", "multiprocessing_context", "timeout", "pin_memory")
+            names = ("num_workers", "multiprocessing_context", "timeout", "pin_memory", "collate_fn")
             met.append(loader)
             kept.append((loader, {n: getattr(loader, n) for n in names}))
             loader.num_workers, loader.timeout, loader.pin_memory = 0, 0, False
+            if id(loader.collate_fn) in faulty:
+                loader.collate_fn = training._mended(loader.collate_fn)
 
     def batch(iterator: Any, draw: Callable[[], Any]) -> Any:
         count = handed.get(id(iterator), (iterator, 0))[1]

@@ -11,7 +11,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,13 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from trainwright.core.finding import Failure, Place
+from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.numpy_evaluation import watched
 from trainwright.seams.place import failure_of, is_ours, is_users, user_frame, user_place
 from trainwright.seams.torch_kept import KeptGraphs
 from trainwright.seams.torch_loss import LOSSES
+from trainwright.seams.torch_marks import Mark, Meeting, ModelCall, as_tensor, comparison_of, scores_for
 from trainwright.seams.torch_noise import active_noise
 from trainwright.stages.evaluation import ActiveNoise, Comparison
 from trainwright.tensors import torch as tensors
@@ -47,57 +48,6 @@ LARGEST_SCORES = 16_000_000
 
 class TookTooLong(BaseException):
     """The code that is run for a look has had its time."""
-
-
-@dataclass(eq=False, kw_only=True)
-class ModelCall:
-    """One call of a model from outside of any other."""
-
-    number: int
-    module: nn.Module
-    training: bool
-    graded: bool
-    where: Place | None
-    turn: int
-    inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
-    beside: list[list[ModelCall]] = field(default_factory=list)
-    """For each tensor that it was given: all calls that were given it."""
-    scores: torch.Tensor | None = None
-    resting: tuple[nn.Module, ...] = ()
-    """Layers with dropout or batch statistics that were in evaluation mode though gradients were kept."""
-    modes: dict[int, bool] = field(default_factory=dict)
-    """By identity of each of its modules: whether it was in training mode."""
-    trained: bool = False
-    """A backward pass went through it."""
-    noise: dict[tuple[str, Place | None], ActiveNoise] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Mark:
-    """What a tensor was made of."""
-
-    calls: frozenset[ModelCall]
-    measured: bool = False
-    """It is the outcome of a comparison or a loss."""
-    columns: int | None = None
-    """The index of the largest was taken over so many; None: no index."""
-    indexed_at: Place | None = None
-
-    def indexed(self, columns: int) -> Mark:
-        """That of an index over so many columns."""
-        return Mark(self.calls, self.measured, columns, user_place(sys._getframe(2)))
-
-
-@dataclass(frozen=True)
-class Meeting:
-    """A model's output met something that is not the model's."""
-
-    calls: frozenset[ModelCall]
-    kind: str
-    """==, !=, -, taken out, number, own loss, or a loss function's name."""
-    where: Place | None
-    lines: frozenset[tuple[str, int]] = frozenset()
-    """The user's lines, of all calls on the stack."""
 
 
 class EvaluationWatch(TorchFunctionMode):
@@ -279,7 +229,7 @@ class EvaluationWatch(TorchFunctionMode):
         """Let predictions meet labels, with the repairs in force; what comes out, and its mark."""
         where = user_place(sys._getframe(2))
         last = max(mark.calls, key=lambda c: c.number)
-        scores = _scores(predictions, labels, mark)
+        scores = scores_for(predictions, labels, mark)
         given = predictions
         predictions, labels = self._repaired(predictions, labels, scores, mark)
         mark = mark if predictions is given else Mark(mark.calls, mark.measured)
@@ -288,9 +238,9 @@ class EvaluationWatch(TorchFunctionMode):
             result = run(predictions, labels) if left else run(labels, predictions)
         except Exception as raised:  # the user's comparison raised: that is what we came to see
             failure, error = failure_of(raised), raised
-        values = [_as_tensor(v) for v in (predictions, labels, result)]
+        values = [as_tensor(v) for v in (predictions, labels, result)]
         if values[0] is not None and values[1] is not None:
-            comparison = _comparison(word, values[0], values[1], values[2], mark, scores, where, failure)
+            comparison = comparison_of(word, values[0], values[1], values[2], mark, scores, where, failure)
             self.comparisons.append((last, comparison))
         self._meet(mark.calls, word, where)
         if error is not None:
@@ -300,7 +250,7 @@ class EvaluationWatch(TorchFunctionMode):
     def _repaired(self, predictions: Any, labels: Any, scores: Any, mark: Mark) -> tuple[Any, Any]:
         if not self._repairs:
             return predictions, labels
-        pair = (_as_tensor(predictions), _as_tensor(labels))
+        pair = (as_tensor(predictions), as_tensor(labels))
         given = {"predictions": pair[0], "labels": pair[1], "scores": scores, "columns": mark.columns}
         call = Call(seam=Seam.METRICS, given=given, tensors=tensors)
         for repair in self._repairs:
@@ -407,74 +357,3 @@ def _columns(args: Any, kwargs: Mapping[str, Any]) -> int | None:
     if not isinstance(axis, int) or isinstance(axis, bool) or not isinstance(values, torch.Tensor):
         return None
     return int(values.shape[axis]) if values.dim() else None
-
-
-def refused_call(name: str, answers: Any, truth: Any, failure: Failure) -> Comparison | None:
-    """A library's metric function that raised, as a comparison of what it was given."""
-    try:
-        predictions, labels = (_as_tensor(np.asarray(v)) for v in (answers, truth))
-    except Exception:  # rows of unequal length
-        return None
-    if predictions is None or labels is None or not predictions.dim() or not labels.dim():
-        return None
-    mark, where = Mark(frozenset()), failure.where
-    found: Comparison = _comparison(name, predictions, labels, None, mark, predictions, where, failure)
-    return found
-
-
-def _as_tensor(value: Any) -> torch.Tensor | None:
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-        return torch.from_numpy(np.array(value))
-    return value if isinstance(value, torch.Tensor) else None
-
-
-def _scores(predictions: Any, labels: Any, mark: Mark) -> torch.Tensor | None:
-    """What the model gave for these labels, of all its calls that they are about."""
-    rows = len(labels)
-    if isinstance(predictions, np.ndarray) and len(predictions.shape) > len(labels.shape):
-        return _as_tensor(predictions)
-    calls = sorted(mark.calls, key=lambda c: c.number)
-    last = calls[-1].scores
-    alike = [
-        s for c in calls if (s := c.scores) is not None and last is not None and s.shape[1:] == last.shape[1:]
-    ]
-    together = torch.cat(alike) if len(alike) > 1 and sum(len(s) for s in alike) == rows else None
-    return together if together is not None else last
-
-
-@torch.no_grad()
-def _comparison(word: str, predictions: torch.Tensor, labels: torch.Tensor, result: Any, mark: Mark, scores: torch.Tensor | None,
-                where: Place | None, failure: Failure | None) -> Comparison:  # fmt: skip
-    shape = tuple(result.shape) if isinstance(result, torch.Tensor) else ()
-    share = None
-    if isinstance(result, torch.Tensor) and word != "-" and result.numel():
-        share = float((result if word == "==" else ~result).float().mean())
-    return Comparison(
-        operation=word,
-        predictions=tensors.facts(predictions),
-        labels=tensors.facts(labels),
-        result=shape,
-        where=where,
-        whole_predictions=_are_whole(predictions),
-        whole_labels=_are_whole(labels),
-        columns=mark.columns,
-        indexed_at=mark.indexed_at,
-        equal_share=share,
-        right_share=_right_share(scores, labels),
-        scores=tuple(scores.shape) if scores is not None else (),
-        in_graph=isinstance(result, torch.Tensor) and result.requires_grad,
-        failure=failure,
-    )
-
-
-def _are_whole(values: torch.Tensor) -> bool:
-    if not values.is_floating_point():
-        return True
-    finite = values[torch.isfinite(values)]
-    return bool((finite == finite.round()).all()) if finite.numel() else True
-
-
-def _right_share(scores: torch.Tensor | None, labels: torch.Tensor) -> float | None:
-    """The share of the labels that the largest score's index is, or the side of the middle for one score a row."""
-    classes = tensors.predicted_classes(scores, labels)
-    return float((classes == labels).float().mean()) if classes is not None else None

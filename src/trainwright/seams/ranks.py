@@ -113,7 +113,7 @@ def unconnected() -> Iterator[None]:
     as they are.
     """
     torch = sys.modules.get("torch")
-    distributed = sys.modules.get("torch.distributed")
+    distributed: Any = sys.modules.get("torch.distributed")
     if torch is None or distributed is None or not distributed.is_available():
         yield
         return
@@ -126,7 +126,9 @@ def unconnected() -> Iterator[None]:
     kind: Any = torch.nn.parallel.DistributedDataParallel
     forward = kind.forward
     kind.forward = lambda self, *args, **kwargs: self.module(*args, **kwargs)
+    # What a script does after its epochs is run for a look as well.
+    destroy, distributed.destroy_process_group = distributed.destroy_process_group, lambda group=None: None
     try:
         yield
     finally:
-        kind.forward = forward
+        kind.forward, distributed.destroy_process_group = forward, destroy

@@ -272,7 +272,8 @@ class Session:
             from trainwright.adapters.lifted import LiftedLoop
             from trainwright.adapters.loop import LoopAdapter
 
-            return LoopAdapter(LiftedLoop(loop), self._seen or Seen())
+            with _undisturbed():  # to look at a script's names is to meet modules' deprecated ones
+                return LoopAdapter(LiftedLoop(loop), self._seen or Seen())
 
         self._walk_adapter(make, self._decide_restart)
 
@@ -300,8 +301,7 @@ class Session:
         walk.clock.started = time.monotonic()
         self._walking = True
         try:
-            with _undisturbed():
-                adapter = make()
+            adapter = make()
             try:
                 with _undisturbed():
                     pull(walk, adapter)

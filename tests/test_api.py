@@ -33,10 +33,16 @@ class Network(nn.Module):
             nn.ReLU(),
             nn.Dropout(0.2),
         )
-        self.head = nn.Linear(48, classes)  # here the head is built
+        self.head = nn.Linear(48, classes)
 
     def forward(self, x):
         return self.head(self.body(x))
+
+
+class Narrow(Network):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(48, 8)  # here the head is built
 
 
 def line_of(text):
@@ -61,7 +67,9 @@ def test_a_healthy_training_is_left_alone():
 
 
 def test_a_fault_is_named_at_the_line_that_built_the_layer():
-    report = trainwright.check(**parts(classes=8))
+    model = Narrow()
+    optimizer = torch.optim.Adam(model.parameters())
+    report = trainwright.check(**{**parts(), "model": model, "optimizer": optimizer})
     assert report.first_cause is not None, said(report)
     assert report.first_cause.name == "label-out-of-range"
     assert report.first_cause.where.line == line_of("here the head is built")
@@ -264,7 +272,7 @@ def test_a_report_shows_itself():
     report = trainwright.check(**parts(classes=8))
     page = report._repr_html_()
     assert page.startswith('<div class="trainwright">') and page.endswith("</div>\n")
-    assert "label-out-of-range" in page and "nn.Linear(48, classes)" in page
+    assert "label-out-of-range" in page and "def __init__(self, classes=10)" in page
     assert "<script" not in page and "<html" not in page and "<body" not in page
     assert repr(report).startswith("trainwright ") and "label-out-of-range (error) at " in repr(report)
 

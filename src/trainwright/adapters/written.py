@@ -40,6 +40,8 @@ def note_modules(seen: Seen, model: nn.Module, frame: FrameType) -> None:
     if built is not None:
         seen.modules.setdefault(model, built.place)
         _note_listed(seen, model, built.frame_file, built.line)
+    elif (place := _class_place(model)) is not None:
+        seen.modules.setdefault(model, place)
     for module in model.modules():
         for name, child in module._modules.items():
             place = _attribute_place(module, name) if child is not None else None
@@ -104,6 +106,12 @@ def _at(file: str, line: int, name: str) -> Construction | None:
     keywords = frozenset(k.arg for k in call.keywords if k.arg)
     return Construction(name=name, frame_file=file, line=call.lineno, place=Place(show(file), call.lineno),
                         keywords=keywords)  # fmt: skip
+
+
+def _class_place(model: nn.Module) -> Place | None:
+    """The constructor of a class of the user's."""
+    code = getattr(type(model).__init__, "__code__", None)
+    return Place(show(code.co_filename), code.co_firstlineno) if code and is_users(code.co_filename) else None
 
 
 def _attribute_place(owner: nn.Module, name: str) -> Place | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,8 +54,9 @@ def training_set(training: LoopTraining) -> Any:
     if training.loaders:
         return training.loaders[0].dataset
     with contextlib.suppress(Exception):  # a step that raises is measured as a step
-        view = training.view(Turn(0))
-        columns = {k: found for k, v in view.items() if (found := _source(v, training.scope)) is not None}
+        views = [training.view(turn) for turn in training.take(len(training.items), seed=0)]
+        sources = {k: _source([view.get(k) for view in views], training.scope) for k in views[0]}
+        columns = {k: source for k, source in sources.items() if source is not None}
         rows = {len(c) for c in columns.values()}
         if columns and len(rows) == 1:
             return _Columns(columns)
@@ -75,21 +76,25 @@ class _Columns:
         return {k: v[row] for k, v in self.columns.items()}
 
 
-def _source(batch: Any, scope: Mapping[str, Any]) -> Any:
-    """The tensor or array in the script that holds a batch's rows among more of them."""
-    if not isinstance(batch, torch.Tensor) or not batch.dim():
-        return None
+def _source(batches: Sequence[Any], scope: Mapping[str, Any]) -> Any:
+    """The smallest tensor or array in the script that holds the first rows of all these batches."""
+    found = []
     for value in scope.values():
-        if not isinstance(value, (torch.Tensor, np.ndarray)) or not value.ndim or value is batch:
+        if not isinstance(value, (torch.Tensor, np.ndarray)) or not value.ndim or value.dtype == object:
             continue
         data = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
-        if data.shape[1:] != batch.shape[1:] or len(data) < len(batch) or data.requires_grad:
-            continue
-        first = batch[0].detach().to(data.dtype).cpu()
-        same = (data == first).reshape(len(data), -1).all(dim=1)
-        if bool(same.any()):
-            return data
-    return None
+        if not data.requires_grad and all(_holds(data, batch) for batch in batches):
+            found.append(data)
+    return min(found, key=len, default=None)
+
+
+def _holds(data: torch.Tensor, batch: Any) -> bool:
+    if not isinstance(batch, torch.Tensor) or not batch.dim() or not len(batch):
+        return False
+    if data.shape[1:] != batch.shape[1:] or len(data) < len(batch):
+        return False
+    first = batch[0].detach().to(data.dtype).cpu()
+    return bool((data.cpu() == first).reshape(len(data), -1).all(dim=1).any())
 
 
 def evaluation_set(training: LoopTraining, train: Any) -> Any:
@@ -107,9 +112,11 @@ def evaluation_set(training: LoopTraining, train: Any) -> Any:
 def _label_names(training: LoopTraining, split: Split) -> tuple[str, ...]:
     """The names that the label column may have, the likeliest first."""
     usual: tuple[str, ...] = ("labels", "label", "target", "targets", "y", "label_ids")
+    key = None
     with contextlib.suppress(Exception):  # a step that raises is measured as a step
-        if (key := training.label_key(training.view(Turn(0)))) is not None:
-            usual = (key, *usual)
+        key = training.label_key(training.view(Turn(0)))
+    if key is not None:  # a column that has other values is made into the labels on the way
+        return (key,) if training.item_names else (key, *usual)
     names = list(split.items[0]) if split.items else []
     positions = [n for n in names if n.isdigit()]
     if len(names) > 1 and positions and not any(n in names for n in usual):

@@ -176,7 +176,9 @@ def _hands_out_data(loop: Loop) -> bool:
 
 def _is_data(value: Any, depth: int = 0) -> bool:
     if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return len(value.shape) > 0
+        return len(value.shape) > 1 or (
+            len(value.shape) == 1 and "int" not in str(value.dtype)
+        )  # else indices
     if isinstance(value, Mapping) and depth < 2:
         return any(_is_data(v, depth + 1) for v in value.values())
     if isinstance(value, (list, tuple)) and depth < 2:

@@ -195,8 +195,10 @@ def test_an_error_of_the_shortened_loaders_is_not_believed(tmp_path: Path) -> No
         # a generator's pictures, in training mode as it is trained
         "with torch.no_grad(): pictures = model(x[:16]).numpy()",
         # Monte Carlo dropout
-        ("batch = x[1500:]\n    spread = torch.stack([model(batch).softmax(1) for _ in range(8)]).std(0).mean().item()\n"
-        "    print((model(batch).argmax(1) == y[1500:]).float().mean(), spread)"),
+        (
+            "batch = x[1500:]\n    spread = torch.stack([model(batch).softmax(1) for _ in range(8)]).std(0).mean().item()\n"
+            "    print((model(batch).argmax(1) == y[1500:]).float().mean(), spread)"
+        ),
         # a teacher's labels
         "with torch.no_grad(): pseudo = model(x[1500:]).argmax(1)\n    step(x[1500:], pseudo)",
     ],

@@ -15,6 +15,7 @@ from trainwright.adapters.body import Body
 from trainwright.adapters.hf_batch import collates_equal_rows, forms_without, item_facts
 from trainwright.adapters.hf_data import tokenizer_facts
 from trainwright.adapters.hf_dataset import suspicious_rows, text_facts
+from trainwright.adapters.loop_batches import outcome_of_rows
 from trainwright.adapters.loop_data import read_sets
 from trainwright.adapters.loop_training import LoopTraining
 from trainwright.adapters.torch_optimizer import is_rate_written, optimizer_facts
@@ -79,10 +80,10 @@ class LoopAdapter:
             return ""
         count = max(1, min(16, train.rows) // 2)
         others = list(itertools.islice((r for r in range(train.rows) if r not in bad), count))
-        usual = self.training.outcome_of_rows(others) if others else ""
+        usual = outcome_of_rows(self.training, others) if others else ""
         if usual:
             return f"{UNTRIED}: {usual}"
-        return self.training.outcome_of_rows([*others, *sorted(bad)[:count]]) or ""
+        return outcome_of_rows(self.training, [*others, *sorted(bad)[:count]]) or ""
 
     def measure_batch(self) -> BatchFacts:
         training = self.training

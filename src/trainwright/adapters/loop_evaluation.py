@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from trainwright.adapters.loop_batches import mended_collator
 from trainwright.adapters.loop_counters import Added, as_facts, find_counters
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Seam
@@ -194,7 +195,7 @@ def _short_loaders(training: LoopTraining, batches: int | None, met: list[Any]) 
             kept.append((loader, {n: getattr(loader, n) for n in names}))
             loader.num_workers, loader.timeout, loader.pin_memory = 0, 0, False
             if id(loader.collate_fn) in faulty:
-                loader.collate_fn = training._mended(loader.collate_fn)
+                loader.collate_fn = mended_collator(training, loader.collate_fn)
 
     def batch(iterator: Any, draw: Callable[[], Any]) -> Any:
         count = handed.get(id(iterator), (iterator, 0))[1]

@@ -186,7 +186,7 @@ def _loose(training: LoopTraining, optimizers: Sequence[Any], held: set[int]) ->
     """Trained tensors that no module has and that a step gave a gradient."""
     names = {id(v): n for n, v in training.scope.items() if isinstance(v, torch.Tensor)}
     stepped = [p for o in optimizers for g in o.param_groups for p in g["params"]]
-    candidates = [*stepped, *(t for t, _ in training._loose)]
+    candidates = [*stepped, *training.state.loose]
     inside = {id(p) for m in training.modules for p in m.parameters()}
     found: dict[str, torch.Tensor] = {}
     for tensor in candidates:

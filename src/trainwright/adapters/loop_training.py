@@ -7,7 +7,6 @@ again when the same batch is wanted; what it prints or writes goes nowhere.
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -16,28 +15,25 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.adapters.accelerated import scaled_steps, scalers_of, wrapped_objects
+from trainwright.adapters import loop_gradients
+from trainwright.adapters.accelerated import scaled_steps
 from trainwright.adapters.base import Change
-from trainwright.adapters.batches import POOLED, RecordingCollator
+from trainwright.adapters.batches import RecordingCollator
 from trainwright.adapters.body import Body
 from trainwright.adapters.constant import TargetsSeen
+from trainwright.adapters.loop_batches import form_pool
 from trainwright.adapters.loop_items import (
-    NamedRows,
-    UnnamedRows,
-    around,
-    evaluation_loaders,
     names_of_items,
-    put_dataset,
 )
 from trainwright.adapters.loop_parts import (
     Parts,
     find_parts,
-    follow_parameters,
     label_name,
     names_of_inputs,
-    unwrapped,
 )
-from trainwright.adapters.torch_gradients import Gradient, Window, clear, gradients_now
+from trainwright.adapters.loop_repairs import apply_to_training, translated
+from trainwright.adapters.loop_state import LoopState
+from trainwright.adapters.torch_gradients import Gradient, Window
 from trainwright.adapters.torch_optimizer import peak_rates, set_rates
 from trainwright.adapters.torch_probes import rows_of, take_rows
 from trainwright.adapters.torch_run import Look
@@ -46,10 +42,8 @@ from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.intercept import Seen, quiet, watching_loaders
 from trainwright.seams.mute import muted
-from trainwright.seams.place import failure_of
-from trainwright.seams.reach import ScriptState
-from trainwright.seams.snapshot import AttributeState, RandomState, loose_generators, seed_everything
-from trainwright.seams.torch import ModelState, Observer, OptimizerState, StepRecord
+from trainwright.seams.snapshot import seed_everything
+from trainwright.seams.torch import Observer, StepRecord
 from trainwright.seams.torch_gates import Gates, Passed
 from trainwright.seams.torch_graph import GraphWatch
 from trainwright.tensors import torch as tensors
@@ -58,15 +52,6 @@ from trainwright.tensors import torch as tensors
 LONGEST_WINDOW = 64
 # Over so many steps a short run's rate rises where training warms up, as for a Trainer.
 WARMED_UP = 6
-# Objects of frameworks whose attributes a step changes.
-_FRAMEWORK_STATE = (
-    "torch.amp",
-    "torch.cuda.amp",
-    "accelerate.",
-    "torchmetrics",
-    "lightning.",
-    "pytorch_lightning.",
-)
 
 
 @dataclass(frozen=True)
@@ -91,91 +76,32 @@ class LoopTraining:
         self.warmup_updates = 0
         self.optimizers = [o for o in seen.optimizers if hasattr(o, "param_groups")]
         self.schedules = list(seen.schedules)
-        self._random = RandomState(loose_generators(self.scope.values()))
-        values = [v for v in self.scope.values() if not isinstance(v, type)]
-        modules = [v for v in values if isinstance(v, nn.Module)]
-        self._script = self._script_given = ScriptState(
-            [*modules, *values], leave=[*self.optimizers, *self.schedules]
-        )
-        self.modules = _outermost([unwrapped(m) for m in (*modules, *self._script.models, *body.modules)])
-        inner = [m for top in self.modules for m in top.modules()]
-        self._attributes = AttributeState([*inner, *_framework_state(values)])
-        self._values = [ModelState(m) for m in self.modules]
-        self._loose = [(t, t.detach().clone()) for t in _leaves(values)]
-        self._optimizer_states = [OptimizerState(o) for o in self.optimizers]
-        self._schedule_states = [(s, dict(s.__dict__)) for s in self.schedules]
-        self._scalers = [(v, v.state_dict()) for v in scalers_of(values)]
-        self._given = (self._attributes, self._values, self._optimizer_states)
-        self._loader_states: list[AttributeState] = []
-        self._items: list[Any] | None = None
-        self._views: dict[int, dict[str, Any]] = {}
-        self._parts: Parts | None = None
+        self.state = LoopState(self.scope, self.optimizers, self.schedules, body.modules)
+        self.drawn: list[Any] | None = None
+        self.views: dict[int, dict[str, Any]] = {}
+        self.known_parts: Parts | None = None
         self._label_key: str | None = None
         self._item_names: dict[str, str] | None = None
-        self._collating: list[Repair] = []
+        self.collating: list[Repair] = []
         self.arguments = SimpleNamespace(dataloader_drop_last=False, per_device_train_batch_size=0,
                                          per_device_eval_batch_size=0)  # fmt: skip
         """What a Trainer would take as arguments, as far as repairs change it."""
         self._seed = 0
         self._count = 0
         self._dry: DryRun | None = None
-        self._peaks: list[list[float]] = []
 
     # The batches
 
     def form_pool(self) -> tuple[Failure | None, RecordingCollator | None]:
         """Draw the first batches; what the user's loader raised, and the collator that saw the rows."""
-        self.reset()
-        self._items, self._views = None, {}
-        collators: list[tuple[Any, Any, RecordingCollator]] = []
-        workers: list[tuple[Any, int, Any]] = []
-
-        def begun(loader: Any) -> None:
-            if not any(known is loader for known in self.loaders):
-                self.loaders.append(loader)
-            recorder = RecordingCollator(self._mended(loader.collate_fn))
-            collators.append((loader, loader.collate_fn, recorder))
-            workers.append((loader, loader.num_workers, loader.multiprocessing_context))
-            loader.collate_fn, loader.num_workers = recorder, 0
-
-        seed_everything(1)
-        drawn: list[Any] = []
-        failure = None
-        try:
-            with quiet(), muted(), watching_loaders(begun):
-                for item in self.body.items():
-                    drawn.append(item)
-                    if len(drawn) == POOLED:
-                        break
-        except Exception as error:  # the user's data or collator raised: that is what we came to see
-            failure = failure_of(error)
-        finally:
-            for loader, collator, _ in collators:
-                loader.collate_fn = collator
-            for loader, count, _ in workers:
-                loader.num_workers = count
-            self.body.start_over()
-        self._items = drawn
-        return failure, collators[-1][2] if collators else None
-
-    def _mended(self, collator: Any) -> Any:
-        """A loader's collate function with the repairs of such in force."""
-        for repair in self._collating:
-            given = {
-                "model": None,
-                "train_dataset": None,
-                "collator": collator,
-                "tokenizer": self.tokenizer(),
-            }
-            collator = repair.change(self.call(Seam.TRAINER, given))["collator"]
-        return collator
+        return form_pool(self)
 
     @property
     def items(self) -> list[Any]:
         """What the loop goes over, its first items."""
-        if self._items is None:
+        if self.drawn is None:
             self.form_pool()
-        return self._items or []
+        return self.drawn or []
 
     def take(self, count: int, *, seed: int) -> list[Turn]:
         """Some of the first batches; one is among those with most classes, several are in the loader's order."""
@@ -187,18 +113,18 @@ class LoopTraining:
         return [Turn(n) for n in (numbers[start:] + numbers[:start])[:count]]
 
     def _classes(self, number: int) -> int:
-        labels = self.label_of(Turn(number)) if number in self._views or len(self.items) > 1 else None
+        labels = self.label_of(Turn(number)) if number in self.views or len(self.items) > 1 else None
         if not isinstance(labels, torch.Tensor) or labels.is_floating_point() or labels.dim() != 1:
             return 0
         return int(torch.unique(labels).numel())
 
     def view(self, turn: Turn) -> dict[str, Any]:
         """The batch as the model and the loss are given it, by the names of forward's parameters; and its labels."""
-        if turn.number not in self._views:
+        if turn.number not in self.views:
             with self.ready(0):
                 self._see(turn)
             self.reset()
-        whole = self._views[turn.number]
+        whole = self.views[turn.number]
         return dict(whole) if turn.rows is None else take_rows(whole, turn.rows)
 
     def _see(self, turn: Turn) -> None:
@@ -209,7 +135,7 @@ class LoopTraining:
         if name is None and record.targets is not None:
             name, seen["labels"] = "labels", record.targets
         self._label_key = name
-        self._views[turn.number] = {
+        self.views[turn.number] = {
             k: v.detach().clone() if isinstance(v, torch.Tensor) else v for k, v in seen.items()
         }
 
@@ -226,26 +152,6 @@ class LoopTraining:
         """How many rows a batch holds."""
         return rows_of(self.view(turn))
 
-    def outcome_of_rows(self, rows: Sequence[int]) -> str | None:
-        """What becomes of a step on these rows of the loader's set: an exception, a loss that is not finite, or "".
-
-        None where the loop does not go over a loader's batches.
-        """
-        loader = self.loaders[0] if self.loaders else None
-        if loader is None or self.body.draws or not hasattr(loader.dataset, "__getitem__"):
-            return None
-        try:
-            batch = loader.collate_fn([loader.dataset[row] for row in rows])
-        except Exception as error:  # the user's data or collator raised: that is what we came to see
-            return str(failure_of(error))
-        self.reset()
-        with self.ready(0):
-            record, _ = self.observe(Turn(0, item=self.body.with_batch(self.items[0], batch)))
-        self.reset()
-        if record.failure is not None:
-            return str(record.failure)
-        return "" if record.loss is None or math.isfinite(record.loss) else f"the loss is {record.loss}"
-
     def chosen_rows(self, turn: Turn, rows: Sequence[int]) -> Turn:
         """The same batch with some of its rows only."""
         return replace(turn, rows=tuple(rows))
@@ -253,19 +159,26 @@ class LoopTraining:
     # The parts of the training
 
     @property
+    def modules(self) -> list[nn.Module]:
+        """The script's outermost modules."""
+        return self.state.modules
+
+    @property
     def parts(self) -> Parts:
         """What takes part in a step."""
-        if self._parts is None:
+        if self.known_parts is None:
             self.reset()
             with quiet():
                 seed_everything(1)
-                self._parts = find_parts(self, self._run_bare)
+                self.known_parts = find_parts(self, self._run_bare)
             self.reset()
-            if self._parts.failure is not None and self.change.all:  # it goes on with the repairs in force
+            if (
+                self.known_parts.failure is not None and self.change.all
+            ):  # it goes on with the repairs in force
                 seed_everything(1)
-                self._parts = find_parts(self, self._run_mended)
+                self.known_parts = find_parts(self, self._run_mended)
                 self.reset()
-        return self._parts
+        return self.known_parts
 
     def _run_bare(self, turn: Turn, number: int, passed: Passed) -> None:
         self._run(turn, number, live=False, passed=passed)
@@ -307,26 +220,9 @@ class LoopTraining:
 
     def reset(self) -> None:
         """Back to the weights (of the repaired model) and variables from which training would start."""
-        self._script.put_back()
-        self._attributes.put_back()
-        for state in self._values:
-            state.put_back()
-        self._put_back_rest()
+        self.state.put_back()
         self.body.start_over()
         self._count = 0
-
-    @torch.no_grad()
-    def _put_back_rest(self) -> None:
-        for tensor, value in self._loose:
-            tensor.copy_(value)
-            tensor.grad = None
-        for optimizer in self._optimizer_states:
-            optimizer.put_back()
-        for schedule, attributes in self._schedule_states:
-            schedule.__dict__.clear()
-            schedule.__dict__.update(attributes)
-        for scaler, state in self._scalers:
-            scaler.load_state_dict(state)
 
     @contextlib.contextmanager
     def ready(self, seed: int) -> Iterator[None]:
@@ -354,7 +250,7 @@ class LoopTraining:
 
         The gradients that the optimizer was to step with are those of the parameters afterwards.
         """
-        repairs = self._translated(turn)
+        repairs = translated(self, turn)
         cuts = any(r.seam == Seam.CUT for r in repairs)
         watch = watch or (GraphWatch(self.model, repairs) if cuts else None)
         observer = self._observer(repairs, detail=detail)
@@ -379,8 +275,8 @@ class LoopTraining:
     def _run(self, turn: Turn, number: int, *, live: bool, rate_share: float = 1.0,
              passed: Passed | None = None) -> None:  # fmt: skip
         """Run the body. Its batch is drawn with the turn's random numbers, the model's noise with the step's."""
-        roots = self._parts.roots if self._parts is not None else ()
-        parameters = list(self._parts.model.parameters()) if self._parts is not None else ()
+        roots = self.known_parts.roots if self.known_parts is not None else ()
+        parameters = list(self.known_parts.model.parameters()) if self.known_parts is not None else ()
         gates = Gates(self.optimizers, self.schedules, live=live, rate_share=rate_share, parameters=parameters,
                       passed=passed)  # fmt: skip
         noise = self._seed * 7919 + number
@@ -446,86 +342,16 @@ class LoopTraining:
 
     def step_as_training(self, turn: Turn, *, seed: int, cleared: bool) -> Gradient:
         """The gradient with which the optimizer would step after this batch; what the body raises passes."""
-        if cleared:
-            clear(self.model)
         self._seed = seed
-        for _ in range(self.window):
-            record, _ = self.observe(turn, 0)
-            if record.error is not None:
-                raise record.error
-        gradient = self._held(gradients_now(self.model))
-        self._after_step()
-        held = {id(p) for o in self.parts.optimizers for g in o.param_groups for p in g["params"]}
-        names = {n for n, p in self.model.named_parameters() if id(p) in held}
-        return {n: g for n, g in gradient.items() if n in names}
-
-    def _held(self, gradient: Gradient) -> Gradient:
-        """What of a gradient the optimizers step with; nobody clears or uses the rest."""
-        held = {id(p) for o in self.parts.optimizers for g in o.param_groups for p in g["params"]}
-        names = {n for n, p in self.model.named_parameters() if id(p) in held}
-        return {n: g for n, g in gradient.items() if n in names} if names else gradient
-
-    def _after_step(self) -> None:
-        """Clear the gradients where the body does so after its step: they were put back for a look."""
-        order = [c for c in self.parts.passed.calls if c in ("step", "zero_grad")]
-        if order[-1:] == ["zero_grad"]:
-            clear(self.model)
+        return loop_gradients.step_as_training(self, turn, cleared=cleared)
 
     def accumulate(self, turns: Sequence[Turn]) -> Window | None:
         """What the loop's own accumulation over these micro-batches does."""
-        alone: list[Gradient] = []
-        together = None
-        for number, turn in enumerate(turns):
-            self.reset()
-            clear(self.model)
-            record, _ = self.observe(turn, number, detail=True)
-            divisor = _share_of_loss(record)
-            if record.error is not None or not divisor:
-                return None
-            alone.append({n: g / divisor for n, g in gradients_now(self.model).items()})
-        self.reset()
-        clear(self.model)
-        for number in range(self.window):
-            record, passed = self.observe(turns[number % len(turns)], number % len(turns))
-            if record.error is not None:
-                return None
-            if passed.steps:
-                together = gradients_now(self.model)
-        self.reset()
-        if together is None:
-            return None
-        return Window({n: g * len(turns) / self.window for n, g in together.items()}, alone)
+        return loop_gradients.accumulate(self, turns)
 
     def call(self, seam: Seam, given: Mapping[str, Any]) -> Call:
         """A call at a seam, as repairs take it."""
         return Call(seam=seam, given=given, tensors=tensors, scope=self.scope)
-
-    def _translated(self, turn: Turn) -> list[Repair]:
-        """The repairs in force; those of batches are made where the model and the loss are given them."""
-        repairs = self.change.all
-        of_batches = [r for r in repairs if r.seam == Seam.BATCH]
-        if not of_batches and turn.rows is None:
-            return repairs
-        before = self.view(replace(turn, rows=None))
-        after = dict(take_rows(before, turn.rows) if turn.rows is not None else before)
-        for repair in of_batches:
-            after = dict(repair.change(self.call(Seam.BATCH, after)).given)
-        pairs = [(before[k], after[k]) for k in before if k in after and before[k] is not after[k]]
-
-        def inputs(call: Call) -> Call:
-            given = call["inputs"]
-            if isinstance(given, Mapping):
-                return call.replace(inputs={k: _exchanged(v, pairs) for k, v in given.items()})
-            return call.replace(inputs=tuple(_exchanged(v, pairs) for v in given))
-
-        def targets(call: Call) -> Call:
-            return call.replace(targets=_exchanged(call["targets"], pairs))
-
-        own = [
-            Repair("give the model the batch", Seam.FORWARD, inputs),
-            Repair("give the loss the batch", Seam.LOSS, targets),
-        ]
-        return [*own, *(r for r in repairs if r.seam != Seam.BATCH)]
 
     # Repairs, and the end
 
@@ -537,60 +363,17 @@ class LoopTraining:
         """
         self.reset()
         if repair.seam == Seam.TRAINER:
-            self._apply_to_training(repair)
+            apply_to_training(self, repair)
         self.change.kept.append(repair)
         if repair.seam in (Seam.TRAINER, Seam.BATCH):
-            self._items, self._views = None, {}
-        self._parts = None
-
-    def _apply_to_training(self, repair: Repair) -> None:
-        loader = self.loaders[0] if self.loaders else None
-        model = self._parts.model if self._parts is not None else None
-        names = dict(model.named_parameters()) if model is not None else {}
-        formed = bool(self._items)
-        data = NamedRows(loader.dataset, self.item_names) if loader is not None else None
-        other = next((v for _, v in evaluation_loaders(self.scope, self.loaders)), None)
-        held = NamedRows(other.dataset, self.item_names) if other is not None else None
-        given = {
-            "model": model,
-            "train_dataset": data,
-            "eval_dataset": held,
-            "collator": dict if formed else getattr(loader, "collate_fn", None),
-            "tokenizer": self.tokenizer(),
-            "metrics": None,
-            "label_names": [],
-            "arguments": self.arguments,
-            "ignored_arguments": {},
-        }
-        with quiet():
-            changed = repair.change(self.call(Seam.TRAINER, given))
-        self._loader_states.append(AttributeState(around(loader)))
-        if changed["collator"] is not given["collator"] and formed:
-            collate = changed["collator"]
-            kept = Repair(
-                repair.does, Seam.BATCH, lambda call: Call(seam=Seam.BATCH, given=collate(dict(call.given)))
-            )
-            self.change.kept.append(kept)
-        elif changed["collator"] is not given["collator"]:
-            self._collating.append(repair)
-        if changed["train_dataset"] is not data and loader is not None:
-            put_dataset(loader, UnnamedRows(changed["train_dataset"], loader.dataset, self.item_names))
-        if changed["eval_dataset"] is not held and other is not None:
-            put_dataset(other, UnnamedRows(changed["eval_dataset"], other.dataset, self.item_names))
-        if model is not None:
-            follow_parameters(self.optimizers, names, model)
-        inner = [m for top in self.modules for m in top.modules()]
-        values = [v for v in self.scope.values() if not isinstance(v, type)]
-        self._script = ScriptState([*self.modules, *values], leave=[*self.optimizers, *self.schedules])
-        self._attributes = AttributeState([*inner, *_framework_state(values)])
-        self._values = [ModelState(m) for m in self.modules]
-        self._optimizer_states = [OptimizerState(o) for o in self.optimizers]
+            self.drawn, self.views = None, {}
+        self.known_parts = None
 
     @property
     def item_names(self) -> dict[str, str]:
         """The name that each position of the loop's items has in its batches' views, where values tell."""
-        if self._item_names is None and self._items and not self.body.draws:
-            self._item_names = names_of_items(self.body.batch_of(self._items[0]), self.view(Turn(0)))
+        if self._item_names is None and self.drawn and not self.body.draws:
+            self._item_names = names_of_items(self.body.batch_of(self.drawn[0]), self.view(Turn(0)))
         return self._item_names or {}
 
     def tokenizer(self) -> Any:
@@ -602,38 +385,9 @@ class LoopTraining:
 
     def put_back(self) -> None:
         """Undo everything."""
-        self._script.put_back()
-        self._script_given.put_back()
-        attributes, values, self._optimizer_states = self._given
-        for attributes_then in (*reversed(self._loader_states), attributes):
-            attributes_then.put_back()
-        for state in values:
-            state.put_back()
-        self._put_back_rest()
+        self.state.end()
         self.body.start_over()
-        self._random.put_back()
-
-
-def _share_of_loss(record: StepRecord) -> float | None:
-    """By what factor the loss function's value entered what was minimised: 1/k where it was divided by k."""
-    shares = [s for s in record.loss_shares if s]
-    if shares:
-        return shares[-1]
-    value = record.kept_losses[-1].value if record.kept_losses else None
-    whole = float(value.detach()) if isinstance(value, torch.Tensor) and value.numel() == 1 else 0.0
-    return record.minimised[0] / whole if whole and record.minimised else None
-
-
-def _exchanged(value: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
-    if isinstance(value, torch.Tensor):
-        for before, after in pairs:
-            if (
-                isinstance(before, torch.Tensor)
-                and before.shape == value.shape
-                and torch.equal(before, value.detach())
-            ):
-                return after
-    return value
+        self.state.end_random()
 
 
 @contextlib.contextmanager
@@ -662,35 +416,3 @@ def _eager() -> Iterator[None]:
     set_stance = getattr(torch.compiler, "set_stance", None)
     with set_stance("force_eager") if set_stance is not None else contextlib.nullcontext():
         yield
-
-
-def _outermost(modules: Sequence[nn.Module]) -> list[nn.Module]:
-    """Of some modules those that are in none of the others, each once."""
-    unique = list({id(m): m for m in modules}.values())
-    inner = {id(c) for m in unique for c in m.modules() if c is not m}
-    return [m for m in unique if id(m) not in inner]
-
-
-def _leaves(values: Sequence[Any]) -> list[torch.Tensor]:
-    """Tensors that are trained without being part of a module."""
-    found = [v for v in values if isinstance(v, torch.Tensor)]
-    found += [
-        t for v in values if isinstance(v, (list, tuple)) for t in v[:1000] if isinstance(t, torch.Tensor)
-    ]
-    found += [
-        t
-        for v in values
-        if isinstance(v, dict)
-        for t in list(v.values())[:1000]
-        if isinstance(t, torch.Tensor)
-    ]
-    return [t for t in found if t.requires_grad and t.is_leaf and not isinstance(t, nn.Parameter)]
-
-
-def _framework_state(values: Sequence[Any]) -> list[Any]:
-    found = [
-        v for v in values if type(v).__module__.startswith(_FRAMEWORK_STATE) and not isinstance(v, nn.Module)
-    ]
-    found = list({id(v): v for v in [*found, *wrapped_objects(values), *scalers_of(values)]}.values())
-    inner = [getattr(v, "gradient_state", None) for v in found]
-    return [*found, *(v for v in inner if v is not None)]

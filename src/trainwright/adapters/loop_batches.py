@@ -1,0 +1,90 @@
+"""The first batches of a training loop: drawn as the loop draws them, and tried with other rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from trainwright.adapters.batches import POOLED, RecordingCollator
+from trainwright.core.finding import Failure
+from trainwright.core.repair import Seam
+from trainwright.seams.intercept import quiet, watching_loaders
+from trainwright.seams.mute import muted
+from trainwright.seams.place import failure_of
+from trainwright.seams.snapshot import seed_everything
+
+if TYPE_CHECKING:
+    from trainwright.adapters.loop_training import LoopTraining
+
+
+def form_pool(training: LoopTraining) -> tuple[Failure | None, RecordingCollator | None]:
+    """Draw the first batches; what the user's loader raised, and the collator that saw the rows."""
+    training.reset()
+    training.drawn, training.views = None, {}
+    collators: list[tuple[Any, Any, RecordingCollator]] = []
+    workers: list[tuple[Any, int, Any]] = []
+
+    def begun(loader: Any) -> None:
+        if not any(known is loader for known in training.loaders):
+            training.loaders.append(loader)
+        recorder = RecordingCollator(mended_collator(training, loader.collate_fn))
+        collators.append((loader, loader.collate_fn, recorder))
+        workers.append((loader, loader.num_workers, loader.multiprocessing_context))
+        loader.collate_fn, loader.num_workers = recorder, 0
+
+    seed_everything(1)
+    drawn: list[Any] = []
+    failure = None
+    try:
+        with quiet(), muted(), watching_loaders(begun):
+            for item in training.body.items():
+                drawn.append(item)
+                if len(drawn) == POOLED:
+                    break
+    except Exception as error:  # the user's data or collator raised: that is what we came to see
+        failure = failure_of(error)
+    finally:
+        for loader, collator, _ in collators:
+            loader.collate_fn = collator
+        for loader, count, _ in workers:
+            loader.num_workers = count
+        training.body.start_over()
+    training.drawn = drawn
+    return failure, collators[-1][2] if collators else None
+
+
+def mended_collator(training: LoopTraining, collator: Any) -> Any:
+    """A loader's collate function with the repairs of such in force."""
+    for repair in training.collating:
+        given = {
+            "model": None,
+            "train_dataset": None,
+            "collator": collator,
+            "tokenizer": training.tokenizer(),
+        }
+        collator = repair.change(training.call(Seam.TRAINER, given))["collator"]
+    return collator
+
+
+def outcome_of_rows(training: LoopTraining, rows: Sequence[int]) -> str | None:
+    """What becomes of a step on these rows of the loader's set: an exception, a loss that is not finite, or "".
+
+    None where the loop does not go over a loader's batches.
+    """
+    loader = training.loaders[0] if training.loaders else None
+    if loader is None or training.body.draws or not hasattr(loader.dataset, "__getitem__"):
+        return None
+    try:
+        batch = loader.collate_fn([loader.dataset[row] for row in rows])
+    except Exception as error:  # the user's data or collator raised: that is what we came to see
+        return str(failure_of(error))
+    from trainwright.adapters.loop_training import Turn
+
+    training.reset()
+    with training.ready(0):
+        record, _ = training.observe(Turn(0, item=training.body.with_batch(training.items[0], batch)))
+    training.reset()
+    if record.failure is not None:
+        return str(record.failure)
+    return "" if record.loss is None or math.isfinite(record.loss) else f"the loss is {record.loss}"

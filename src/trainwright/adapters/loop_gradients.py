@@ -1,0 +1,77 @@
+"""The gradients with which a training loop updates, as it leaves, adds and clears them itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from trainwright.adapters.torch_gradients import Gradient, Window, clear, gradients_now
+from trainwright.seams.torch import StepRecord
+
+if TYPE_CHECKING:
+    from trainwright.adapters.loop_training import LoopTraining, Turn
+
+
+def step_as_training(training: LoopTraining, turn: Turn, *, cleared: bool) -> Gradient:
+    """The gradient with which the optimizer would step after this batch; what the body raises passes."""
+    if cleared:
+        clear(training.model)
+    for _ in range(training.window):
+        record, _ = training.observe(turn, 0)
+        if record.error is not None:
+            raise record.error
+    gradient = _held(training, gradients_now(training.model))
+    _after_step(training)
+    return gradient
+
+
+def _held(training: LoopTraining, gradient: Gradient) -> Gradient:
+    """What of a gradient the optimizers step with; nobody clears or uses the rest."""
+    held = {id(p) for o in training.parts.optimizers for g in o.param_groups for p in g["params"]}
+    names = {n for n, p in training.model.named_parameters() if id(p) in held}
+    return {n: g for n, g in gradient.items() if n in names}
+
+
+def _after_step(training: LoopTraining) -> None:
+    """Clear the gradients where the body does so after its step: they were put back for a look."""
+    order = [c for c in training.parts.passed.calls if c in ("step", "zero_grad")]
+    if order[-1:] == ["zero_grad"]:
+        clear(training.model)
+
+
+def accumulate(training: LoopTraining, turns: Sequence[Turn]) -> Window | None:
+    """What the loop's own accumulation over these micro-batches does."""
+    alone: list[Gradient] = []
+    together = None
+    for number, turn in enumerate(turns):
+        training.reset()
+        clear(training.model)
+        record, _ = training.observe(turn, number, detail=True)
+        divisor = _share_of_loss(record)
+        if record.error is not None or not divisor:
+            return None
+        alone.append({n: g / divisor for n, g in gradients_now(training.model).items()})
+    training.reset()
+    clear(training.model)
+    for number in range(training.window):
+        record, passed = training.observe(turns[number % len(turns)], number % len(turns))
+        if record.error is not None:
+            return None
+        if passed.steps:
+            together = gradients_now(training.model)
+    training.reset()
+    if together is None:
+        return None
+    return Window({n: g * len(turns) / training.window for n, g in together.items()}, alone)
+
+
+def _share_of_loss(record: StepRecord) -> float | None:
+    """By what factor the loss function's value entered what was minimised: 1/k where it was divided by k."""
+    shares = [s for s in record.loss_shares if s]
+    if shares:
+        return shares[-1]
+    value = record.kept_losses[-1].value if record.kept_losses else None
+    whole = float(value.detach()) if isinstance(value, torch.Tensor) and value.numel() == 1 else 0.0
+    return record.minimised[0] / whole if whole and record.minimised else None

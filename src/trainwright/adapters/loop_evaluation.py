@@ -71,7 +71,9 @@ class Seen:
 
 def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
     """Run the loop's own evaluation over a few batches; not present where it has none."""
-    loop = getattr(training.body, "loop", None)
+    loop, evaluate = getattr(training.body, "loop", None), getattr(training.body, "evaluate", None)
+    if evaluate is not None:
+        return _of_framework(training, lambda: evaluate(batches))
     if not isinstance(loop, Loop):
         return EvaluationFacts(present=False)
     lifted = _lift(training, loop)
@@ -88,6 +90,23 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
     finally:
         lifted.start_over()
         training.reset()
+
+
+def _of_framework(training: LoopTraining, evaluate: Callable[[], Any]) -> EvaluationFacts:
+    """Run an evaluation that a framework calls batch by batch, such as Lightning's validation_step."""
+    training.reset()
+    seen = Seen(watch=EvaluationWatch(training.change.all, SECONDS, frozenset()))
+    gates = Gates(training.optimizers, training.schedules, live=False)
+    try:
+        with quiet(), gates.closed(), aside(), _eager(), _mended(training), seen.watch.watching():
+            evaluate()
+    except TookTooLong:
+        seen.late = True
+    except Exception as error:  # the user's evaluation raised: that is what we came to see
+        seen.error = error
+    finally:
+        training.reset()
+    return _facts(training, seen, None, _raised(training, seen))
 
 
 def _lift(training: LoopTraining, loop: Loop) -> LiftedPass:
@@ -248,9 +267,9 @@ def _mended_elsewhere(training: LoopTraining) -> bool:
 
 
 def _facts(
-    training: LoopTraining, seen: Seen, lifted: LiftedPass, failure: Failure | None
+    training: LoopTraining, seen: Seen, lifted: LiftedPass | None, failure: Failure | None
 ) -> EvaluationFacts:
-    watch = seen.watch
+    watch, whole = seen.watch, lifted is None or lifted.whole
     evaluations = watch.evaluations() or watch.evaluations(sure=False)
     refused = _refused(seen) if failure is not None else None
     comparisons = (
@@ -268,7 +287,7 @@ def _facts(
         evaluated_at=tuple(dict.fromkeys(c.where for c in (*noisy, *evaluations) if c.where is not None)),
         batches=len(first),
         comparisons=comparisons,
-        counters=tuple(c if lifted.whole or not c.training else replace(c, share="") for c in counters),
+        counters=tuple(c if whole or not c.training else replace(c, share="") for c in counters),
         has_metrics=bool(comparisons),
         training_mode=any(c.training for c in noisy),
         active_noise=tuple({k: n for c in noisy for k, n in c.noise.items()}.values()),

@@ -40,7 +40,8 @@ from trainwright.adapters.torch_run import Look
 from trainwright.adapters.torch_schedule import DryRun, planned_schedule
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.intercept import Seen, quiet, watching_loaders
+from trainwright.seams.intercept import Seen, quiet, watching_backward, watching_loaders
+from trainwright.seams.lift import LoopLeft
 from trainwright.seams.mute import muted
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.torch import Observer, StepRecord
@@ -129,7 +130,7 @@ class LoopTraining:
 
     def _see(self, turn: Turn) -> None:
         seen: dict[str, Any] = {}
-        with names_of_inputs(self.parts, seen), self._observer([]).catching() as record:
+        with _left_at_backward(), names_of_inputs(self.parts, seen), self._observer([]).catching() as record:
             self._run(Turn(turn.number), 0, live=False)
         name = label_name(seen, record.targets)
         if name is None and record.targets is not None:
@@ -245,17 +246,22 @@ class LoopTraining:
 
     def observe(self, turn: Turn, number: int = 0, *, live: bool = False, detail: bool = False,
                 watch: GraphWatch | None = None, rate_share: float = 1.0,
-                passed: Passed | None = None) -> tuple[StepRecord, Passed]:  # fmt: skip
+                passed: Passed | None = None,
+                until_backward: bool = False) -> tuple[StepRecord, Passed]:  # fmt: skip
         """Once round the loop, watched; without an update unless it is live.
 
         The gradients that the optimizer was to step with are those of the parameters afterwards.
+
+        Args:
+            until_backward: leave the body where it would go backward: its loss is known then.
         """
         repairs = translated(self, turn)
         cuts = any(r.seam == Seam.CUT for r in repairs)
         watch = watch or (GraphWatch(self.model, repairs) if cuts else None)
         observer = self._observer(repairs, detail=detail)
         passed = Passed() if passed is None else passed
-        with observer.catching() as record, watch or contextlib.nullcontext():
+        left = _left_at_backward() if until_backward else contextlib.nullcontext()
+        with left, observer.catching() as record, watch or contextlib.nullcontext():
             self._run(turn, number, live=live, rate_share=rate_share, passed=passed)
         if record.minimised:
             record.loss = record.minimised[0] if passed.steps > 1 else sum(record.minimised)
@@ -319,14 +325,14 @@ class LoopTraining:
         for module in self.model.modules():
             module.training = False
         with TargetsSeen() as seen:
-            record, _ = self.observe(turn)
+            record, _ = self.observe(turn, until_backward=True)
         if record.failure is not None or record.training or record.loss is None:
             return None
         return Look(loss=record.loss, targets=seen.calls, scores=record.scores, labels=self.label_of(turn))
 
     def loss_of(self, turn: Turn) -> float:
         """The loss of a batch as it stands, always with the same random numbers."""
-        record, _ = self.observe(turn)
+        record, _ = self.observe(turn, until_backward=True)
         if record.loss is None:
             raise RuntimeError("the step gave no loss")
         return record.loss
@@ -408,6 +414,17 @@ def _seeded_at_call(roots: Sequence[nn.Module], seed: int) -> Iterator[None]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+@contextlib.contextmanager
+def _left_at_backward() -> Iterator[None]:
+    """A body that runs meanwhile is left where it would go backward."""
+
+    def leave() -> None:
+        raise LoopLeft
+
+    with contextlib.suppress(LoopLeft), watching_backward(leave):
+        yield
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -12,15 +12,21 @@ from torch import nn
 
 from trainwright.adapters.accelerated import framework_of, steps_at_end
 from trainwright.core.finding import Place
+from trainwright.seams.intercept import Construction
 from trainwright.seams.lift import Loop, Statement, called_in, count_of, items_of, lift_body, loops_at
 from trainwright.seams.place import is_users, show
 
 
 class LiftedLoop:
-    """The body of a `for` or `while` statement that a frame of the user's is running."""
+    """The body of a `for` or `while` statement that a frame of the user's is running.
 
-    def __init__(self, loop: Loop) -> None:
+    Args:
+        built: where the script's optimizers were built.
+    """
+
+    def __init__(self, loop: Loop, built: Sequence[Construction] = ()) -> None:
         self.loop = loop
+        self._built = [one.line for one in built if one.frame_file == loop.file]
         self.where: Place | None = Place(show(loop.file), loop.line)
         self.drawn: dict[Any, Any] = {}
         self.modules: list[nn.Module] = []
@@ -105,6 +111,8 @@ class LiftedLoop:
         """How often the loops around lead to this one; None where one of them does not say."""
         found: int | None = 1
         for node, scope in self._around():
+            if any(node.lineno < line <= (node.end_lineno or 0) for line in self._built):
+                break  # each time round it begins anew, with another optimizer: folds, seeds, settings
             count = count_of(node, scope)
             found = found * count if found is not None and count is not None else None
         return found

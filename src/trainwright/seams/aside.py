@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -17,11 +16,7 @@ from trainwright.seams.mute import muted
 _REFUSED: tuple[tuple[Any, str], ...] = (
     (builtins, "input"), (os, "system"), (subprocess, "Popen"), (os, "_exit"),
 )  # fmt: skip
-_WITHOUT_EFFECT: tuple[tuple[Any, str], ...] = (
-    (os, "remove"), (os, "unlink"), (os, "rename"), (os, "replace"), (os, "rmdir"), (os, "symlink"), (os, "chmod"),
-    (shutil, "rmtree"), (shutil, "copy"), (shutil, "copy2"), (shutil, "copyfile"), (shutil, "copytree"),
-    (shutil, "move"), (time, "sleep"),
-)  # fmt: skip
+_WITHOUT_EFFECT: tuple[tuple[Any, str], ...] = ((os, "chmod"), (time, "sleep"))
 
 
 class NotForALook(RuntimeError):

@@ -30,7 +30,10 @@ Statement = ast.For | ast.While
 
 
 class LoopLeft(BaseException):
-    """The body returned from its function: no fault, the step is over."""
+    """The body returned from its function: no fault, the step is over.
+
+    Not an Exception, so that `except Exception` of the user's lets it pass.
+    """
 
 
 @dataclass(frozen=True)
@@ -95,10 +98,16 @@ def _chosen(found: Sequence[Loop]) -> Loop | None:
 
     A loop around it that trains besides (a critic's five steps, then the generator's) has the whole step.
     """
+    if not found:
+        return None
     with_data = next((loop for loop in found if _hands_out_data(loop)), None)
-    if with_data is not None or not found:
+    chosen = with_data or found[0]
+    if not called_in(chosen.node.body, chosen.scope, _STEPPING_CALLS):
+        stepping = next((n for n in chosen.around if _steps_outside(n, chosen)), None)
+        if stepping is not None:
+            return Loop(chosen.frame, stepping, chosen.around[chosen.around.index(stepping) + 1 :])
+    if with_data is not None:
         return with_data
-    chosen = found[0]
     for outer in chosen.around:
         rest = [s for s in outer.body if not s.lineno <= chosen.line <= (s.end_lineno or s.lineno)]
         if called_in(rest, chosen.scope, _TRAINING_CALLS):
@@ -107,29 +116,45 @@ def _chosen(found: Sequence[Loop]) -> Loop | None:
     return chosen
 
 
+def _steps_outside(outer: Statement, inner: Loop) -> bool:
+    """Whether a loop around another one makes an optimizer's step that the inner one does not."""
+    calls = [n for s in outer.body for n in ast.walk(s) if isinstance(n, ast.Call)]
+    owners = [c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "step"]
+    return any(_is_optimizer(_resolve(owner, inner.scope)) for owner in owners)
+
+
 def loops_at(frame: FrameType, line: int) -> list[Loop]:
     """The loops of a frame's code around a line, the innermost first; a loop's head belongs to it."""
     owner = _code_node(frame.f_code)
     if owner is None:
         return []
-    nodes = (_as_loop(node) for node in _own_nodes(owner))
-    around = [node for node in nodes if node is not None and _spans(node, line)]
-    around.sort(key=lambda node: node.lineno, reverse=True)
+    nodes = [loop for node in _own_nodes(owner) for loop in _as_loops(node)]
+    around = [node for node in nodes if _spans(node, line)]
+    around.sort(key=lambda node: (node.lineno, -_depth(node)), reverse=True)
     return [Loop(frame, node, tuple(around[i + 1 :])) for i, node in enumerate(around)]
 
 
-def _as_loop(node: ast.AST) -> Statement | None:
-    """A loop as it is; a comprehension as the loop that it stands for; None for other code."""
+def _as_loops(node: ast.AST) -> list[Statement]:
+    """A loop as it is; a comprehension as the loops that it stands for; none for other code."""
     if isinstance(node, (ast.For, ast.While)):
-        return node
-    if not isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) or len(node.generators) != 1:
-        return None
-    over = node.generators[0]
+        return [node]
+    if not isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        return []
     body: list[ast.stmt] = [ast.copy_location(ast.Expr(node.elt), node.elt)]
-    if over.ifs:
-        test = over.ifs[0] if len(over.ifs) == 1 else ast.BoolOp(ast.And(), over.ifs)
-        body = [ast.copy_location(ast.If(test=test, body=body, orelse=[]), node.elt)]
-    return ast.copy_location(ast.For(target=over.target, iter=over.iter, body=body, orelse=[]), node)
+    loops: list[Statement] = []
+    for over in reversed(node.generators):
+        if over.ifs:
+            test = over.ifs[0] if len(over.ifs) == 1 else ast.BoolOp(ast.And(), over.ifs)
+            body = [ast.copy_location(ast.If(test=test, body=body, orelse=[]), node.elt)]
+        loop = ast.copy_location(ast.For(target=over.target, iter=over.iter, body=body, orelse=[]), node)
+        loops.append(loop)
+        body = [loop]
+    return loops
+
+
+def _depth(node: Statement) -> int:
+    """How many loops are in a loop: those of one comprehension begin on the same line."""
+    return sum(isinstance(n, (ast.For, ast.While)) for n in ast.walk(node))
 
 
 def _spans(node: Statement, line: int) -> bool:
@@ -188,6 +213,25 @@ def _is_data(value: Any, depth: int = 0) -> bool:
 
 def _is_loader(value: Any) -> bool:
     return any(k.__name__ == "DataLoader" and k.__module__.startswith("torch.") for k in type(value).__mro__)
+
+
+def loops_after(loop: Loop, frames: Sequence[FrameType]) -> list[int]:
+    """The lines of further training loops, after this one, in its function and in those of its callers."""
+    found = []
+    for frame in (loop.frame, *frames):
+        owner, line = _code_node(frame.f_code), frame.f_lineno
+        nodes = (
+            [n for n in _own_nodes(owner) if isinstance(n, (ast.For, ast.While))] if owner is not None else []
+        )
+        here = [n for n in nodes if _spans(n, line)]
+        last = max((n.end_lineno or n.lineno for n in here), default=line)
+        later = [
+            Loop(frame, n)
+            for n in nodes
+            if n.lineno > last and not any(n in ast.walk(o) for o in nodes if o is not n)
+        ]
+        found += [one.line for one in later if trains(one)]
+    return sorted(set(found))
 
 
 def trains(loop: Loop) -> bool:
@@ -267,9 +311,12 @@ def _resolve(node: ast.AST, scope: Scope) -> Any:
 class LiftedCode:
     """Statements of the user's that can be run again and again.
 
+    Code of a module runs in the module's own variables, that of a function in a copy of what it can name; `start_over`
+    gives the names their values again, and what is in lists and dictionaries is put back by whoever keeps the state.
+
     Args:
-        loop: whose frame and variables they run in.
-        statements: of its code; they may use `item`.
+        loop: in whose frame the statements stand.
+        code: what they were compiled to.
     """
 
     loop: Loop
@@ -333,7 +380,9 @@ def items_of(loop: Loop, namespace: dict[str, Any]) -> Iterator[Any]:
     if not isinstance(node, ast.For):
         while True:
             yield None
-    expression = ast.Expression(_Liftable(_class_name(loop)).visit(copy.deepcopy(node.iter)))
+    expression = ast.Expression(
+        _Liftable(_class_name(loop), _first_argument(loop)).visit(copy.deepcopy(node.iter))
+    )
     yield from eval(compile(ast.fix_missing_locations(expression), loop.file, "eval"), namespace)
 
 
@@ -356,9 +405,14 @@ def count_of(node: Statement, scope: Scope) -> int | None:
 
 
 def _compile(statements: list[ast.stmt], loop: Loop) -> CodeType:
-    changed = [_Liftable(_class_name(loop)).visit(s) for s in statements]
+    changed = [_Liftable(_class_name(loop), _first_argument(loop)).visit(s) for s in statements]
     module = ast.Module(body=changed, type_ignores=[])
     return compile(ast.fix_missing_locations(module), loop.file, "exec")
+
+
+def _first_argument(loop: Loop) -> str:
+    code = loop.frame.f_code
+    return code.co_varnames[0] if code.co_argcount else ""
 
 
 def _class_name(loop: Loop) -> str:
@@ -369,8 +423,9 @@ def _class_name(loop: Loop) -> str:
 class _Liftable(ast.NodeTransformer):
     """Code of a function made fit to run outside of it: `return` leaves, `yield` hands nothing out, `self.__x` is `self._C__x`."""
 
-    def __init__(self, owner: str) -> None:
+    def __init__(self, owner: str, first: str = "") -> None:
         self._owner = owner.lstrip("_")
+        self._first = first
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node
@@ -384,13 +439,25 @@ class _Liftable(ast.NodeTransformer):
     def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.AST:
         return ast.copy_location(ast.Pass(), node)
 
-    def visit_Return(self, node: ast.Return) -> ast.AST:
-        left = ast.Raise(exc=ast.Name(_LEFT, ast.Load()), cause=None)
-        return ast.copy_location(left, node)
+    def visit_Return(self, node: ast.Return) -> Any:
+        self.generic_visit(node)
+        left = ast.copy_location(ast.Raise(exc=ast.Name(_LEFT, ast.Load()), cause=None), node)
+        return [ast.copy_location(ast.Expr(node.value), node), left] if node.value is not None else left
 
     def visit_Yield(self, node: ast.Yield) -> ast.AST:
         self.generic_visit(node)
         return node.value or ast.copy_location(ast.Constant(None), node)
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
+        self.generic_visit(node)
+        read = ast.Call(ast.Name("list", ast.Load()), [node.value], [])
+        return ast.copy_location(read, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and self._first:
+            node.args = [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)

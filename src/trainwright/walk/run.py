@@ -28,7 +28,7 @@ from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkF
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import Seen, listening
-from trainwright.seams.lift import Loop, loop_of_error, training_loop
+from trainwright.seams.lift import Loop, loop_of_error, loops_after, training_loop
 from trainwright.seams.place import failure_of, keyword_places, place_of, show
 from trainwright.seams.ranks import unconnected
 from trainwright.seams.snapshot import RandomState
@@ -41,6 +41,8 @@ from trainwright.walk.trials import experiment
 from trainwright.walk.walk import Walk
 
 Say = Callable[[str], None]
+# So often a script may go on with its loop although it was told to end.
+MOST_SWALLOWED = 8
 
 
 class Session:
@@ -66,6 +68,7 @@ class Session:
         self._no_loops: set[tuple[Any, int]] = set()
         self._ranks = Ranks()
         self._followed = False
+        self._swallowed = 0
         self.restart = False
         """The script is to be run anew, for real, in a process of its own."""
 
@@ -165,9 +168,23 @@ class Session:
         self._ranks = Ranks()
         if self._ranks.position is not None and not self.reports and not self._followed:
             self._walk_as_rank(lambda: self._measure_loop(loop), lambda: self._walk_loop(loop))
-        if not self.reports:
+        if self.reports:
+            self._swallowed += 1
+            if self._swallowed == MOST_SWALLOWED:
+                self._leave()
+        else:
             self._walk_loop(loop)
         raise WalkFinished
+
+    def _leave(self) -> None:
+        """A bare `except:` around the loop's step keeps the script alive after its check: end the process."""
+        sys.stdout.flush()
+        print(
+            "trainwright: a bare `except:` in the script caught the end of the check; it ends here.",
+            file=sys.stderr,
+        )
+        sys.stderr.flush()
+        os._exit(1 if _stops(self.reports[-1]) or self.reports[-1].faulty else 0)
 
     def in_child(self, work: Callable[[], Any]) -> None:
         """Do the work of a process that the script started; if that is its training, this process walks, and ends."""
@@ -268,14 +285,31 @@ class Session:
         self._walk_adapter(make, lambda: "" if self._train else later_trainings(trainer, frame))
 
     def _walk_loop(self, loop: Loop) -> None:
-        def make() -> Adapter:
-            from trainwright.adapters.lifted import LiftedLoop
-            from trainwright.adapters.loop import LoopAdapter
+        from trainwright.adapters.lifted import LiftedLoop, callers
+        from trainwright.adapters.loop import LoopAdapter
 
+        seen = self._seen or Seen()
+        try:
             with _undisturbed():  # to look at a script's names is to meet modules' deprecated ones
-                return LoopAdapter(LiftedLoop(loop), self._seen or Seen())
+                body = LiftedLoop(loop, list(seen.optimizers.values()))
+                later = loops_after(loop, list(callers(loop.frame)))
+        except SyntaxError as error:  # `await` in the body
+            self._ended(
+                f"The training loop at line {loop.line} cannot be run by itself and was not walked: {error.msg}."
+            )
+            return
 
-        self._walk_adapter(make, self._decide_restart)
+        def make() -> Adapter:
+            with _undisturbed():
+                return LoopAdapter(body, seen)
+
+        lines = ", ".join(str(line) for line in later)
+        remark = (
+            f"The check ends at the first training loop; what trains at line {lines} was not walked."
+            if later
+            else ""
+        )
+        self._walk_adapter(make, lambda: " ".join(t for t in (remark, self._decide_restart()) if t))
 
     def _decide_restart(self) -> str:
         """Decide whether the script is run anew, and say so: its variables are not what they were."""

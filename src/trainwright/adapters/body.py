@@ -56,6 +56,9 @@ class Body(Protocol):
     def place_of_variable(self, name: str) -> Place | None:
         """The line of the body that assigns a variable."""
 
+    def keep(self) -> None:
+        """From now on, the values that its variables have are those to start over with."""
+
     def start_over(self) -> None:
         """Give its variables the values from which training would start."""
 

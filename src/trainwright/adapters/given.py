@@ -62,6 +62,9 @@ class GivenBody:
         """There are no variables."""
         return None
 
+    def keep(self) -> None:
+        """There are no variables to keep."""
+
     def start_over(self) -> None:
         """There is nothing here that a step changes."""
 

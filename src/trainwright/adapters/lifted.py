@@ -94,6 +94,10 @@ class LiftedLoop:
                  and isinstance(n.ctx, ast.Store)]  # fmt: skip
         return Place(show(self.loop.file), max(lines)) if lines else None
 
+    def keep(self) -> None:
+        """From now on, the loop's variables start over with the values that they have."""
+        self._code.keep()
+
     def start_over(self) -> None:
         """Give the loop's variables the values they had when it was lifted."""
         self._code.start_over()

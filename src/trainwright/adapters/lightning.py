@@ -208,6 +208,9 @@ class LightningBody:
         """There are no variables."""
         return None
 
+    def keep(self) -> None:
+        """There are no variables to keep."""
+
     def start_over(self) -> None:
         """As before the first step."""
         self._round = 0

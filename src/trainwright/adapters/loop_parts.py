@@ -46,6 +46,8 @@ class Parts:
     schedules: list[Any]
     window: int
     """Times round the loop until an optimizer steps; 1 where none does."""
+    idle: int
+    """Times round the loop before the first one that went backward: a buffer is filled, or only some turns train."""
     passed: Passed
     """What came to the gates in that window."""
     graded: bool
@@ -100,7 +102,7 @@ def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None])
     """
     from trainwright.adapters.loop_training import LONGEST_WINDOW, Turn
 
-    calls, passed, failure, window = _Calls(), Passed(), None, 1
+    calls, passed, failure, window, idle = _Calls(), Passed(), None, 1, 0
     rounds = LONGEST_WINDOW if training.body.steps else 1
     for number in range(rounds if training.items else 0):
         calls.depth = 0
@@ -110,8 +112,10 @@ def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None])
         except Exception as error:  # the user's step raised: it is measured as it is
             failure = failure_of(error)
             break
+        if not {"backward", "step"} & set(passed.calls):
+            idle = number + 1
         if passed.steps:
-            window = number + 1
+            window = number + 1 - idle
             break
     roots = [m for m in calls.graded or calls.roots if any(True for _ in m.parameters())]
     trained = [m for m in roots if any(p.requires_grad for p in m.parameters())] or roots
@@ -131,6 +135,7 @@ def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None])
         optimizers=optimizers,
         schedules=schedules,
         window=window,
+        idle=idle if passed.steps or "backward" in passed.calls else 0,
         passed=passed,
         graded=bool(calls.graded),
         single=_is_single(passed),

@@ -84,11 +84,13 @@ class LoopTraining:
         self._label_key: str | None = None
         self._item_names: dict[str, str] | None = None
         self.collating: list[Repair] = []
+        self.silent: set[int] = set()
+        """Turns that do not train."""
         self.arguments = SimpleNamespace(dataloader_drop_last=False, per_device_train_batch_size=0,
                                          per_device_eval_batch_size=0)  # fmt: skip
         """What a Trainer would take as arguments, as far as repairs change it."""
         self._seed = 0
-        self._count = 0
+        self._count = self._first = 0
         self._dry: DryRun | None = None
 
     # The batches
@@ -106,7 +108,9 @@ class LoopTraining:
 
     def take(self, count: int, *, seed: int) -> list[Turn]:
         """Some of the first batches; one is among those with most classes, several are in the loader's order."""
-        numbers = list(range(len(self.items)))
+        if not self.silent:
+            _ = self.parts  # which turns train is found with them
+        numbers = [n for n in range(len(self.items)) if n not in self.silent]
         if count == 1:
             richest = sorted(numbers, key=lambda n: -self._classes(n))
             return [Turn(richest[seed % len(richest)])]
@@ -173,13 +177,35 @@ class LoopTraining:
                 seed_everything(1)
                 self.known_parts = find_parts(self, self._run_bare)
             self.reset()
-            if (
-                self.known_parts.failure is not None and self.change.all
-            ):  # it goes on with the repairs in force
+            if self.known_parts.idle:
+                self._pass_idle_turns(self.known_parts.idle)
+            # It goes on with the repairs in force.
+            if self.known_parts.failure is not None and self.change.all:
                 seed_everything(1)
                 self.known_parts = find_parts(self, self._run_mended)
                 self.reset()
         return self.known_parts
+
+    def _pass_idle_turns(self, idle: int) -> None:
+        """Leave out the turns that do not train; where none does at first, begin after those that lead up to training."""
+        for number in range(len(self.items)):
+            passed = Passed()
+            with contextlib.suppress(
+                Exception
+            ):  # a turn that raises is no worse than one that does not train
+                self._run_bare(Turn(number), 0, passed)
+            if "backward" not in passed.calls:
+                self.silent.add(number)
+            self.reset()
+        if len(self.silent) < len(self.items):
+            return
+        self.silent = set()
+        seed_everything(1)
+        for number in range(idle):
+            self._run(Turn(number % len(self.items)), number, live=True)
+        self.body.keep()
+        self.state.take_in()
+        self._first = self._count
 
     def _run_bare(self, turn: Turn, number: int, passed: Passed) -> None:
         self._run(turn, number, live=False, passed=passed)
@@ -223,7 +249,7 @@ class LoopTraining:
         """Back to the weights (of the repaired model) and variables from which training would start."""
         self.state.put_back()
         self.body.start_over()
-        self._count = 0
+        self._count = self._first
 
     @contextlib.contextmanager
     def ready(self, seed: int) -> Iterator[None]:

@@ -106,6 +106,14 @@ def _chosen(found: Sequence[Loop]) -> Loop | None:
         stepping = next((n for n in chosen.around if _steps_outside(n, chosen)), None)
         if stepping is not None:
             return Loop(chosen.frame, stepping, chosen.around[chosen.around.index(stepping) + 1 :])
+        owner = _code_node(chosen.frame.f_code)
+        callers = [loop for loop in found if loop.frame is not chosen.frame]
+        if (
+            callers
+            and isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and _steps_outside(owner, chosen)
+        ):
+            return callers[0]
     if with_data is not None:
         return with_data
     for outer in chosen.around:
@@ -116,8 +124,8 @@ def _chosen(found: Sequence[Loop]) -> Loop | None:
     return chosen
 
 
-def _steps_outside(outer: Statement, inner: Loop) -> bool:
-    """Whether a loop around another one makes an optimizer's step that the inner one does not."""
+def _steps_outside(outer: Statement | ast.FunctionDef | ast.AsyncFunctionDef, inner: Loop) -> bool:
+    """Whether the code around a loop makes an optimizer's step that the loop itself does not."""
     calls = [n for s in outer.body for n in ast.walk(s) if isinstance(n, ast.Call)]
     owners = [c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "step"]
     return any(_is_optimizer(_resolve(owner, inner.scope)) for owner in owners)
@@ -338,6 +346,10 @@ class LiftedCode:
         except (LoopLeft, SystemExit):
             return
 
+    def keep(self) -> None:
+        """From now on, the values that the variables have are those to start over with."""
+        self._kept = dict(self.namespace)
+
     def start_over(self) -> None:
         """Give every variable the value it had when the code was lifted."""
         for name in [n for n in self.namespace if n not in self._kept]:
@@ -434,6 +446,7 @@ class _Liftable(ast.NodeTransformer):
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        self.generic_visit(node)
         return node
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.AST:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +34,8 @@ from trainwright.stages.setup import SetupFacts
 from trainwright.tensors import torch as tensors
 
 OVERLAP_NAMED = 100_000
+# So long may it take to see the first batches as the model is given them.
+SECONDS = 5.0
 
 
 class LoopAdapter:
@@ -102,7 +105,7 @@ class LoopAdapter:
     def _batch_facts(self, facts: dict[str, Any]) -> BatchFacts:
         training = self.training
         turns = training.take(len(training.items), seed=0)
-        views = [training.view(turn) for turn in turns]
+        views = list(_within(SECONDS, (training.view(turn) for turn in turns)))
         batch, model, tokenizer = views[0], training.model, training.tokenizer()
         key = training.label_key(batch)
         names, takes_any, required = loop_setup.accepted_names(training.parts.roots[0])
@@ -176,3 +179,12 @@ def _shuffles(loader: Any) -> bool | None:
     if not kind or "Iterable" in type(sampler).__name__ or "Infinite" in kind:
         return None
     return "Sequential" not in kind
+
+
+def _within(seconds: float, views: Iterator[Any]) -> Iterator[Any]:
+    """As many as there is time for, and one at least."""
+    started = time.monotonic()
+    for view in views:
+        yield view
+        if time.monotonic() - started > seconds:
+            return

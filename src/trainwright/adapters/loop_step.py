@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import torch
 from torch import nn
 
 from trainwright.adapters.batches import POOLED
@@ -108,7 +109,11 @@ def _carried(training: LoopTraining, turn: Turn) -> Iterator[KeptTensor]:
         training.observe(turn)
         variables[name] = tensors.detached(variables[name])
         if training.observe(turn)[0].failure is None:
-            yield KeptTensor(name=name, where=training.body.place_of_variable(name))
+            yield KeptTensor(
+                name=name,
+                where=training.body.place_of_variable(name),
+                several=not isinstance(variables[name], torch.Tensor),
+            )
 
 
 def _waiting(training: LoopTraining, passed: Passed) -> set[str]:

@@ -86,6 +86,8 @@ def length_of(schedule: Any) -> int | None:
     lambdas = getattr(schedule, "lr_lambdas", None)
     if lambdas:
         found = getattr(lambdas[0], "keywords", {}).get("num_training_steps")
+    elif milestones := getattr(schedule, "milestones", None):
+        found = max(milestones)
     else:
         found = next((v for n in _LENGTHS if (v := getattr(schedule, n, None)) is not None), None)
     return int(found) if isinstance(found, (int, float)) else None

@@ -28,6 +28,8 @@ def headline(report: Report) -> str:
         return "a stage failed"
     if report.message.startswith("Interrupted"):
         return "interrupted, nothing found until then"
+    if any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages):
+        return "nothing found as far as the budget allowed"
     return "nothing found" if any(s.status == Status.PASSED for s in report.stages) else "not walked"
 
 

@@ -50,6 +50,8 @@ class KeptTensor:
     name: str
     where: Place | None
     """The user's line that assigns it."""
+    several: bool = False
+    """It is a tuple or list of tensors."""
 
 
 @dataclass(frozen=True, kw_only=True)

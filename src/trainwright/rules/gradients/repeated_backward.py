@@ -15,7 +15,7 @@ from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
-from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.gradients import GradientFacts, KeptTensor
 from trainwright.stages.setup import SetupFacts
 
 _MESSAGES = ("backward through the graph a second time", "modified by an inplace operation")
@@ -42,7 +42,7 @@ def _kept(gradients: GradientFacts, setup: SetupFacts) -> Finding:
         proof=Proof(f"step 1 went through; step 2 raised {gradients.second_failure}"),
         repair=Repair("detach what the model keeps before each batch", Seam.FORWARD, _detach),
         fix=Fix(
-            does=f"keep it detached: {_written(kept.name)} = {_written(kept.name)}.detach()",
+            does=f"keep it detached: {_detached(kept)}",
             safety=Safety.SAFE,
         ),
     )
@@ -52,6 +52,11 @@ def _written(name: str) -> str:
     """An attribute as its class writes it; a variable of a loop as it is."""
     owner, _, attribute = name.rpartition(".")
     return f"self.{attribute}" if owner else attribute
+
+
+def _detached(kept: KeptTensor) -> str:
+    name = _written(kept.name)
+    return f"{name} = tuple(t.detach() for t in {name})" if kept.several else f"{name} = {name}.detach()"
 
 
 def _detach(call: Call) -> Call:

@@ -46,6 +46,7 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
             or _too_long(points, planned, optimizer, setup)
             or _swinging(points, planned, optimizer, setup)
             or _hardly_stepped(planned, optimizer)
+            or _milestones_of_epochs(points, planned, optimizer, setup)
         )
     if said is None:
         return
@@ -112,8 +113,26 @@ def _swinging(
 
 
 def _hardly_stepped(planned: int, optimizer: OptimizerFacts) -> str | None:
-    """A schedule of so many updates that is stepped once an epoch."""
+    """A schedule whose length is in updates, stepped once an epoch."""
     length, steps = optimizer.schedule_length, optimizer.schedule_steps
-    if length is None or not steps or steps * FEWEST_TIMES > length or steps >= planned:
+    if length is None or not steps or length < FEWEST_TIMES * planned or steps >= planned:
         return None
-    return f"the schedule is {length} steps long and is stepped {steps} times in {planned} updates: it ends at its beginning"
+    return (
+        f"the schedule is stepped {steps} times in {planned} updates, and at that pace takes {length} of them: it ends at "
+        "its beginning"
+    )
+
+
+def _milestones_of_epochs(
+    points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts
+) -> str | None:
+    """Milestones that lie within the number of epochs, of a schedule that is stepped at each update."""
+    last, epochs = optimizer.schedule_length, setup.epochs
+    if optimizer.schedule_kind != "MultiStepLR" or not last or not epochs or last > epochs:
+        return None
+    if last * FEWEST_TIMES > planned or (optimizer.schedule_steps or 0) < planned:
+        return None
+    return (
+        f"the last milestone is {last}, the run has {epochs:g} epochs, and the schedule is stepped at each of {planned} "
+        f"updates: from update {last} on the rate is {points[-1][1]:.2g} of its peak"
+    )

@@ -29,7 +29,7 @@ def check(training: Any, loader: Any, evaluation_loader: Any, *, model: Any, los
     import trainwright.report  # noqa: F401 - reports show themselves from then on
     from trainwright.options import Options
     from trainwright.seams.place import show, syntax_tree
-    from trainwright.walk.run import Session
+    from trainwright.walk.session import Session
 
     if isinstance(ignore, str):
         raise UsageError(

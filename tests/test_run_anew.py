@@ -96,6 +96,11 @@ def test_a_script_with_an_error_is_not_started_anew(tmp_path: Path) -> None:
     assert out.rstrip().endswith("The script was not run for real: mend what stands above first.")
 
 
+def _heed_interrupts() -> None:
+    """A process that was started in the background inherits that they are ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "end"])
 def test_a_signal_ends_the_real_training(number: int, tmp_path: Path) -> None:
     """A terminal sends Ctrl-C to the whole group of processes, `kill` to one."""
@@ -105,7 +110,8 @@ def test_a_signal_ends_the_real_training(number: int, tmp_path: Path) -> None:
     path = [str(TESTS), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1"}
     with subprocess.Popen([sys.executable, *command], env=environment, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, start_new_session=True) as process:  # fmt: skip
+                          stderr=subprocess.DEVNULL, start_new_session=True,
+                          preexec_fn=_heed_interrupts) as process:  # fmt: skip
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith("trained"):

@@ -50,6 +50,8 @@ def squared_error_on_classes(
             change = _cross_entropy(call)
             outcome = yield Trial(change=change, steps=STEPS, batches=BATCHES, judged_by=WRONG_SHARE)
         yield _of_one_hot(call, outcome if outcome and outcome.clearly_better else None, where)
+    elif not loss.targets_are_labels:
+        return  # what was read of the labels says nothing of what the loss makes of them
     elif _single(call) and _of_two(dataset):
         yield _of_binary(call, dataset, where)
     elif _single(call) and (seen := dataset.alignment) is not None and _arbitrary(seen):

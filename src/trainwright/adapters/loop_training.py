@@ -51,6 +51,10 @@ from trainwright.tensors import torch as tensors
 
 # A window of accumulation longer than this is taken for a loop that never steps.
 LONGEST_WINDOW = 64
+# What draws a turn's batch is seeded by the turn, what the model draws by the run and its step: two rows of seeds that
+# do not meet in runs of fewer steps than the stride.
+FIRST_BATCH_SEED = 1000
+SEED_STRIDE = 7919
 # Over so many steps a short run's rate rises where training warms up, as for a Trainer.
 WARMED_UP = 6
 
@@ -311,11 +315,11 @@ class LoopTraining:
         parameters = list(self.known_parts.model.parameters()) if self.known_parts is not None else ()
         gates = Gates(self.optimizers, self.schedules, live=live, rate_share=rate_share, parameters=parameters,
                       passed=passed)  # fmt: skip
-        noise = self._seed * 7919 + number
+        noise = self._seed * SEED_STRIDE + number
         drawn = turn.item if turn.item is not None else self.items[turn.number]
         item = self.body.item(drawn, self._count)
         self._count += 1
-        seed_everything(1000 + turn.number)
+        seed_everything(FIRST_BATCH_SEED + turn.number)
         wrapped = scaled_steps(self.optimizers, self.scope.values())
         with gates.closed(), wrapped, muted(), _eager(), self._pinned(turn), _seeded_at_call(roots, noise):
             self.body.run(item)

@@ -41,7 +41,7 @@ def string_labels(dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts) -
         proof=Proof(f"forming a batch: {proof}"),
         repair=_encode(labels.column, names) if few else None,
         fix=Fix(
-            does=f'encode it: data = data.class_encode_column("{labels.column}"), and num_labels={len(names)}'
+            does=f'encode it where the rows are made, or data = data.class_encode_column("{labels.column}"), and give the model {len(names)} outputs'
             if few
             else f'make "{labels.column}" a number; {len(names)} different texts are no classes',
             safety=Safety.SAFE if few else Safety.MANUAL,

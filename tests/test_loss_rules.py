@@ -1,6 +1,7 @@
 """The edges of the loss rules, on facts literals."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -312,8 +313,11 @@ def _numbered(own, others, **more):
 )
 def test_numbers_of_classes_are_no_quantity_where_another_order_fits_as_well(dataset, count) -> None:
     of_classes = call("mse_loss", scores=(8, 1), dtype="float32", target_values=(0.0, 1.0, 2.0))
-    given = {"loss": facts(of_classes), "dataset": dataset, "overfit": LEARNT, "setup": SETUP}
+    labels = replace(facts(of_classes), targets_are_labels=True)
+    given = {"loss": labels, "dataset": dataset, "overfit": LEARNT, "setup": SETUP}
     assert len(run(squared_error_on_classes, **given)) == count
+    other = {**given, "loss": replace(labels, targets_are_labels=False)}
+    assert not run(squared_error_on_classes, **other)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,8 @@ app = App(
     result_action="return_value",
 )
 
+app.command("trainwright.lm.cli:app", name="lm", help="Train a code-completion language model from scratch.")
+
 Ignore = Annotated[list[str] | None, Parameter(name="--ignore", help="A rule's name; may be given several times.",
                                                negative=())]  # fmt: skip
 Budget = Annotated[float, Parameter(name="--budget", help="Seconds for the walk itself.")]

@@ -1,0 +1,1 @@
+"""The maker of code-completion language models: prepare, train, eval, complete, export."""

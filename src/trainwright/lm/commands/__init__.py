@@ -1,0 +1,1 @@
+"""The commands of `trainwright lm`, a module each, imported when one is called."""

@@ -1,0 +1,289 @@
+"""A recipe: what is trained, on how much, and how. Presets, TOML files and `--set section.key=value` make one."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from trainwright.errors import ReadError, UsageError
+
+PRESETS = ("tiny", "small", "gpt2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The network's shape."""
+
+    architecture: Literal["modern", "gpt2"] = "modern"
+    """modern: RoPE, RMSNorm, QK-norm, SwiGLU, no biases (transformers' Qwen3); gpt2: as published in 2019."""
+    layers: int = 4
+    heads: int = 4
+    width: int = 256
+    context: int = 128
+    """Positions; a window holds one token more, so that each position has a target."""
+    dropout: float = 0.0
+    vocabulary_size: int = 0
+    """0: that of the prepared data's tokenizer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """How tokens become windows."""
+
+    packing: Literal["join", "tail"] = "join"
+    """join: documents follow each other, an end token between; tail: each by itself, its incomplete tail dropped."""
+    windows: int = 32
+    """Windows of one optimizer update, over all processes and micro-batches."""
+    micro_windows: int = 0
+    """Windows of one forward pass in one process; 0: all at once."""
+    limit: int = 0
+    """Train on the first so many windows only; 0: on all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerConfig:
+    """AdamW's numbers, and Muon's where matrices are its."""
+
+    name: Literal["adamw", "muon"] = "muon"
+    """muon: for the matrices of the layers; embeddings, norms and biases stay with AdamW."""
+    learning_rate: float = 5e-4
+    """AdamW's at its highest."""
+    muon_learning_rate: float = 0.02
+    weight_decay: float = 0.1
+    """Of matrices; norms and biases have none."""
+    beta1: float = 0.9
+    beta2: float = 0.95
+    epsilon: float = 1e-8
+    clip: float = 1.0
+    """Largest norm of all gradients together; 0: no clipping."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleConfig:
+    """The learning rate over the updates."""
+
+    shape: Literal["cosine", "linear", "wsd", "constant"] = "cosine"
+    """wsd: warm-up, stable, decay."""
+    warmup_updates: int = 0
+    decay_share: float = 0.2
+    """wsd: the last share of all updates, in which the rate falls."""
+    floor: float = 0.0
+    """The lowest rate after warm-up, as a share of the highest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossConfig:
+    """Cross-entropy in nats, and what may be added to it."""
+
+    key_tokens: tuple[str, ...] = ()
+    """Words whose count weighs a window's loss; each with and without a leading space."""
+    key_weight: float = 1.0
+    """A window's weight is 1 + key_weight x its count of key tokens, divided by the mean weight of the update."""
+    z_loss: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """How long, how exact, and what is done on the way."""
+
+    updates: int = 0
+    """Optimizer updates; 0: as many as `epochs` makes."""
+    epochs: float = 1.0
+    seed: int = 0
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """auto: bf16 where the processor has it."""
+    compile: bool = False
+    evaluate_every: int = 100
+    sample_every: int = 0
+    """Updates between completions of `prompts`; 0: none."""
+    prompts: tuple[str, ...] = ("plt.sc", "df.groupby(", "from sklearn.")
+    save_every: int = 100
+    keep: int = 2
+    """Newest checkpoints that stay, besides the best one."""
+    log_every: int = 10
+    sinks: tuple[str, ...] = ()
+    """tensorboard, trackio, wandb; log.jsonl is always written."""
+    distributed: Literal["ddp", "fsdp"] = "ddp"
+    """What torchrun's processes use."""
+    check: bool = True
+    """Walk the training with the debugger before it begins."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Everything that decides a run, besides its data."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    loss: LossConfig = field(default_factory=LossConfig)
+    run: RunConfig = field(default_factory=RunConfig)
+
+
+def load_recipe(preset: str = "tiny", file: Path | None = None, settings: Sequence[str] = ()) -> Recipe:
+    """The preset's recipe, changed by a TOML file, then by settings of the form "section.key=value".
+
+    Raises:
+        UsageError: if a name is unknown or a value does not fit.
+        ReadError: if the file cannot be read.
+    """
+    if preset not in PRESETS:
+        raise UsageError(
+            f'The preset must be one of {", ".join(PRESETS)}; got "{preset}".{_near(preset, PRESETS)}'
+        )
+    packaged = resources.files("trainwright.lm") / "presets" / f"{preset}.toml"
+    recipe = recipe_from(tomllib.loads(packaged.read_text(encoding="utf-8")))
+    if file is not None:
+        recipe = recipe_from(_read(file), recipe)
+    for setting in settings:
+        recipe = recipe_from(_parsed(setting), recipe)
+    return checked(recipe)
+
+
+def recipe_from(tables: Mapping[str, Any], base: Recipe | None = None) -> Recipe:
+    """A recipe with what TOML's tables name changed in it.
+
+    Raises:
+        UsageError: if a section or key is unknown or a value has another type.
+    """
+    recipe = base or Recipe()
+    sections = {f.name for f in dataclasses.fields(Recipe)}
+    for section, values in tables.items():
+        if section not in sections:
+            raise UsageError(
+                f'A recipe\'s sections are {", ".join(sorted(sections))}; got "{section}".{_near(section, sections)}'
+            )
+        if not isinstance(values, Mapping):
+            raise UsageError(f"[{section}] must be a table of settings; got {values!r}.")
+        recipe = dataclasses.replace(recipe, **{section: _changed(getattr(recipe, section), section, values)})
+    return recipe
+
+
+def as_tables(recipe: Recipe) -> dict[str, dict[str, Any]]:
+    """The recipe as TOML's or JSON's tables; `recipe_from` reads them again."""
+    return {
+        section: {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+        for section, values in dataclasses.asdict(recipe).items()
+    }
+
+
+def checked(recipe: Recipe) -> Recipe:
+    """The recipe, whose numbers fit each other.
+
+    Raises:
+        UsageError: if they do not.
+    """
+    positive = {
+        "model.layers": recipe.model.layers,
+        "model.heads": recipe.model.heads,
+        "model.width": recipe.model.width,
+        "model.context": recipe.model.context,
+        "data.windows": recipe.data.windows,
+        "optimizer.learning_rate": recipe.optimizer.learning_rate,
+        "run.log_every": recipe.run.log_every,
+    }
+    for name, value in positive.items():
+        if value <= 0:
+            raise UsageError(f"{name} must be above 0; got {value}.")
+    for name, value in _never_negative(recipe).items():
+        if value < 0:
+            raise UsageError(f"{name} must not be below 0; got {value}.")
+    for name, share in {
+        "model.dropout": recipe.model.dropout,
+        "schedule.decay_share": recipe.schedule.decay_share,
+        "schedule.floor": recipe.schedule.floor,
+    }.items():
+        if not 0 <= share <= 1:
+            raise UsageError(f"{name} must lie from 0 to 1; got {share}.")
+    if recipe.model.width % recipe.model.heads or recipe.model.width // recipe.model.heads % 2:
+        raise UsageError(
+            "model.width must be an even multiple of model.heads; "
+            f"got width {recipe.model.width} and {recipe.model.heads} heads."
+        )
+    if recipe.data.micro_windows and recipe.data.windows % recipe.data.micro_windows:
+        raise UsageError(
+            "data.windows must be a multiple of data.micro_windows; "
+            f"got {recipe.data.windows} and {recipe.data.micro_windows}."
+        )
+    if not recipe.run.updates and not recipe.run.epochs > 0:
+        raise UsageError("run.updates or run.epochs must be above 0; both are 0.")
+    unknown = set(recipe.run.sinks) - {"tensorboard", "trackio", "wandb"}
+    if unknown:
+        raise UsageError(
+            f"run.sinks may name tensorboard, trackio and wandb; got {', '.join(sorted(unknown))}."
+        )
+    return recipe
+
+
+def _never_negative(recipe: Recipe) -> dict[str, float]:
+    return {
+        f"{section}.{key}": value
+        for section, values in as_tables(recipe).items()
+        for key, value in values.items()
+        if isinstance(value, int | float)
+    }
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ReadError(f"{file} must be a readable TOML file: {error}") from error
+
+
+def _parsed(setting: str) -> dict[str, dict[str, Any]]:
+    """`model.layers=6` as tables; what is no TOML value is text."""
+    path, equals, value = setting.partition("=")
+    section, dot, key = path.strip().partition(".")
+    if not equals or not dot:
+        raise UsageError(
+            f'--set must have the form section.key=value, as in model.layers=6; got "{setting}".'
+        )
+    try:
+        return {section: {key: tomllib.loads(f"value = {value}")["value"]}}
+    except tomllib.TOMLDecodeError:
+        return {section: {key: value.strip()}}
+
+
+def _changed(section: Any, name: str, values: Mapping[str, Any]) -> Any:
+    types = get_type_hints(type(section))
+    for key in values:
+        if key not in types:
+            raise UsageError(f'[{name}] has no setting "{key}".{_near(key, types)}')
+    return dataclasses.replace(
+        section, **{key: _fitted(value, types[key], f"{name}.{key}") for key, value in values.items()}
+    )
+
+
+def _fitted(value: Any, wanted: Any, name: str) -> Any:
+    """The value as the setting's type; an integer will do for a float, a list for a tuple."""
+    if get_origin(wanted) is Literal:
+        if value in get_args(wanted):
+            return value
+        raise UsageError(f"{name} must be one of {', '.join(get_args(wanted))}; got {value!r}.")
+    if (
+        get_origin(wanted) is tuple
+        and isinstance(value, list | tuple)
+        and all(isinstance(v, str) for v in value)
+    ):
+        return tuple(value)
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(wanted, type | UnionType) and isinstance(value, wanted):
+        if wanted is bool or not isinstance(value, bool):
+            return value
+    kind = "a list of texts" if get_origin(wanted) is tuple else f"of type {wanted.__name__}"
+    raise UsageError(f"{name} must be {kind}; got {value!r}.")
+
+
+def _near(word: str, words: Sequence[str] | set[str] | Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(word, list(words), n=1)
+    return f' Did you mean "{near[0]}"?' if near else ""

@@ -21,7 +21,7 @@ OVERFIT_STEPS = 30
 BASELINE_STEPS = 20
 BASELINE_BATCHES = 4
 # A loss so far under that of a constant prediction answers what the baseline is for.
-CLEARLY_BELOW = 0.7
+CLEARLY_BELOW = 0.8
 EVALUATION_BATCHES = 2
 FEWEST_STEPS = 8
 # No script has that many faults; a repair that makes another one necessary for ever must end.

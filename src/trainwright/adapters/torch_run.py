@@ -132,8 +132,8 @@ def predicted_classes(scores: Any, labels: Any) -> tuple[list[int], list[int]]:
 
 
 def _is_enough(losses: Sequence[float], batches: int, enough: float) -> bool:
-    """Whether the last time over all batches came to at most this share of the first time."""
-    return len(losses) >= 2 * batches and sum(losses[-batches:]) <= enough * sum(losses[:batches])
+    """Whether the mean loss, the last time over all batches, is at most this share of the first step's."""
+    return len(losses) >= 2 * batches and sum(losses[-batches:]) / batches <= enough * losses[0]
 
 
 def _is_lost(losses: Sequence[float]) -> bool:

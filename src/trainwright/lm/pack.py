@@ -35,7 +35,7 @@ _START_BYTES = 8
 _BUFFER_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class TokenFile:
     """Documents' ids, mapped from the disk: only what is read takes memory."""
 
@@ -229,7 +229,7 @@ class TokenWriter:
         self.tokens = int(starts[self.documents])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Windows:
     """The windows of `context` + 1 tokens that training reads: inputs are all but the last, targets all but the first.
 

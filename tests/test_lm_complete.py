@@ -238,6 +238,12 @@ def test_bytes_that_are_no_whole_character_are_held(monkeypatch: pytest.MonkeyPa
     assert completer.complete("", limit=9, ending=None) == "x"
 
 
+def test_a_prompt_that_is_no_unicode_is_completed(tmp_path: Path) -> None:
+    """Bytes of a command line that are no UTF-8 come as lone surrogates."""
+    opened = open_run(run(tmp_path / "run", "modern"))
+    complete(opened, "x = '\udcff'\ny = (", statement=True)
+
+
 def test_the_seed_decides_what_is_drawn(tmp_path: Path) -> None:
     opened = open_run(run(tmp_path / "run", "modern"))
     drawn = [complete(opened, "plt.", tokens=20, temperature=1.0, seed=s) for s in (1, 1, 2)]

@@ -39,7 +39,7 @@ def _(facts: DatasetFacts) -> str:
 
 def _split(split: SplitFacts) -> str:
     if split.rows is None and not split.sampled:
-        return f"{split.name} rows are made in the loop"
+        return f"{split.name} rows are taken in the loop itself"
     rows = f"{split.rows:,}" if split.rows is not None else f"{split.sampled}+"
     labels = split.labels
     if labels is None or not labels.census or len(labels.census) > 1000:

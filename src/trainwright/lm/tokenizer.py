@@ -6,7 +6,6 @@ import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,25 +71,24 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The text's ids, never `end_id`: a literal control token in the text stays text."""
-        ids: list[int]
-        if self._encoding is None:
-            ids = self._backend.encode(_without_surrogates(text), add_special_tokens=False).ids
-            return ids
-        try:
-            ids = self._encoding.encode_ordinary(text)
-        except ValueError:
-            # Where pieces look ahead, as GPT-2's, a run of a million spaces overflows the stack of tiktoken's engine, and
-            # tokenizers' panics: such a text is encoded in parts.
-            return [id for part in _parts(text) for id in self._encoding.encode_ordinary(part)]
+        ids: list[int] = self.encode_array(text).tolist()
         return ids
 
     def encode_array(self, text: str) -> NDArray[np.uint32]:
         """The same ids as an array, without a list on the way."""
-        if self._encoding is not None:
-            with suppress(ValueError):  # a surrogate, too
-                ids: NDArray[np.uint32] = self._encoding.encode_to_numpy(text, disallowed_special=())
-                return ids
-        return np.array(self.encode(text), dtype=np.uint32)
+        if self._encoding is None:
+            found = self._backend.encode(_without_surrogates(text), add_special_tokens=False)
+            return np.array(found.ids, dtype=np.uint32)
+        ids: NDArray[np.uint32]
+        try:
+            ids = self._encoding.encode_to_numpy(text, disallowed_special=())
+        except UnicodeEncodeError:
+            return self.encode_array(_without_surrogates(text))
+        except ValueError:
+            # Where pieces look ahead, as GPT-2's, a run of a million spaces overflows the stack of tiktoken's engine, and
+            # tokenizers' panics: such a text is encoded in parts.
+            return np.concatenate([self.encode_array(part) for part in _parts(text)])
+        return ids
 
     def encode_batch(self, texts: Sequence[str], *, threads: int = 1) -> list[list[int]]:
         """`encode` for each text, on so many threads."""
@@ -215,10 +213,10 @@ def _made(backend: tokenizers.Tokenizer, pieces: str) -> Tokenizer:
     backend.no_padding()
     token_bytes = _token_bytes(backend)
     encoding = _encoding(backend, token_bytes, pieces)
-    plain = Tokenizer(backend, token_bytes, None)
+    plain, fast = Tokenizer(backend, token_bytes, None), Tokenizer(backend, token_bytes, encoding)
     sample = _SAMPLE + plain.decode(_spread(plain.vocabulary_size))
-    if encoding is not None and encoding.encode_ordinary(sample) == plain.encode(sample):
-        return Tokenizer(backend, token_bytes, encoding)
+    if encoding is not None and fast.encode(sample) == plain.encode(sample):
+        return fast
     warnings.warn(
         "tiktoken gives other ids than this tokenizer's file; encoding with tokenizers, several times slower.",
         stacklevel=3,

@@ -156,14 +156,13 @@ def _in_chunks(
         targets_C1 = targets_N[rows].clamp_min(0)[:, None]
         counts_C1 = counts_N[rows][:, None]
         logits_CV = (hidden_CD @ weight_VD.t()).to(exact)
-        target_logits_C1 = logits_CV.gather(1, targets_C1)
-        log_shares_CV = torch.log_softmax(logits_CV, dim=1)
-        nats_C1 = -log_shares_CV.gather(1, targets_C1)
-        norms_C1 = target_logits_C1 + nats_C1
+        grad_CV = torch.softmax(logits_CV, dim=1)
+        # log(sum(exp(logits))) without a second exponential: the largest share is exp(largest logit) / that sum.
+        norms_C1 = logits_CV.amax(1, keepdim=True) - grad_CV.amax(1, keepdim=True).log()
+        nats_C1 = norms_C1 - logits_CV.gather(1, targets_C1)
         loss += (counts_C1 * (nats_C1 + z_loss * norms_C1.square())).sum()
         if not wanted:
             continue
-        grad_CV = log_shares_CV.exp_()
         if z_loss:
             grad_CV.mul_(1 + 2 * z_loss * norms_C1)
         grad_CV.scatter_add_(1, targets_C1, torch.full_like(nats_C1, -1.0))

@@ -93,7 +93,7 @@ def spread(loss: SummedLoss, layout: Literal["ddp", "fsdp"], processes: Processe
     if processes.count == 1:
         return loss
     if layout == "ddp":
-        return DistributedDataParallel(loss, broadcast_buffers=False)
+        return DistributedDataParallel(loss)
     mesh = distributed.init_device_mesh(processes.device.type, (processes.count,))
     for layer in loss.model.layers:
         fully_shard(layer, mesh=mesh)

@@ -71,7 +71,9 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
         held = opened(data, folder, recipe, resume, processes, live.say)
         training = assembled(data, folder, recipe, held, processes, live)
         state = first_state(training, held)
-        if state.update:
+        if state.update == training.plan.updates:
+            live.say(f"All {state.update} updates are done.")
+        elif state.update:
             live.say(
                 f"Goes on after update {state.update}, {time.monotonic() - begun:.1f} s after its start."
             )

@@ -125,13 +125,8 @@ def check_free(folder: Path) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"A run needs a folder; {folder} is a file. Choose another --out.")
-    ours = {
-        DATA,
-        TOKENIZER,
-        _LOCK,
-        f"{DATA}.part",
-        f"{RECIPE}.part",
-    }  # a run that was killed while it was begun
+    begun = {f"{name}.part" for name in (DATA, RECIPE, TOKENIZER)}  # by a process that was killed
+    ours = {_LOCK, DATA, TOKENIZER, *begun}
     held = sorted(p.name for p in folder.iterdir() if p.name not in ours) if folder.is_dir() else []
     if held:
         raise UsageError(

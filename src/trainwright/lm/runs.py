@@ -79,14 +79,22 @@ def create_run(
     checkpoints.save(folder / CHECKPOINTS, state, model.state_dict(), {})
 
 
-def begin_run(folder: Path, recipe: Recipe, tokenizer: Tokenizer, manifest: Mapping[str, Any]) -> None:
+def begin_run(
+    folder: Path, recipe: Recipe, tokenizer: Tokenizer, manifest: Mapping[str, Any], *, anew: bool = False
+) -> None:
     """Write what a run begins with; its recipe last, for that makes the folder a run.
+
+    Args:
+        anew: remove the run that lies there first, and leave alone what else does.
 
     Raises:
         UsageError: if the folder holds something already.
         WriteError: if it cannot be written.
     """
-    check_free(folder)
+    if anew:
+        clear_run(folder)
+    else:
+        check_free(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tokenizer.save(folder / TOKENIZER)

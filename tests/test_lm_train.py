@@ -125,9 +125,7 @@ def test_a_weighted_loss_is_divided_by_its_weights(
     )
     train(data, tmp_path / "run", recipe)
     inputs, nats = first_losses(data, recipe)
-    keys = [
-        ids[0] for word in ("e", " e", "=", " =") if len(ids := small_tokenizer().encode(word)) == 1
-    ]
+    keys = [ids[0] for word in ("e", " e", "=", " =") if len(ids := small_tokenizer().encode(word)) == 1]
     weights = 1 + 4 * np.isin(inputs, keys).sum(1)
     expected = (nats.numpy() * weights[:, None]).sum() / (weights.sum() * nats.shape[1])
     assert weights.max() > 1

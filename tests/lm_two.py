@@ -18,12 +18,15 @@ from lm_material import small_recipe
 
 FINE = ("optimizer.name=adamw", "optimizer.learning_rate=5e-4", "run.save_every=0", "run.evaluate_every=6")
 WEIGHTED = ('loss.key_tokens=["e","="]', "loss.key_weight=3")
+MUON = "optimizer.name=muon"
 TRAININGS = {
     "ddp": (),
     "ddp-parts": ("data.micro_windows=2",),
     "ddp-weighted": ("data.micro_windows=1", *WEIGHTED),
     "fsdp": ("run.distributed=fsdp",),
     "fsdp-parts": ("run.distributed=fsdp", "data.micro_windows=1"),
+    "ddp-muon": (MUON,),
+    "fsdp-muon": ("run.distributed=fsdp", MUON),
 }
 
 

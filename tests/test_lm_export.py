@@ -39,7 +39,7 @@ MANIFEST = {
         "train": {"documents": 280, "bytes": 900_000, "groups": 3, "tokens": 250_000},
         "validation": {"documents": 20, "bytes": 100_000, "groups": 1, "tokens": 27_000},
     },
-    "split_by": "package",
+    "split_by": "group",
     "licences": {
         "MIT": {"documents": 200, "bytes": 750_000},
         "unknown": {"documents": 100, "bytes": 250_000},
@@ -354,6 +354,7 @@ def test_the_card_says_what_is_known(runs: dict[str, Path], tmp_path: Path) -> N
     for line in (
         "| found | 1,200 | 3.0 |",
         "| kept | 300 | 1.0 |",
+        "The splits share no package or repository, and no equal or nearly equal file.",
         "| train | 280 | 0.9 | 250,000 |",
         "| MIT | 200 | 75.0 % |",
         "| | exact match | ",

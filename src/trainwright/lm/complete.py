@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from trainwright.lm.model import Transformer
     from trainwright.lm.runs import Run
 
-# A line or statement that has not ended by then is cut; one in a thousand lines of published code is longer.
-LONGEST_LINE_TOKENS = 128
-LONGEST_STATEMENT_TOKENS = 512
+# What has not ended by then is cut. Of 112,027 lines of the standard library (8,192 entries) the median has 9 tokens, one
+# in a thousand more than 42, none more than 94.
+LONGEST_LINE_TOKENS = 96
+LONGEST_STATEMENT_TOKENS = 256
 # The share of the window that a long prompt may fill: room to write in before the window has to be read anew.
 PROMPT_SHARE = 0.75
 # Characters that a token of source code has at most on average; where there are more, all of the prompt is encoded.

@@ -118,6 +118,20 @@ def test_greedy_ids_are_those_of_the_whole_model_asked_again_and_again(architect
     assert generate(net, ids, limit=12, tokenizer=known) == wanted[len(ids) :]
 
 
+def test_generation_stops_with_the_token_that_it_is_told_to() -> None:
+    net, known = model("modern"), tokenizer()
+    ids = known.encode("import numpy")
+    told: list[bytes] = []
+
+    def stop(written: bytes) -> bool:
+        told.append(written)
+        return len(told) == 3
+
+    new = generate(net, ids, limit=12, tokenizer=known, stop=stop)
+    assert new == generate(net, ids, limit=12, tokenizer=known)[:3]
+    assert told == [known.decode_bytes(new[:count]) for count in (1, 2, 3)]
+
+
 def test_a_line_ends_before_its_newline(replay) -> None:
     """Defect 14 of the course's recipe: generation runs on after the line that was asked for."""
     assert line(replay(), "import numpy as") == " np"
@@ -360,9 +374,9 @@ def test_the_command_prints_one_line_and_reads_standard_input(tmp_path: Path) ->
     assert "--temperature" in wrong.stderr
 
 
-def test_completing_needs_neither_transformers_nor_what_only_training_needs() -> None:
+def test_neither_completing_nor_exporting_needs_transformers_or_what_prepares() -> None:
     code = (
-        "import sys, trainwright.lm.complete, trainwright.lm.runs\n"
+        "import sys, trainwright.lm.complete, trainwright.lm.export, trainwright.lm.push\n"
         "heavy = {'transformers', 'datasets', 'pyarrow', 'huggingface_hub', 'rensa', 'pandas', 'sklearn'}\n"
         "print(heavy & set(sys.modules))"
     )

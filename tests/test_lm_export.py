@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from lm_runs import SOURCE, config, model, run, tokenizer
@@ -310,13 +311,21 @@ def test_an_export_does_not_touch_a_folder_that_holds_something(
     assert len(load_file(target / "model.safetensors")) == 2 + 12 * 2 + 2
 
 
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("trainwright.lm.card.written", OSError(28, "No space left on device")),
+        ("trainwright.lm.export.save_file", SafetensorError("No space left on device")),
+        ("trainwright.lm.export._move", OSError(28, "No space left on device")),
+    ],
+)
 def test_a_failed_export_leaves_nothing(
-    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, error: Exception, runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    def full(*_: object, **__: object) -> None:
+        raise error
 
-    monkeypatch.setattr(card, "written", full)
+    monkeypatch.setattr(place, full)
     with pytest.raises(WriteError, match="No space left"):
         export_run(runs["gpt2"], tmp_path / "out")
     assert not any(tmp_path.iterdir())

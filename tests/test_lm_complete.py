@@ -276,7 +276,8 @@ def test_what_is_drawn_follows_the_probabilities() -> None:
     assert shares(1.0, 0.7) == pytest.approx([0.625, 0.375, 0, 0], abs=0.03)
     assert shares(1.0, 0.01) == [1, 0, 0, 0]
     assert shares(0.5, 1.0) == pytest.approx([0.685, 0.247, 0.062, 0.007], abs=0.03)
-    assert shares(0.0, 1.0) == [1, 0, 0, 0]
+    assert shares(0.0, 1.0) == shares(1e-300, 1.0) == [1, 0, 0, 0]
+    assert shares(1e30, 1.0) == pytest.approx([0.25] * 4, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -335,6 +336,8 @@ def test_a_statement_goes_over_lines(replay) -> None:
         {"temperature": float("nan")},
         {"top_p": 0.0},
         {"top_p": 1.5},
+        {"seed": -1},
+        {"seed": 2**63},
     ],
 )
 def test_numbers_that_do_not_fit_are_refused(wrong: dict[str, object], tmp_path: Path) -> None:

@@ -51,6 +51,8 @@ class Sampling:
             raise UsageError(f"The temperature must not be below 0; got {self.temperature}.")
         if not 0 < self.top_p <= 1:
             raise UsageError(f"top-p must lie above 0 and at most at 1; got {self.top_p}.")
+        if not 0 <= self.seed < 2**63:
+            raise UsageError(f"The seed must lie from 0 to {2**63 - 1}; got {self.seed}.")
 
 
 def complete(
@@ -197,7 +199,10 @@ def _chooser(temperature: float, top_p: float, generator: torch.Generator | None
         return lambda logits_N: int(logits_N.argmax())
 
     def sampled(logits_N: Tensor) -> int:
-        probabilities_N = (logits_N.float() / temperature).softmax(-1).cpu()
+        below_N = (
+            logits_N.float() - logits_N.max()
+        )  # so that no temperature, however small, makes an infinity
+        probabilities_N = (below_N / temperature).softmax(-1).cpu()
         if top_p < 1:
             shares_N, places_N = probabilities_N.sort(descending=True)
             before_N = shares_N.cumsum(-1) - shares_N

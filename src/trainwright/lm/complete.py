@@ -199,9 +199,8 @@ def _chooser(temperature: float, top_p: float, generator: torch.Generator | None
         return lambda logits_N: int(logits_N.argmax())
 
     def sampled(logits_N: Tensor) -> int:
-        below_N = (
-            logits_N.float() - logits_N.max()
-        )  # so that no temperature, however small, makes an infinity
+        # In doubles below 0, so that no temperature, however small, makes a NaN.
+        below_N = (logits_N - logits_N.max()).double()
         probabilities_N = (below_N / temperature).softmax(-1).cpu()
         if top_p < 1:
             shares_N, places_N = probabilities_N.sort(descending=True)

@@ -1,22 +1,19 @@
-"""`trainwright lm`: its commands by name. Each one's module is imported when it is called, or its own help is asked for."""
+"""`trainwright lm`: its commands. Their modules import nothing heavy at their heads, so that every --help answers at once."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+
 from cyclopts import App
 
-# Each command's function lies in the module of commands/ with the same name.
-_COMMANDS = {
-    (
-        "prepare",
-        "prepare",
-    ): "Gather, filter, deduplicate and split source code; train a tokenizer; pack tokens.",
-    ("train", "train"): "Train a model from scratch on prepared data, or go on with a run that was stopped.",
-    ("eval", "evaluate"): "Loss, perplexity, bits per byte, and how well whole lines are completed.",
-    ("complete", "complete"): "Complete a line of code.",
-    ("export", "export"): "Write a run as a folder that transformers opens, with a model card.",
-    ("import", "import_"): "Make a run of a folder that transformers wrote.",
-    ("push", "push"): "Put an exported run on the Hub.",
-}
+from trainwright.lm.commands.complete import complete
+from trainwright.lm.commands.evaluate import evaluate
+from trainwright.lm.commands.export import export
+from trainwright.lm.commands.import_ import import_
+from trainwright.lm.commands.prepare import prepare
+from trainwright.lm.commands.push import push
+from trainwright.lm.commands.train import train
 
 app = App(
     name="lm",
@@ -31,5 +28,22 @@ app = App(
     result_action="return_value",
 )
 
-for (_name, _function), _help in _COMMANDS.items():
-    app.command(f"trainwright.lm.commands.{_function}:{_function}", name=_name, help=_help)
+# In the order of the work.
+COMMANDS: dict[str, Callable[..., int | None]] = {
+    "prepare": prepare,
+    "train": train,
+    "eval": evaluate,
+    "complete": complete,
+    "export": export,
+    "import": import_,
+    "push": push,
+}
+
+
+def _examples(function: Callable[..., int | None]) -> str:
+    """What a command's docstring shows as examples."""
+    return "Examples:\n" + inspect.cleandoc(function.__doc__ or "").partition("\nExamples:\n")[2]
+
+
+for _place, (_name, _function) in enumerate(COMMANDS.items()):
+    app.command(_function, name=_name, help_epilogue=_examples(_function), sort_key=_place)

@@ -72,13 +72,9 @@ def prepare(
     Examples:
 
         trainwright lm prepare --out data                            the packages of this environment
-
         trainwright lm prepare ~/code --out data --all               every Python file of yours
-
         trainwright lm prepare installed --out data --max-bytes 20MB a quick trial
-
         trainwright lm prepare corpus.jsonl.gz more.parquet --out data --keywords torch,numpy
-
         trainwright lm prepare hub:codeparrot/codeparrot-clean --out data --licences any --vocabulary 50000
     """
     from trainwright.lm.filters import FilterOptions

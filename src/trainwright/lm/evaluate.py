@@ -23,7 +23,7 @@ from trainwright.lm.baselines import (
 )
 from trainwright.lm.complete import LONGEST_LINE_TOKENS
 from trainwright.lm.complete import Completer as LineCompleter
-from trainwright.lm.cuts import COMMON_LIBRARIES, KINDS, Cut, Kind, find_cuts
+from trainwright.lm.cuts import COMMON_LIBRARIES, DATA_SCIENCE, KINDS, Cut, Kind, find_cuts
 from trainwright.lm.data import PreparedData
 from trainwright.lm.endings import line_end
 from trainwright.lm.held_out_loss import HeldOutLoss, count_windows, measure_loss
@@ -162,17 +162,22 @@ def _completers(
 
 
 def _cuts(data: PreparedData, samples: int, seed: int, progress: Progress) -> dict[Kind, list[Cut]]:
-    keywords = data.manifest.get("options", {}).get("keywords") or ()
-    libraries = [word for word in keywords if str(word).isidentifier()]
     documents = list(itertools.islice(_documents(data, seed), samples * _DOCUMENTS_A_CUT))
     step = progress("lines to complete", len(documents))
     return find_cuts(
         documents,
         counts=dict.fromkeys(KINDS, samples),
-        libraries=list(dict.fromkeys([*libraries, *COMMON_LIBRARIES])),
+        libraries=_libraries(data.manifest),
         seed=seed,
         advance=lambda: step(1),
     )
+
+
+def _libraries(manifest: Mapping[str, Any]) -> list[str]:
+    """The packages that the data was chosen by, as far as they are names; the usual ones if it was not."""
+    keywords = manifest.get("options", {}).get("filters", {}).get("keywords", ())
+    named = [word for word in keywords if word.isidentifier()]
+    return list(dict.fromkeys([*(named or DATA_SCIENCE), *COMMON_LIBRARIES]))
 
 
 def _documents(data: PreparedData, seed: int) -> Iterator[tuple[int, str]]:

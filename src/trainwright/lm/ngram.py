@@ -43,7 +43,7 @@ class NgramModel:
         context shortened by its first token, times 0.4, and so on to its share of all tokens. Scores are no
         probabilities: they add up to more than 1.
         """
-        scores = self.totals / max(1, self.totals.sum())
+        scores: np.ndarray = self.totals / max(1, self.totals.sum())
         for length in range(1, min(self.order - 1, len(ids)) + 1):
             scores *= BACKOFF
             first, last = self._stretch(ids[len(ids) - length :])

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 import torch
-from evaluating import HELD_OUT, SCRIPT, TRAINING, prepared, tiny_model, tiny_run, tokenizer_of, tokens_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evaluating import HELD_OUT, SCRIPT, TRAINING, prepared, tiny_model, tiny_run, tokenizer_of, tokens_of
 from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright.lm.commands.evaluate import evaluate as command
 from trainwright.lm.evaluate import as_json, evaluate, model_completer, save
@@ -158,7 +158,7 @@ def test_other_data_than_the_run_s_is_refused(evaluated, tmp_path) -> None:
 
 def test_data_that_was_moved_is_asked_for(evaluated, tmp_path) -> None:
     run = tiny_run(tmp_path / "run", replace(evaluated[0], manifest={"folder": str(tmp_path / "gone")}))
-    with pytest.raises(ReadError, match="gone.*--data"):
+    with pytest.raises(ReadError, match=r"gone.*--data"):
         open_data_of(run)
     silent = tiny_run(tmp_path / "silent", replace(evaluated[0], manifest={}))
     with pytest.raises(UsageError, match="--data"):

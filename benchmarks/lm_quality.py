@@ -80,19 +80,20 @@ def measure(
     with tempfile.TemporaryDirectory() as name:
         data = open_data(folder or installed(Path(name) / "data"))
         recipe = load_recipe("tiny", settings=[*QUIET, *settings])
+        check_parameters(data, recipe)
         reference = train_reference(data, recipe, minutes, updates, rate, Path(name))
         say(
             f"Trainer: {reference.loss:.4f} nats a token after {reference.updates} updates, {reference.seconds:.0f} s"
         )
 
         def reaches(tenths: int) -> bool:
-            share = dataclasses.replace(recipe.run, updates=math.ceil(reference.updates * tenths / PARTS))
-            loss = train_ours(data, dataclasses.replace(recipe, run=share), Path(name) / f"run-{tenths}")
-            say(f"ours:    {loss:.4f} nats a token after {share.updates} updates, {tenths} tenths")
+            count = math.ceil(reference.updates * tenths / PARTS)
+            loss = train_ours(data, lasting(recipe, count), Path(name) / f"run-{tenths}")
+            say(f"ours:    {loss:.4f} nats a token after {count} updates, {tenths / PARTS:.0%} of the tokens")
             return loss <= reference.loss
 
         tenths = fewest(reaches)
-        return [row_of(reference, recipe, parameters_of(data, recipe), tenths, rate)]
+        return [row_of(reference, recipe, tenths, rate)]
 
 
 QUIET = (
@@ -110,13 +111,11 @@ def fewest(reaches: Callable[[int], bool]) -> int:
     return high if high <= PARTS else 0
 
 
-def row_of(reference: Reference, recipe: Recipe, parameters: int, tenths: int, rate: float) -> Row:
+def row_of(reference: Reference, recipe: Recipe, tenths: int, rate: float) -> Row:
     """The row; the ratio is at most what it says, as tenths are what is tried."""
-    if abs(parameters / reference.parameters - 1) > 0.02:
-        raise SystemExit(f"{parameters:,} parameters are not within 2 % of {reference.parameters:,}.")
     per_update = recipe.data.windows * recipe.model.context
     ours = math.ceil(reference.updates * tenths / PARTS) * per_update
-    what = f"tokens to a validation loss of {reference.loss:.3f} nats, {parameters / 1e6:.1f} M parameters"
+    what = f"tokens to a validation loss of {reference.loss:.3f} nats, {reference.parameters / 1e6:.1f} M parameters"
     return (
         f"{what} (the Trainer's learning rate: {rate:g})",
         f"{reference.updates * per_update:,} tokens",
@@ -133,10 +132,24 @@ def train_ours(data: PreparedData, recipe: Recipe, folder: Path) -> float:
     return evaluate_windows(open_run(folder, "last").model, held_out(data, recipe), limit=HELD_OUT_WINDOWS)
 
 
-def parameters_of(data: PreparedData, recipe: Recipe) -> int:
-    """How many our model has."""
+def lasting(recipe: Recipe, updates: int) -> Recipe:
+    """The recipe for so many updates; no more than a fifth of them are warm-up."""
+    warmup = min(recipe.schedule.warmup_updates, updates // 5)
+    return dataclasses.replace(
+        recipe,
+        run=dataclasses.replace(recipe.run, updates=updates),
+        schedule=dataclasses.replace(recipe.schedule, warmup_updates=warmup),
+    )
+
+
+def check_parameters(data: PreparedData, recipe: Recipe) -> None:
+    """Stop if our model and the reference differ in size by more than 2 %."""
     config = dataclasses.replace(recipe.model, vocabulary_size=data.tokenizer.vocabulary_size)
-    return sum(parameter.numel() for parameter in Transformer(config).parameters())
+    ours = sum(parameter.numel() for parameter in Transformer(config).parameters())
+    theirs = course_model(data, recipe).num_parameters()
+    say(f"{ours:,} parameters, the Trainer's model {theirs:,}")
+    if abs(ours / theirs - 1) > 0.02:
+        raise SystemExit("They must not differ by more than 2 %; choose another shape with --set.")
 
 
 def held_out(data: PreparedData, recipe: Recipe) -> Windows:
@@ -167,25 +180,31 @@ def run_trainer(
     data: PreparedData, recipe: Recipe, updates: int, rate: float, folder: Path
 ) -> torch.nn.Module:
     """A GPT-2 trained by the Trainer for so many updates."""
-    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed
+    from transformers import Trainer, TrainingArguments, set_seed
 
     set_seed(0)
-    shape, end = recipe.model, data.tokenizer.end_id
-    model = GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=data.tokenizer.vocabulary_size, n_positions=shape.context, n_embd=shape.width,
-            n_layer=shape.layers, n_head=shape.heads, bos_token_id=end, eos_token_id=end,
-        )
-    )  # fmt: skip
+    model, windows = course_model(data, recipe), Windows(data.train, recipe.model.context)
     arguments = TrainingArguments(
         output_dir=str(folder / "trainer"), per_device_train_batch_size=recipe.data.windows, max_steps=updates,
         learning_rate=rate, weight_decay=0.1, lr_scheduler_type="cosine", warmup_steps=math.ceil(WARMUP_SHARE * updates),
         save_strategy="no", report_to="none", logging_strategy="no", disable_tqdm=True, use_cpu=True, seed=0,
     )  # fmt: skip
-    Trainer(
-        model=model, args=arguments, train_dataset=CourseWindows(Windows(data.train, shape.context))
-    ).train()
+    with contextlib.redirect_stdout(sys.stderr):  # it prints its own numbers
+        Trainer(model=model, args=arguments, train_dataset=CourseWindows(windows)).train()
     return model.eval()
+
+
+def course_model(data: PreparedData, recipe: Recipe) -> torch.nn.Module:
+    """A GPT-2 of our model's layers, heads, width and context, with GPT-2's dropout."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    shape, end = recipe.model, data.tokenizer.end_id
+    return GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=data.tokenizer.vocabulary_size, n_positions=shape.context, n_embd=shape.width,
+            n_layer=shape.layers, n_head=shape.heads, bos_token_id=end, eos_token_id=end,
+        )
+    )  # fmt: skip
 
 
 class CourseWindows(torch.utils.data.Dataset):

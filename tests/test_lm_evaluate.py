@@ -57,6 +57,14 @@ def test_the_loss_is_the_same_whatever_the_batches(tmp_path, lines, at_once, con
     assert sum(counted) == count_windows(model, file)
 
 
+def test_the_loss_in_bf16_differs_by_rounding_alone(tmp_path) -> None:
+    file, model = tokens_of(tmp_path / "validation.bin", HELD_OUT, TOKENIZER), tiny_model(TOKENIZER)
+    found = measure_loss(model, file, TOKENIZER, precision="bf16")
+    exact = measure_loss(model, file, TOKENIZER)
+    assert (found.precision, exact.precision) == ("bf16", "fp32")
+    assert found.nats_per_token == pytest.approx(exact.nats_per_token, rel=1e-3)
+
+
 def test_bits_per_byte_divides_by_the_bytes_of_the_text_alone(tmp_path) -> None:
     """A model that finds all tokens equally likely spends log2(vocabulary) bits on each, ends among them."""
     texts = ["größe = 1\n", "价格 = 2\n"]

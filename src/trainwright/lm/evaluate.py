@@ -28,6 +28,7 @@ from trainwright.lm.data import PreparedData
 from trainwright.lm.endings import line_end
 from trainwright.lm.held_out_loss import HeldOutLoss, count_windows, measure_loss
 from trainwright.lm.ngram import TOKEN_BUDGET, fit_ngrams
+from trainwright.lm.precision import chosen
 from trainwright.lm.quality import Completer, Quality, measure_quality
 from trainwright.lm.run_data import check_same_data
 from trainwright.lm.runs import EVALUATION, Run
@@ -91,8 +92,13 @@ def evaluate(
     if samples < 0 or seed < 0:
         raise UsageError(f"--samples and --seed must not be below 0; got {samples} and {seed}.")
     check_same_data(run, data)
-    windows = count_windows(run.model, data.validation)
-    loss = measure_loss(run.model, data.validation, run.tokenizer, advance=progress("held-out loss", windows))
+    loss = measure_loss(
+        run.model,
+        data.validation,
+        run.tokenizer,
+        precision=chosen(run.recipe.run.precision, run.model.output_weight.device),
+        advance=progress("held-out loss", count_windows(run.model, data.validation)),
+    )
     cuts = _cuts(data, samples, seed, progress) if samples else {}
     completers, baselines = _completers(
         run, data, [cut for one in cuts.values() for cut in one], seed, progress

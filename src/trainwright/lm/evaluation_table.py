@@ -29,7 +29,8 @@ def as_table(evaluation: Evaluation) -> RenderableType:
             f"{loss.bits_per_byte:.4f} bits per byte"
         ),
         Text(
-            f"over {loss.tokens:,} tokens, {loss.bytes:,} bytes; the model after {evaluation.step:,} updates",
+            f"over {loss.tokens:,} tokens, {loss.bytes:,} bytes, in {loss.precision}; "
+            f"the model after {evaluation.step:,} updates",
             style="dim",
         ),
     ]

@@ -2,17 +2,20 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from evaluating import HELD_OUT, SCRIPT, TRAINING, prepared, tiny_model, tiny_run, tokenizer_of, tokens_of
 from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright.lm.commands.evaluate import evaluate as command
 from trainwright.lm.evaluate import as_json, evaluate, model_completer, save
+from trainwright.lm.evaluation_table import as_table
 from trainwright.lm.held_out_loss import count_bytes, count_windows, measure_loss
 from trainwright.lm.run_data import open_data_of
 from trainwright.lm.runs import open_run
@@ -147,11 +150,15 @@ def test_held_out_documents_without_calls_leave_that_kind_out(tmp_path) -> None:
     assert json.loads(as_json(found))["quality"]["random"]["scores"]["model"]["exact_match"]["low"] == 0.0
 
 
-def test_a_metric_that_says_nothing_is_null_in_json(tmp_path) -> None:
+def test_a_metric_that_says_nothing_is_null_in_json_and_none_in_the_table(tmp_path) -> None:
     data = prepared(tmp_path / "data", held_out=["1\n2 + 3\n"])
     found = evaluate(tiny_run(tmp_path / "run", data), data, samples=5)
     scores = json.loads(as_json(found))["quality"]["random"]["scores"]["frequent"]
     assert scores["identifier_match"]["mean"] is None
+    console = Console(width=100)
+    with console.capture() as shown:
+        console.print(as_table(found))
+    assert re.search(r"most frequent rest .* none *$", shown.get(), re.MULTILINE)
 
 
 def test_other_data_than_the_run_s_is_refused(evaluated, tmp_path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from trainwright.errors import UsageError, WriteError
 from trainwright.lm.baselines import (
@@ -92,13 +93,7 @@ def evaluate(
     if samples < 0 or seed < 0:
         raise UsageError(f"--samples and --seed must not be below 0; got {samples} and {seed}.")
     check_same_data(run, data)
-    loss = measure_loss(
-        run.model,
-        data.validation,
-        run.tokenizer,
-        precision=chosen(run.recipe.run.precision, run.model.output_weight.device),
-        advance=progress("held-out loss", count_windows(run.model, data.validation)),
-    )
+    loss = _loss(run, data, progress)
     cuts = _cuts(data, samples, seed, progress) if samples else {}
     completers, baselines = _completers(
         run, data, [cut for one in cuts.values() for cut in one], seed, progress
@@ -145,6 +140,21 @@ def save(evaluation: Evaluation, run_folder: Path) -> Path:
     except OSError as error:
         raise WriteError(f"The evaluation must be written to {file}: {error}.") from error
     return file
+
+
+def _loss(run: Run, data: PreparedData, progress: Progress) -> HeldOutLoss:
+    """On a GPU where there is one, in the format that the run was trained in; the model is left on the CPU."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return measure_loss(
+            run.model.to(device),
+            data.validation,
+            run.tokenizer,
+            precision=chosen(run.recipe.run.precision, device),
+            advance=progress("held-out loss", count_windows(run.model, data.validation)),
+        )
+    finally:
+        run.model.to("cpu")
 
 
 def _completers(

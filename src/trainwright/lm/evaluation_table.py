@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from rich.console import Group, RenderableType
@@ -54,6 +55,8 @@ def _scores(quality: Quality, ngram_order: int) -> Table:
 
 
 def _percent(interval: Interval) -> str:
+    if math.isnan(interval.mean):
+        return "none"
     return f"{100 * interval.mean:.1f} ({100 * interval.low:.1f}-{100 * interval.high:.1f})"
 
 

@@ -111,5 +111,6 @@ def _nats(model: Transformer, file: TokenFile, first: int, shape: tuple[int, int
     last = first + shape[0] * shape[1]
     before = file.end_id if first == 0 else int(file.tokens[first - 1])
     row = np.concatenate([[before], file.tokens[first:last]]).astype(np.int64)
-    inputs_BT, targets_BT = (torch.from_numpy(part.reshape(shape)) for part in (row[:-1], row[1:]))
+    device = model.output_weight.device
+    inputs_BT, targets_BT = (torch.from_numpy(part.reshape(shape)).to(device) for part in (row[:-1], row[1:]))
     return float(training_loss(model, inputs_BT, targets_BT))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluating import tokenizer_of, tokens_of
+from lm_evaluating import tokenizer_of, tokens_of
 from trainwright.lm.baselines import (
     decoded,
     frequent_completer,

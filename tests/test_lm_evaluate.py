@@ -4,6 +4,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,14 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from evaluating import HELD_OUT, SCRIPT, TRAINING, prepared, tiny_model, tiny_run, tokenizer_of, tokens_of
+from lm_evaluating import HELD_OUT, SCRIPT, TRAINING, prepared, tiny_model, tiny_run, tokenizer_of, tokens_of
+from lm_material import small_recipe
 from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright.lm.commands.evaluate import evaluate as command
+from trainwright.lm.data import documents, open_data
 from trainwright.lm.evaluate import as_json, evaluate, model_completer, save
 from trainwright.lm.evaluation_table import as_table
+from trainwright.lm.filters import FilterOptions
 from trainwright.lm.held_out_loss import count_bytes, count_windows, measure_loss
+from trainwright.lm.prepare import PrepareOptions, prepare
 from trainwright.lm.run_data import open_data_of
-from trainwright.lm.runs import open_run
+from trainwright.lm.runs import open_run, read_manifest
+from trainwright.lm.train import train
 
 TOKENIZER = tokenizer_of(TRAINING)
 
@@ -217,3 +223,24 @@ def test_the_command_takes_a_checkpoint_by_its_number(on_disk) -> None:
     assert json.loads((on_disk / "evaluation.json").read_text(encoding="utf-8"))["quality"] == {}
     with pytest.raises(ReadError, match="step 7"):
         command(on_disk, checkpoint="7")
+
+
+def test_data_that_prepare_made_and_a_run_that_train_made_are_evaluated(tmp_path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for file in sorted(Path(json.__file__).parent.glob("*.py")):
+        (source / file.name).write_text(file.read_text("utf-8"), encoding="utf-8")
+    options = PrepareOptions(
+        sources=(str(source),), filters=FilterOptions(keywords=()), vocabulary_size=300, validation=0.3
+    )
+    prepare(tmp_path / "data", options)
+    train(open_data(tmp_path / "data"), tmp_path / "run", small_recipe("run.updates=3"))
+    command(tmp_path / "run", data=tmp_path / "data", samples=3, checkpoint="last")
+    found = json.loads((tmp_path / "run" / "evaluation.json").read_text(encoding="utf-8"))
+    held_out = list(documents(tmp_path / "data", "validation"))
+    assert found["loss"]["bytes"] == sum(one.bytes for one in held_out)
+    assert found["data"] == read_manifest(tmp_path / "run")["fingerprint"]
+    texts = {line.strip() for one in held_out for line in one.text.split("\n")}
+    assert all(
+        (one["typed"] + one["rest"]).strip() in texts for one in found["quality"]["random"]["examples"]
+    )

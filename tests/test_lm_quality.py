@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluating import HELD_OUT
+from lm_evaluating import HELD_OUT
 from trainwright.lm.code_lines import code_lines, library_names, read_statements
 from trainwright.lm.cuts import Cut, find_cuts
 from trainwright.lm.metrics import (

@@ -5,10 +5,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from evaluating import tokenizer_of, tokens_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lm_evaluating import tokenizer_of, tokens_of
 from trainwright.lm.baselines import (
     decoded,
     frequent_completer,

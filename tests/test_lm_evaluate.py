@@ -2,20 +2,29 @@
 
 import json
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
-from evaluating import HELD_OUT, SCRIPT, TRAINING, prepared, tiny_model, tiny_run, tokenizer_of, tokens_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
+from lm_evaluating import HELD_OUT, SCRIPT, TRAINING, prepared, tiny_model, tiny_run, tokenizer_of, tokens_of
+from lm_material import small_recipe
 from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright.lm.commands.evaluate import evaluate as command
+from trainwright.lm.data import documents, open_data
 from trainwright.lm.evaluate import as_json, evaluate, model_completer, save
+from trainwright.lm.evaluation_table import as_table
+from trainwright.lm.filters import FilterOptions
 from trainwright.lm.held_out_loss import count_bytes, count_windows, measure_loss
+from trainwright.lm.prepare import PrepareOptions, prepare
 from trainwright.lm.run_data import open_data_of
-from trainwright.lm.runs import open_run
+from trainwright.lm.runs import open_run, read_manifest
+from trainwright.lm.train import train
 
 TOKENIZER = tokenizer_of(TRAINING)
 
@@ -55,6 +64,14 @@ def test_the_loss_is_the_same_whatever_the_batches(tmp_path, lines, at_once, con
         measure_loss(model, file, TOKENIZER).nats_per_token, rel=1e-6
     )
     assert sum(counted) == count_windows(model, file)
+
+
+def test_the_loss_in_bf16_differs_by_rounding_alone(tmp_path) -> None:
+    file, model = tokens_of(tmp_path / "validation.bin", HELD_OUT, TOKENIZER), tiny_model(TOKENIZER)
+    found = measure_loss(model, file, TOKENIZER, precision="bf16")
+    exact = measure_loss(model, file, TOKENIZER)
+    assert (found.precision, exact.precision) == ("bf16", "fp32")
+    assert found.nats_per_token == pytest.approx(exact.nats_per_token, rel=1e-3)
 
 
 def test_bits_per_byte_divides_by_the_bytes_of_the_text_alone(tmp_path) -> None:
@@ -139,11 +156,15 @@ def test_held_out_documents_without_calls_leave_that_kind_out(tmp_path) -> None:
     assert json.loads(as_json(found))["quality"]["random"]["scores"]["model"]["exact_match"]["low"] == 0.0
 
 
-def test_a_metric_that_says_nothing_is_null_in_json(tmp_path) -> None:
+def test_a_metric_that_says_nothing_is_null_in_json_and_none_in_the_table(tmp_path) -> None:
     data = prepared(tmp_path / "data", held_out=["1\n2 + 3\n"])
     found = evaluate(tiny_run(tmp_path / "run", data), data, samples=5)
     scores = json.loads(as_json(found))["quality"]["random"]["scores"]["frequent"]
     assert scores["identifier_match"]["mean"] is None
+    console = Console(width=100)
+    with console.capture() as shown:
+        console.print(as_table(found))
+    assert re.search(r"most frequent rest .* none *$", shown.get(), re.MULTILINE)
 
 
 def test_other_data_than_the_run_s_is_refused(evaluated, tmp_path) -> None:
@@ -158,7 +179,7 @@ def test_other_data_than_the_run_s_is_refused(evaluated, tmp_path) -> None:
 
 def test_data_that_was_moved_is_asked_for(evaluated, tmp_path) -> None:
     run = tiny_run(tmp_path / "run", replace(evaluated[0], manifest={"folder": str(tmp_path / "gone")}))
-    with pytest.raises(ReadError, match="gone.*--data"):
+    with pytest.raises(ReadError, match=r"gone.*--data"):
         open_data_of(run)
     silent = tiny_run(tmp_path / "silent", replace(evaluated[0], manifest={}))
     with pytest.raises(UsageError, match="--data"):
@@ -202,3 +223,24 @@ def test_the_command_takes_a_checkpoint_by_its_number(on_disk) -> None:
     assert json.loads((on_disk / "evaluation.json").read_text(encoding="utf-8"))["quality"] == {}
     with pytest.raises(ReadError, match="step 7"):
         command(on_disk, checkpoint="7")
+
+
+def test_data_that_prepare_made_and_a_run_that_train_made_are_evaluated(tmp_path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for file in sorted(Path(json.__file__).parent.glob("*.py")):
+        (source / file.name).write_text(file.read_text("utf-8"), encoding="utf-8")
+    options = PrepareOptions(
+        sources=(str(source),), filters=FilterOptions(keywords=()), vocabulary_size=300, validation=0.3
+    )
+    prepare(tmp_path / "data", options)
+    train(open_data(tmp_path / "data"), tmp_path / "run", small_recipe("run.updates=3"))
+    command(tmp_path / "run", data=tmp_path / "data", samples=3, checkpoint="last")
+    found = json.loads((tmp_path / "run" / "evaluation.json").read_text(encoding="utf-8"))
+    held_out = list(documents(tmp_path / "data", "validation"))
+    assert found["loss"]["bytes"] == sum(one.bytes for one in held_out)
+    assert found["data"] == read_manifest(tmp_path / "run")["fingerprint"]
+    texts = {line.strip() for one in held_out for line in one.text.split("\n")}
+    assert all(
+        (one["typed"] + one["rest"]).strip() in texts for one in found["quality"]["random"]["examples"]
+    )

@@ -6,10 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from evaluating import HELD_OUT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lm_evaluating import HELD_OUT
 from trainwright.lm.code_lines import code_lines, library_names, read_statements
 from trainwright.lm.cuts import Cut, find_cuts
 from trainwright.lm.metrics import (

@@ -13,6 +13,8 @@ from trainwright.lm.code_lines import CodeLine, code_lines, library_names, read_
 Kind = Literal["random", "call"]
 KINDS: tuple[Kind, ...] = ("random", "call")
 
+# Whose calls are looked for where the data was chosen by no keywords.
+DATA_SCIENCE = ("pandas", "sklearn", "matplotlib", "seaborn")
 # What is called in nearly every file of data science, besides the libraries that the data was chosen by.
 COMMON_LIBRARIES = ("numpy",)
 # Names that no import binds, as the libraries' own documentation writes them.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from trainwright.errors import UsageError, WriteError
 from trainwright.lm.baselines import (
@@ -23,11 +24,12 @@ from trainwright.lm.baselines import (
 )
 from trainwright.lm.complete import LONGEST_LINE_TOKENS
 from trainwright.lm.complete import Completer as LineCompleter
-from trainwright.lm.cuts import COMMON_LIBRARIES, KINDS, Cut, Kind, find_cuts
+from trainwright.lm.cuts import COMMON_LIBRARIES, DATA_SCIENCE, KINDS, Cut, Kind, find_cuts
 from trainwright.lm.data import PreparedData
 from trainwright.lm.endings import line_end
 from trainwright.lm.held_out_loss import HeldOutLoss, count_windows, measure_loss
 from trainwright.lm.ngram import TOKEN_BUDGET, fit_ngrams
+from trainwright.lm.precision import chosen
 from trainwright.lm.quality import Completer, Quality, measure_quality
 from trainwright.lm.run_data import check_same_data
 from trainwright.lm.runs import EVALUATION, Run
@@ -91,8 +93,7 @@ def evaluate(
     if samples < 0 or seed < 0:
         raise UsageError(f"--samples and --seed must not be below 0; got {samples} and {seed}.")
     check_same_data(run, data)
-    windows = count_windows(run.model, data.validation)
-    loss = measure_loss(run.model, data.validation, run.tokenizer, advance=progress("held-out loss", windows))
+    loss = _loss(run, data, progress)
     cuts = _cuts(data, samples, seed, progress) if samples else {}
     completers, baselines = _completers(
         run, data, [cut for one in cuts.values() for cut in one], seed, progress
@@ -141,6 +142,21 @@ def save(evaluation: Evaluation, run_folder: Path) -> Path:
     return file
 
 
+def _loss(run: Run, data: PreparedData, progress: Progress) -> HeldOutLoss:
+    """On a GPU where there is one, in the format that the run was trained in; the model is left on the CPU."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return measure_loss(
+            run.model.to(device),
+            data.validation,
+            run.tokenizer,
+            precision=chosen(run.recipe.run.precision, device),
+            advance=progress("held-out loss", count_windows(run.model, data.validation)),
+        )
+    finally:
+        run.model.to("cpu")
+
+
 def _completers(
     run: Run, data: PreparedData, cuts: Sequence[Cut], seed: int, progress: Progress
 ) -> tuple[dict[str, Completer], Baselines]:
@@ -162,17 +178,22 @@ def _completers(
 
 
 def _cuts(data: PreparedData, samples: int, seed: int, progress: Progress) -> dict[Kind, list[Cut]]:
-    keywords = data.manifest.get("options", {}).get("keywords") or ()
-    libraries = [word for word in keywords if str(word).isidentifier()]
     documents = list(itertools.islice(_documents(data, seed), samples * _DOCUMENTS_A_CUT))
     step = progress("lines to complete", len(documents))
     return find_cuts(
         documents,
         counts=dict.fromkeys(KINDS, samples),
-        libraries=list(dict.fromkeys([*libraries, *COMMON_LIBRARIES])),
+        libraries=_libraries(data.manifest),
         seed=seed,
         advance=lambda: step(1),
     )
+
+
+def _libraries(manifest: Mapping[str, Any]) -> list[str]:
+    """The packages that the data was chosen by, as far as they are names; the usual ones if it was not."""
+    keywords = manifest.get("options", {}).get("filters", {}).get("keywords", ())
+    named = [word for word in keywords if word.isidentifier()]
+    return list(dict.fromkeys([*(named or DATA_SCIENCE), *COMMON_LIBRARIES]))
 
 
 def _documents(data: PreparedData, seed: int) -> Iterator[tuple[int, str]]:

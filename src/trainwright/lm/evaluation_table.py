@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from rich.console import Group, RenderableType
@@ -29,7 +30,8 @@ def as_table(evaluation: Evaluation) -> RenderableType:
             f"{loss.bits_per_byte:.4f} bits per byte"
         ),
         Text(
-            f"over {loss.tokens:,} tokens, {loss.bytes:,} bytes; the model after {evaluation.step:,} updates",
+            f"over {loss.tokens:,} tokens, {loss.bytes:,} bytes, in {loss.precision}; "
+            f"the model after {evaluation.step:,} updates",
             style="dim",
         ),
     ]
@@ -53,6 +55,8 @@ def _scores(quality: Quality, ngram_order: int) -> Table:
 
 
 def _percent(interval: Interval) -> str:
+    if math.isnan(interval.mean):
+        return "none"
     return f"{100 * interval.mean:.1f} ({100 * interval.low:.1f}-{100 * interval.high:.1f})"
 
 

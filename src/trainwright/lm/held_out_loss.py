@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from trainwright.errors import ReadError
 from trainwright.lm.loss import training_loss
 from trainwright.lm.model import Transformer
 from trainwright.lm.pack import TokenFile
+from trainwright.lm.precision import computing
 from trainwright.lm.tokenizer import Tokenizer
 
 # Windows of one forward pass: enough to keep two cores busy, a few MB of activations.
@@ -30,6 +31,8 @@ class HeldOutLoss:
     """Predicted: all of them, each once."""
     bytes: int
     """Of UTF-8 in exactly these tokens; an end token has none."""
+    precision: str
+    """Of the forward passes: fp32 or bf16."""
 
     @property
     def perplexity(self) -> float:
@@ -42,6 +45,7 @@ def measure_loss(
     file: TokenFile,
     tokenizer: Tokenizer,
     *,
+    precision: str = "fp32",
     at_once: int = _WINDOWS,
     advance: Callable[[int], None] = lambda windows: None,
 ) -> HeldOutLoss:
@@ -51,25 +55,21 @@ def measure_loss(
     tokens that are left for it. A window's tokens are predicted from that window alone.
 
     Args:
+        precision: fp32 or bf16, of the forward passes; sums are in fp32 and, over batches, in fp64.
         at_once: Windows of a forward pass; they make no difference but in rounding.
         advance: Called with how many windows were done.
 
     Raises:
         ReadError: if the file holds no tokens, or the loss is no finite number.
     """
-    context = model.config.context
     targets = file.tokens
     if not len(targets):
         raise ReadError(f"{file.path} must hold tokens to be predicted; it is empty.")
     nats = 0.0
-    whole = len(targets) // context
-    for first in range(0, whole, at_once):
-        count = min(at_once, whole - first)
-        nats += _nats(model, file, first * context, (count, context))
-        advance(count)
-    if rest := len(targets) - whole * context:
-        nats += _nats(model, file, whole * context, (1, rest))
-        advance(1)
+    with torch.inference_mode(), computing(precision, model.output_weight.device):
+        for first, shape in _batches(len(targets), model.config.context, at_once):
+            nats += _nats(model, file, first, shape)
+            advance(shape[0])
     if not math.isfinite(nats):
         raise ReadError(
             f"A model must predict with finite numbers; its loss is {nats}: training has diverged."
@@ -80,6 +80,7 @@ def measure_loss(
         bits_per_byte=nats / math.log(2) / max(1, text_bytes),
         tokens=len(targets),
         bytes=text_bytes,
+        precision=precision,
     )
 
 
@@ -96,11 +97,20 @@ def count_bytes(tokens: np.ndarray, tokenizer: Tokenizer) -> int:
     return int(counts @ sizes)
 
 
-@torch.inference_mode()
+def _batches(tokens: int, context: int, at_once: int) -> Iterator[tuple[int, tuple[int, int]]]:
+    """The first token and the shape (windows, length) of each batch: whole windows, then what is left as one."""
+    whole = tokens // context
+    for first in range(0, whole, at_once):
+        yield first * context, (min(at_once, whole - first), context)
+    if tokens % context:
+        yield whole * context, (1, tokens % context)
+
+
 def _nats(model: Transformer, file: TokenFile, first: int, shape: tuple[int, int]) -> float:
     """The sum over windows (count, length) whose first target is token `first`."""
     last = first + shape[0] * shape[1]
     before = file.end_id if first == 0 else int(file.tokens[first - 1])
     row = np.concatenate([[before], file.tokens[first:last]]).astype(np.int64)
-    inputs_BT, targets_BT = (torch.from_numpy(part.reshape(shape)) for part in (row[:-1], row[1:]))
+    device = model.output_weight.device
+    inputs_BT, targets_BT = (torch.from_numpy(part.reshape(shape)).to(device) for part in (row[:-1], row[1:]))
     return float(training_loss(model, inputs_BT, targets_BT))

@@ -39,6 +39,8 @@ _NOTE_SECONDS = 20.0
 _AT_HAND = 64
 # Text that is handed to the tokenizer at once.
 _BATCH_CHARACTERS = 1 << 20
+# After so many batches the tokens are made sure to be on the disk: what a killed run does again.
+_FLUSHED_BATCHES = 16
 # Bars are drawn anew after so many documents.
 _EVERY = 32
 
@@ -156,6 +158,10 @@ def split(job: Job) -> None:
         if not proof.near:
             break
         side[np.flatnonzero(side == 0)[list(proof.near)]] = LEAKED
+        if not (side == 0).any():
+            raise UsageError(
+                "The training side must keep a file; each one is near a validation file. Name more sources."
+            )
     write_json(job.outcome, counted(pieces, verdicts, exact, side, proof))
 
 
@@ -231,9 +237,11 @@ def pack(job: Job) -> None:
             stage(f"pack {name}") as report,
             TokenWriter(file, tokenizer.vocabulary_size, end_id=tokenizer.end_id, resume=True) as writer,
         ):
-            for texts in _batches(job, name, writer.documents):
+            for number, texts in enumerate(_batches(job, name, writer.documents), start=1):
                 for ids in tokenizer.encode_arrays(texts, threads=threads):
                     writer.append(ids)
+                if number % _FLUSHED_BATCHES == 0:
+                    writer.flush()
                 done += sum(map(len, texts))
                 rate = done / max(time.monotonic() - begun, 1e-9) / 1e6
                 report(writer.documents / splits[name]["documents"], f"{rate:.1f} MB/s")

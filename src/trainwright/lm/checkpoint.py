@@ -152,7 +152,7 @@ def read_state(folder: Path) -> State:
 def newest_whole(
     checkpoints: Path, fits: Callable[[State], str], say: Callable[[str], None]
 ) -> Checkpoint | None:
-    """The newest checkpoint that is whole and fits; each one passed over is said, with the reason.
+    """The newest checkpoint that is whole and fits. Those passed over are said, with the reason, and set aside.
 
     Args:
         fits: why a state is not this run's; "" if it is.
@@ -160,21 +160,24 @@ def newest_whole(
     Raises:
         ReadError: if there are checkpoints, and none of them will do.
     """
-    refused = []
+    refused: dict[Path, str] = {}
     for update in reversed(steps(checkpoints)):
         folder = step_folder(checkpoints, update)
         try:
             checkpoint = load(folder)
-            if not (why := fits(checkpoint.state)):
-                return checkpoint
-            refused.append(f"{folder} must be of this run: {why}.")
+            if why := fits(checkpoint.state):
+                raise ReadError(f"{folder} must be of this run: {why}.")
         except ReadError as error:
-            refused.append(str(error))
-        say(f"Checkpoint of update {update} is passed over: {refused[-1]}")
+            refused[folder] = str(error)
+            continue
+        for passed_over, why in refused.items():
+            say(f"{why} Set aside as {_set_aside(passed_over).name}.")
+        return checkpoint
     if refused:
         raise ReadError(
-            f"None of the {len(refused)} checkpoints in {checkpoints} can be gone on from. The newest: {refused[0]} "
-            "Use --restart to begin anew (what is there is then removed), or another --out."
+            f"None of the checkpoints in {checkpoints} can be gone on from ({len(refused)} looked at). "
+            f"{next(iter(refused.values()))} Begin anew with --restart (what is there is then removed), "
+            "or choose another --out."
         )
     return None
 
@@ -281,6 +284,13 @@ def _to_disk(path: Path) -> None:
 def _remove(folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
+
+
+def _set_aside(folder: Path) -> Path:
+    """Its new place, where it is no checkpoint any more."""
+    aside = folder.with_name(f"{folder.name}.refused")
+    _remove(aside)
+    return folder.rename(aside)
 
 
 def _last(checkpoints: Path) -> str:

@@ -56,20 +56,25 @@ class Processes:
 
 @contextlib.contextmanager
 def joined() -> Iterator[Processes]:
-    """This process, connected to the others if torchrun started several; on a GPU of its own where there are some."""
+    """This process, connected to the others if torchrun started several; on a GPU of its own where there are some.
+
+    A process group that is there already is used, and stays.
+    """
     count, gpu = int(os.environ.get("WORLD_SIZE", "1")), torch.cuda.is_available()
     if count == 1:
         yield Processes(device=torch.device("cuda" if gpu else "cpu"))
         return
-    local = int(os.environ.get("LOCAL_RANK", "0"))
-    device = torch.device("cuda", local) if gpu else torch.device("cpu")
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if gpu else torch.device("cpu")
     if gpu:
         torch.cuda.set_device(device)
-    distributed.init_process_group("nccl" if gpu else "gloo", device_id=device if gpu else None)
+    begins = not distributed.is_initialized()
+    if begins:
+        distributed.init_process_group("nccl" if gpu else "gloo", device_id=device if gpu else None)
     try:
         yield Processes(rank=distributed.get_rank(), count=count, device=device)
     finally:
-        distributed.destroy_process_group()
+        if begins:
+            distributed.destroy_process_group()
 
 
 class SummedLoss(nn.Module):
@@ -93,7 +98,7 @@ def spread(loss: SummedLoss, layout: Literal["ddp", "fsdp"], processes: Processe
     if processes.count == 1:
         return loss
     if layout == "ddp":
-        return DistributedDataParallel(loss, broadcast_buffers=False)
+        return DistributedDataParallel(loss)
     mesh = distributed.init_device_mesh(processes.device.type, (processes.count,))
     for layer in loss.model.layers:
         fully_shard(layer, mesh=mesh)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -15,9 +16,10 @@ from trainwright.lm.model import Transformer
 from trainwright.lm.optim import build_optimizer
 from trainwright.lm.plan import Plan
 
-# Enough rows for what the debugger compares within and between batches; its walk then takes seconds.
+# Enough for what the debugger compares within and between batches, and few enough for a walk of seconds.
 WINDOWS = 4
 BATCHES = 8
+TOKENS = 32
 BUDGET_SECONDS = 20.0
 
 
@@ -46,8 +48,8 @@ def mean_nats(logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:
 
 
 def _first_batches(plan: Plan) -> list[tuple[Tensor, Tensor]]:
-    """Small batches of the first update's windows, and of those that follow."""
+    """Small batches of the beginnings of the first update's windows, and of those that follow."""
     updates = -(-WINDOWS * BATCHES // plan.at_once)
     indices = [index for update in range(updates) for index in plan.indices(update)][: WINDOWS * BATCHES]
-    rows = torch.from_numpy(plan.windows.batch(torch.tensor(indices).numpy()))
+    rows = torch.from_numpy(plan.windows.batch(np.array(indices)))[:, : TOKENS + 1]
     return [(piece[:, :-1].contiguous(), piece[:, 1:].contiguous()) for piece in rows.split(WINDOWS)]

@@ -79,14 +79,22 @@ def create_run(
     checkpoints.save(folder / CHECKPOINTS, state, model.state_dict(), {})
 
 
-def begin_run(folder: Path, recipe: Recipe, tokenizer: Tokenizer, manifest: Mapping[str, Any]) -> None:
+def begin_run(
+    folder: Path, recipe: Recipe, tokenizer: Tokenizer, manifest: Mapping[str, Any], *, anew: bool = False
+) -> None:
     """Write what a run begins with; its recipe last, for that makes the folder a run.
+
+    Args:
+        anew: remove the run that lies there first, and leave alone what else does.
 
     Raises:
         UsageError: if the folder holds something already.
         WriteError: if it cannot be written.
     """
-    check_free(folder)
+    if anew:
+        clear_run(folder)
+    else:
+        check_free(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tokenizer.save(folder / TOKENIZER)
@@ -125,13 +133,8 @@ def check_free(folder: Path) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"A run needs a folder; {folder} is a file. Choose another --out.")
-    ours = {
-        DATA,
-        TOKENIZER,
-        _LOCK,
-        f"{DATA}.part",
-        f"{RECIPE}.part",
-    }  # a run that was killed while it was begun
+    begun = {f"{name}.part" for name in (DATA, RECIPE, TOKENIZER)}  # by a process that was killed
+    ours = {_LOCK, DATA, TOKENIZER, *begun}
     held = sorted(p.name for p in folder.iterdir() if p.name not in ours) if folder.is_dir() else []
     if held:
         raise UsageError(

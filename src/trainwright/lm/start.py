@@ -15,7 +15,7 @@ from trainwright.lm.checkpoint import Checkpoint, State
 from trainwright.lm.config import Recipe, as_tables
 from trainwright.lm.data import PreparedData
 from trainwright.lm.processes import Processes
-from trainwright.lm.runs import CHECKPOINTS, LOG, begin_run, clear_run, is_run, read_manifest, read_recipe
+from trainwright.lm.runs import CHECKPOINTS, LOG, begin_run, is_run, read_manifest, read_recipe
 
 # Settings that may change when a run goes on: they alter no weight and no line of the log's training.
 FREE = {
@@ -64,8 +64,7 @@ def _opened(
         begin_run(folder, recipe, data.tokenizer, data.manifest)
         return None
     if resume is False:
-        clear_run(folder)
-        begin_run(folder, recipe, data.tokenizer, data.manifest)
+        begin_run(folder, recipe, data.tokenizer, data.manifest, anew=True)
         return None
     _check_same(folder, recipe, data)
     print_of_data = str(data.manifest["fingerprint"])

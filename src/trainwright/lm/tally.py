@@ -14,8 +14,8 @@ from trainwright.lm.processes import Processes
 class Tally:
     """Loss and time of the updates that the log has no line of yet."""
 
-    def __init__(self, state: State) -> None:
-        self._nats: Tensor | float = state.open_nats
+    def __init__(self, state: State, processes: Processes) -> None:
+        self._nats: Tensor | float = state.open_nats if processes.first else 0.0
         self._weight: Tensor | float = state.open_weight
         self._updates = 0
         self._window_seconds = 0.0

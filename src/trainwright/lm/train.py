@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import signal
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ class Outcome:
     seconds: float
     """Spent on updates, in all sessions of the run."""
     signal: int = 0
-    """Of Ctrl-C or SIGTERM, if one ended it before its last update."""
+    """Of Ctrl-C or SIGTERM, if one came to this process or another before the last update."""
 
 
 def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | None = None) -> Outcome:
@@ -71,7 +72,9 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
         held = opened(data, folder, recipe, resume, processes, live.say)
         training = assembled(data, folder, recipe, held, processes, live)
         state = first_state(training, held)
-        if state.update:
+        if state.update == training.plan.updates:
+            live.say(f"All {state.update} updates are done.")
+        elif state.update:
             live.say(
                 f"Goes on after update {state.update}, {time.monotonic() - begun:.1f} s after its start."
             )
@@ -87,7 +90,7 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
 def train_from(state: State, training: Training, log: logs.Log, stopping: Stopping) -> Outcome:
     """The loop, from a state to the last update or to a signal."""
     run, plan, processes, live = training.recipe.run, training.plan, training.processes, training.live
-    tally = Tally(state)
+    tally = Tally(state, processes)
     training.module.train()
     for update in range(state.update, plan.updates):
         nats, weight, norm = take_update(training, update)
@@ -110,7 +113,7 @@ def train_from(state: State, training: Training, log: logs.Log, stopping: Stoppi
             break
     return Outcome(
         updates=state.update, of=plan.updates, best_loss=state.best_loss, best_update=state.best_update,
-        seconds=tally.seconds, signal=stopping.signal if state.update < plan.updates else 0,
+        seconds=tally.seconds, signal=0 if state.update == plan.updates else stopping.signal or signal.SIGTERM,
     )  # fmt: skip
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from corpus import code
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpus import code
 from trainwright.lm.dedup import (
     KEPT,
     NEAR,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from corpus import code
 
+from corpus import code
 from trainwright.errors import UsageError
 from trainwright.lm.documents import Document
 from trainwright.lm.filters import FilterOptions, checked, drop_reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -18,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from corpus import code, corpus, write
 from cyclopts import App
 
+from corpus import code, corpus, write
 from trainwright.errors import ReadError, UsageError
 from trainwright.lm import stages
 from trainwright.lm.commands.prepare import prepare as prepare_command
@@ -151,7 +152,7 @@ def test_several_sources_follow_each_other(tmp_path: Path) -> None:
 
 def _spans(starts: np.ndarray) -> list[tuple[int, int]]:
     ends = starts.tolist()
-    return list(zip(ends[:-1], ends[1:]))
+    return list(itertools.pairwise(ends))
 
 
 # --- what is refused

@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+
 from corpus import code, write
 from hub_server import REVISION, hub
-
 from trainwright.errors import ReadError, UsageError
 from trainwright.lm import files
 from trainwright.lm.licences import PERMISSIVE, allows, of_folder, of_text, spdx

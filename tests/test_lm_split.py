@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from corpus import code
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpus import code
 from trainwright.errors import UsageError
 from trainwright.lm import split as module
 from trainwright.lm.documents import Document

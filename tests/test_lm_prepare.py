@@ -155,6 +155,47 @@ def _spans(starts: np.ndarray) -> list[tuple[int, int]]:
     return list(itertools.pairwise(ends))
 
 
+def test_a_tokenizer_of_few_bytes_is_trained_on_some(tmp_path: Path) -> None:
+    """Not one of few files may lie within a small sample."""
+    source = write(tmp_path / "code", {f"g{i}/f.py": code(i, 200) for i in range(3)})
+    assert not prepare(tmp_path / "data", options(source, tokenizer_bytes=100)).already
+
+
+_PEAK = """
+import pathlib, sys
+from test_lm_prepare import options
+from trainwright.lm import pieces, stages
+from trainwright.lm.prepare import prepare
+
+def peak(job):
+    print([int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")][0])
+    sys.exit()
+
+pieces.PIECE_BYTES, stages.deduplicate = 1 << 20, peak
+prepare(pathlib.Path(sys.argv[2]), options(pathlib.Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_gathering_takes_the_same_memory_for_three_times_the_corpus(tmp_path: Path) -> None:
+    peaks, sizes = [], []
+    for count in (120, 360):
+        texts: dict[str, str | bytes] = {f"g{i % 9}/f{i}.py": code(i, 2000) for i in range(count)}
+        source = write(tmp_path / str(count), texts)
+        out = subprocess.run(
+            [sys.executable, "-c", _PEAK, str(source), str(tmp_path / f"data{count}")], env=_environment(),
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        peaks.append(int(out.stdout))
+        sizes.append(sum(map(len, texts.values())))
+    assert peaks[1] - peaks[0] < 0.4 * (sizes[1] - sizes[0])
+
+
+def _environment() -> dict[str, str]:
+    """In which a process of its own finds this file."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+
+
 # --- what is refused
 
 
@@ -301,13 +342,12 @@ print(-left)
 def child(source: Path, out: Path, kill_at: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
     """prepare in a process of its own, killed at a step if one is given; prints how many steps there are."""
     command = [sys.executable, "-c", _CHILD, str(source), str(out), str(kill_at)]
-    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     return subprocess.run(
         command,
         capture_output=True,
         text=True,
         timeout=100,
-        env={**os.environ, "PYTHONPATH": path},
+        env=_environment(),
         **options,
     )
 
@@ -341,12 +381,11 @@ def test_killed_from_outside_it_ends_with_the_same_bytes(
     whole: tuple[Path, dict[str, bytes], int], tmp_path: Path
 ) -> None:
     source, expected, _ = whole
-    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     for wait_seconds in (0.3, 0.6, 0.9):
         out = tmp_path / str(wait_seconds)
         with subprocess.Popen(
             [sys.executable, "-c", _CHILD, str(source), str(out), "0"],
-            env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         ) as process:  # fmt: skip
             time.sleep(wait_seconds)
             process.kill()

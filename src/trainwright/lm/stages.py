@@ -152,8 +152,7 @@ def split(job: Job) -> None:
         with stage("split") as report:
             for number, name in enumerate(SPLITS):
                 report(number / len(SPLITS), name)
-                chosen = (document for at, document in enumerate(pieces.documents()) if side[at] == number)
-                write_texts(texts_file(job.out, name), chosen)
+                write_texts(texts_file(job.out, name), pieces.documents(side == number))
         proof = _proven(job, int((side == 0).sum()))
         if not proof.near:
             break
@@ -212,15 +211,16 @@ def make_tokenizer(job: Job) -> None:
 
 
 def _sample(documents: Texts, share: float, budget: int, report: Report) -> Iterator[str]:
-    """Texts chosen by a hash of their names, a tenth more than the share, so that the budget is used up."""
+    """The texts whose names' hashes lie below the share, then the others, as far as they are asked for."""
     taken = 0
-    for document in documents:
-        name = f"{document.group}/{document.path}".encode()
-        if xxhash.xxh3_64_intdigest(name, 1) < 1.1 * share * 2**64:
-            taken += len(document.text)
-            # Half of the time goes into reading, half into merging, of which nothing is told.
-            report(min(taken / budget, 1.0) / 2, f"{taken / 1e6:.1f} MB read")
-            yield document.text
+    for chosen in (True, False):
+        for document in documents:
+            name = f"{document.group}/{document.path}".encode()
+            if (xxhash.xxh3_64_intdigest(name, 1) < share * 2**64) is chosen:
+                taken += len(document.text)
+                # Half of the time goes into reading, half into merging, of which nothing is told.
+                report(min(taken / budget, 1.0) / 2, f"{taken / 1e6:.1f} MB read")
+                yield document.text
 
 
 def pack(job: Job) -> None:

@@ -137,7 +137,7 @@ def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
     """The summary in numbers."""
     from trainwright.lm.funnel import render
 
-    console = Console(file=sys.stdout)
+    console = Console(file=sys.stdout, highlight=False)
     if already:
         console.print(f"{out} is prepared already; --restart prepares it anew.", soft_wrap=True)
     console.print(render(manifest["funnel"]), soft_wrap=True)

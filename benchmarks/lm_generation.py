@@ -35,7 +35,13 @@ from trainwright.lm.tokenizer import Tokenizer, train_tokenizer
 
 VOCABULARY, TOKENS, ROUNDS, LINES = 8192, 20, 30, 40
 PROMPT = "import numpy as np\nimport pandas as pd\n\nframe = pd.read_csv("
-GOALS = {"20 tokens": "at most 48 ms", "line": "at most 20 ms"}
+# At most the 48 ms of a bare loop on this machine when nothing else runs on it; there, pipeline takes 91 and generate 86.
+TOKENS_GOALS = {
+    "pipeline": "1.9x (48 of 91 ms)",
+    "generate": "1.8x (48 of 86 ms)",
+    "bare loop": "1.0x (48 of 48 ms)",
+}
+LINE_GOAL = "at most 20 ms"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,15 +91,15 @@ def measure() -> list[tuple[str, str, str, str, str]]:
         writers = _writers(architecture, tokenizer)
         fixed = _times(writers, [Task(prompt=PROMPT, tokens=TOKENS)] * ROUNDS)
         real = _times(writers, lines)
-        rows += _rows(f"{TOKENS} greedy tokens, {architecture}", fixed, GOALS["20 tokens"])
-        rows += _rows(f"a real line, {architecture}", real, GOALS["line"])
+        rows += _rows(f"{TOKENS} greedy tokens, {architecture}", fixed, TOKENS_GOALS)
+        rows += _rows(f"a real line, {architecture}", real, dict.fromkeys(real, LINE_GOAL))
     return rows
 
 
-def _rows(what: str, times: dict[str, float], goal: str) -> list[tuple[str, str, str, str, str]]:
+def _rows(what: str, times: dict[str, float], goals: dict[str, str]) -> list[tuple[str, str, str, str, str]]:
     ours = times.pop("ours")
     return [
-        (what, f"{name} {milliseconds:.0f} ms", f"{ours:.0f} ms", f"{milliseconds / ours:.1f}x", goal)
+        (what, f"{name} {milliseconds:.0f} ms", f"{ours:.0f} ms", f"{milliseconds / ours:.1f}x", goals[name])
         for name, milliseconds in times.items()
     ]
 

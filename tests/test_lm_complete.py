@@ -118,6 +118,20 @@ def test_greedy_ids_are_those_of_the_whole_model_asked_again_and_again(architect
     assert generate(net, ids, limit=12, tokenizer=known) == wanted[len(ids) :]
 
 
+def test_generation_stops_with_the_token_that_it_is_told_to() -> None:
+    net, known = model("modern"), tokenizer()
+    ids = known.encode("import numpy")
+    told: list[bytes] = []
+
+    def stop(written: bytes) -> bool:
+        told.append(written)
+        return len(told) == 3
+
+    new = generate(net, ids, limit=12, tokenizer=known, stop=stop)
+    assert new == generate(net, ids, limit=12, tokenizer=known)[:3]
+    assert told == [known.decode_bytes(new[:count]) for count in (1, 2, 3)]
+
+
 def test_a_line_ends_before_its_newline(replay) -> None:
     """Defect 14 of the course's recipe: generation runs on after the line that was asked for."""
     assert line(replay(), "import numpy as") == " np"
@@ -238,6 +252,12 @@ def test_bytes_that_are_no_whole_character_are_held(monkeypatch: pytest.MonkeyPa
     assert completer.complete("", limit=9, ending=None) == "x"
 
 
+def test_a_prompt_that_is_no_unicode_is_completed(tmp_path: Path) -> None:
+    """Bytes of a command line that are no UTF-8 come as lone surrogates."""
+    opened = open_run(run(tmp_path / "run", "modern"))
+    complete(opened, "x = '\udcff'\ny = (", statement=True)
+
+
 def test_the_seed_decides_what_is_drawn(tmp_path: Path) -> None:
     opened = open_run(run(tmp_path / "run", "modern"))
     drawn = [complete(opened, "plt.", tokens=20, temperature=1.0, seed=s) for s in (1, 1, 2)]
@@ -256,7 +276,8 @@ def test_what_is_drawn_follows_the_probabilities() -> None:
     assert shares(1.0, 0.7) == pytest.approx([0.625, 0.375, 0, 0], abs=0.03)
     assert shares(1.0, 0.01) == [1, 0, 0, 0]
     assert shares(0.5, 1.0) == pytest.approx([0.685, 0.247, 0.062, 0.007], abs=0.03)
-    assert shares(0.0, 1.0) == [1, 0, 0, 0]
+    assert shares(0.0, 1.0) == shares(1e-300, 1.0) == [1, 0, 0, 0]
+    assert shares(1e30, 1.0) == pytest.approx([0.25] * 4, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -315,6 +336,8 @@ def test_a_statement_goes_over_lines(replay) -> None:
         {"temperature": float("nan")},
         {"top_p": 0.0},
         {"top_p": 1.5},
+        {"seed": -1},
+        {"seed": 2**63},
     ],
 )
 def test_numbers_that_do_not_fit_are_refused(wrong: dict[str, object], tmp_path: Path) -> None:
@@ -354,9 +377,9 @@ def test_the_command_prints_one_line_and_reads_standard_input(tmp_path: Path) ->
     assert "--temperature" in wrong.stderr
 
 
-def test_completing_needs_neither_transformers_nor_what_only_training_needs() -> None:
+def test_neither_completing_nor_exporting_needs_transformers_or_what_prepares() -> None:
     code = (
-        "import sys, trainwright.lm.complete, trainwright.lm.runs\n"
+        "import sys, trainwright.lm.complete, trainwright.lm.export, trainwright.lm.push\n"
         "heavy = {'transformers', 'datasets', 'pyarrow', 'huggingface_hub', 'rensa', 'pandas', 'sklearn'}\n"
         "print(heavy & set(sys.modules))"
     )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from lm_runs import SOURCE, config, model, run, tokenizer
@@ -39,7 +40,7 @@ MANIFEST = {
         "train": {"documents": 280, "bytes": 900_000, "groups": 3, "tokens": 250_000},
         "validation": {"documents": 20, "bytes": 100_000, "groups": 1, "tokens": 27_000},
     },
-    "split_by": "package",
+    "split_by": "group",
     "licences": {
         "MIT": {"documents": 200, "bytes": 750_000},
         "unknown": {"documents": 100, "bytes": 250_000},
@@ -310,13 +311,21 @@ def test_an_export_does_not_touch_a_folder_that_holds_something(
     assert len(load_file(target / "model.safetensors")) == 2 + 12 * 2 + 2
 
 
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("trainwright.lm.card.written", OSError(28, "No space left on device")),
+        ("trainwright.lm.export.save_file", SafetensorError("No space left on device")),
+        ("trainwright.lm.export._move", OSError(28, "No space left on device")),
+    ],
+)
 def test_a_failed_export_leaves_nothing(
-    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, error: Exception, runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    def full(*_: object, **__: object) -> None:
+        raise error
 
-    monkeypatch.setattr(card, "written", full)
+    monkeypatch.setattr(place, full)
     with pytest.raises(WriteError, match="No space left"):
         export_run(runs["gpt2"], tmp_path / "out")
     assert not any(tmp_path.iterdir())
@@ -354,6 +363,7 @@ def test_the_card_says_what_is_known(runs: dict[str, Path], tmp_path: Path) -> N
     for line in (
         "| found | 1,200 | 3.0 |",
         "| kept | 300 | 1.0 |",
+        "The splits share no package or repository, and no equal or nearly equal file.",
         "| train | 280 | 0.9 | 250,000 |",
         "| MIT | 200 | 75.0 % |",
         "| | exact match | ",

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from trainwright.lm.model import Transformer
     from trainwright.lm.runs import Run
 
-# A line or statement that has not ended by then is cut; one in a thousand lines of published code is longer.
-LONGEST_LINE_TOKENS = 128
-LONGEST_STATEMENT_TOKENS = 512
+# What has not ended by then is cut. Of 112,027 lines of the standard library (8,192 entries) the median has 9 tokens, one
+# in a thousand more than 42, none more than 94.
+LONGEST_LINE_TOKENS = 96
+LONGEST_STATEMENT_TOKENS = 256
 # The share of the window that a long prompt may fill: room to write in before the window has to be read anew.
 PROMPT_SHARE = 0.75
 # Characters that a token of source code has at most on average; where there are more, all of the prompt is encoded.
@@ -50,6 +51,8 @@ class Sampling:
             raise UsageError(f"The temperature must not be below 0; got {self.temperature}.")
         if not 0 < self.top_p <= 1:
             raise UsageError(f"top-p must lie above 0 and at most at 1; got {self.top_p}.")
+        if not 0 <= self.seed < 2**63:
+            raise UsageError(f"The seed must lie from 0 to {2**63 - 1}; got {self.seed}.")
 
 
 def complete(
@@ -196,7 +199,9 @@ def _chooser(temperature: float, top_p: float, generator: torch.Generator | None
         return lambda logits_N: int(logits_N.argmax())
 
     def sampled(logits_N: Tensor) -> int:
-        probabilities_N = (logits_N.float() / temperature).softmax(-1).cpu()
+        # In doubles below 0, so that no temperature, however small, makes a NaN.
+        below_N = (logits_N - logits_N.max()).double()
+        probabilities_N = (below_N / temperature).softmax(-1).cpu()
         if top_p < 1:
             shares_N, places_N = probabilities_N.sort(descending=True)
             before_N = shares_N.cumsum(-1) - shares_N

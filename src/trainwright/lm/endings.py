@@ -26,7 +26,7 @@ def statement_end(prompt: str) -> Ending:
     Brackets are counted from the prompt's first character on; a line end inside of brackets or of a
     triple-quoted string, or after a backslash, ends nothing. Of a compound statement this is the header.
     """
-    before = prompt.encode()
+    before = prompt.encode(errors="replace")
 
     def end(written: bytes) -> int | None:
         # Nothing ends but at a line's end, and most completions have one: the prompt is read once or twice.

@@ -27,6 +27,8 @@ _NEW_TOKENS = 64
 def export_run(run: Path, folder: Path, *, checkpoint: str = "best", force: bool = False) -> None:
     """Write the run's model, tokenizer, settings and card as a transformers folder, whole or not at all.
 
+    They are made beside the folder and moved: all at once where it is new, else file by file.
+
     Args:
         force: write into a folder that holds something; what has other names than our files stays there.
 
@@ -36,9 +38,9 @@ def export_run(run: Path, folder: Path, *, checkpoint: str = "best", force: bool
         WriteError: if the folder cannot be written.
     """
     folder = folder.absolute()
-    check_target(folder, force=force)
-    opened = open_run(run, checkpoint)
     try:
+        check_target(folder, force=force)
+        opened = open_run(run, checkpoint)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
             made = Path(beside) / folder.name
@@ -65,16 +67,24 @@ def check_target(folder: Path, *, force: bool) -> None:
 
 
 def write_files(run: Run, folder: Path, title: str) -> None:
-    """The files of an export, into a folder that is there; the card calls the model by the title."""
+    """The files of an export, into a folder that is there; the card calls the model by the title.
+
+    Raises:
+        WriteError: if they cannot be written.
+    """
     config, end_id = run.recipe.model, run.tokenizer.end_id
-    save_file(
-        layout.their_weights(run.model.state_dict(), config), folder / WEIGHTS, metadata={"format": "pt"}
-    )
-    _write_json(folder / "config.json", layout.their_settings(config, end_id))
-    _write_json(folder / "generation_config.json", _generation(config, end_id))
-    run.tokenizer.save(folder / "tokenizer.json")
-    _write_json(folder / "tokenizer_config.json", _tokenizer_settings(config))
-    (folder / "README.md").write_text(card.written(run, title), encoding="utf-8")
+    weights = layout.their_weights(run.model.state_dict(), config)
+    try:
+        save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+        _write_json(folder / "config.json", layout.their_settings(config, end_id))
+        _write_json(folder / "generation_config.json", _generation(config, end_id))
+        run.tokenizer.save(folder / "tokenizer.json")
+        _write_json(folder / "tokenizer_config.json", _tokenizer_settings(config))
+        (folder / "README.md").write_text(card.written(run, title), encoding="utf-8")
+    except (OSError, SafetensorError) as error:
+        raise WriteError(
+            f"{folder} must have room for a model of {_megabytes(weights)} MB: {error}."
+        ) from error
 
 
 def import_folder(folder: Path, run: Path) -> None:
@@ -131,6 +141,11 @@ def _tokenizer_settings(config: ModelConfig) -> dict[str, Any]:
         "clean_up_tokenization_spaces": False,
         "split_special_tokens": True,  # a literal end token in source code stays text, as in training
     }
+
+
+def _megabytes(weights: Mapping[str, Tensor]) -> int:
+    size: int = sum(tensor.nbytes for tensor in weights.values())
+    return size // 1_000_000 + 1
 
 
 def _move(made: Path, folder: Path) -> None:

@@ -55,7 +55,8 @@ def complete(
         raise UsageError(
             f"--count must be 1, or more with a --temperature above 0 (greedy ones are all the same); got {count}."
         )
-    text = sys.stdin.buffer.read().decode(errors="replace") if prompt == "-" else prompt
+    given = sys.stdin.buffer.read() if prompt == "-" else prompt.encode(errors="replace")
+    text = given.decode(errors="replace")
     samplings = [Sampling(temperature=temperature, top_p=top_p, seed=seed + i) for i in range(count)]
     limit, ending = extent(text, tokens=tokens, statement=statement)
     opened = open_run(run, checkpoint)

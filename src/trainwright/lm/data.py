@@ -26,6 +26,7 @@ SPLITS: tuple[Literal["train"], Literal["validation"]] = ("train", "validation")
 # Text of one row group: what is in memory when texts are written or read.
 _GROUP_BYTES = 8 << 20
 _BATCH_ROWS = 64
+_BUFFER_BYTES = 1 << 20
 _SCHEMA = pa.schema(
     [("text", pa.large_string()), ("path", pa.string()), ("group", pa.string()), ("license", pa.string())]
 )
@@ -94,7 +95,8 @@ def documents(folder: Path, split: Literal["train", "validation"]) -> Iterator[D
     """
     file = texts_file(folder, split)
     try:
-        with parquet.ParquetFile(file) as opened:
+        # pre_buffer would hold all of the file's row groups at once.
+        with parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER_BYTES) as opened:
             for batch in opened.iter_batches(_BATCH_ROWS):
                 for text, path, group, licence in zip(*(column.to_pylist() for column in batch.columns)):
                     yield Document(text=text, path=path, group=group, licence=licence)

@@ -34,8 +34,15 @@ class _Repository:
         path = f"datasets/{self.name}@{self.revision}/{name}"
         try:
             return cast("BinaryIO", self.system.open(path, "rb", block_size=_BLOCK_BYTES))
-        except Exception as error:  # httpx's, huggingface_hub's and OSError
-            raise _unreachable(f"{self.name}/{name}", error) from error
+        except self.failures as error:
+            raise self.failed(name, error) from error
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        return _failures()
+
+    def failed(self, name: str, error: Exception) -> ReadError:
+        return ReadError(f"{_unreachable(f'{self.name}/{name}', error)} The same command goes on from here.")
 
     def size(self, name: str) -> int:
         return dict(self.files)[name]
@@ -58,8 +65,8 @@ def open_hub(name: str, fields: Fields, largest: int) -> TableSource:
         api = HfApi()
         pinned = api.dataset_info(repository, revision=revision).sha
         entries = list(api.list_repo_tree(repository, recursive=True, revision=pinned, repo_type="dataset"))
-    except Exception as error:  # httpx's, huggingface_hub's and OSError
-        raise _unreachable(repository, error) from error
+    except _failures() as error:
+        raise ReadError(_unreachable(repository, error)) from error
     files = sorted(
         (entry.path, entry.size)
         for entry in entries
@@ -83,8 +90,14 @@ def _parsed(name: str) -> tuple[str, str | None, str]:
     return f"{parts[0]}/{last}", revision or None, "/".join(parts[2:])
 
 
-def _unreachable(what: str, error: Exception) -> ReadError:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return ReadError(
-        f"The data set {what} must be reachable on the Hub: {lines[0]}. Started again, it goes on."
-    )
+def _failures() -> tuple[type[Exception], ...]:
+    """What reading from the Hub raises: the roots of its errors are those of the HTTP library it uses, and OSError."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    return (*HfHubHTTPError.__bases__, OSError, ValueError)
+
+
+def _unreachable(what: str, error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = " ".join([f"{type(error).__name__}:", *lines[:2]])
+    return f"The data set {what} must be reachable on the Hub; it is not ({reason})."

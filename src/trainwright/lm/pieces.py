@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from trainwright.lm.atomic import replacing
 from trainwright.lm.dedup import PERMUTATIONS, Prints, signature, text_hash
@@ -164,11 +165,12 @@ class Pieces:
             for values in self._mapped(number).select(["path", "group", "licence", "size"]).to_pylist():
                 yield Row(**values)
 
-    def documents(self) -> Iterator[Document]:
-        """All documents, in order."""
+    def documents(self, chosen: NDArray[np.bool_]) -> Iterator[Document]:
+        """The documents that are chosen by their positions, in order."""
         for number in range(self.count):
             table = self._mapped(number).select(["text", "path", "group", "licence"])
-            for row in range(table.num_rows):
+            first = self._ends[number] - self._sizes[number]
+            for row in np.flatnonzero(chosen[first : self._ends[number]]).tolist():
                 yield Document(**{name: table[name][row].as_py() for name in table.column_names})
 
     def _map(self, number: int) -> pa.Table:

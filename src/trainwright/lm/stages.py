@@ -39,6 +39,8 @@ _NOTE_SECONDS = 20.0
 _AT_HAND = 64
 # Text that is handed to the tokenizer at once.
 _BATCH_CHARACTERS = 1 << 20
+# After so many batches the tokens are made sure to be on the disk: what a killed run does again.
+_FLUSHED_BATCHES = 16
 # Bars are drawn anew after so many documents.
 _EVERY = 32
 
@@ -150,12 +152,15 @@ def split(job: Job) -> None:
         with stage("split") as report:
             for number, name in enumerate(SPLITS):
                 report(number / len(SPLITS), name)
-                chosen = (document for at, document in enumerate(pieces.documents()) if side[at] == number)
-                write_texts(texts_file(job.out, name), chosen)
+                write_texts(texts_file(job.out, name), pieces.documents(side == number))
         proof = _proven(job, int((side == 0).sum()))
         if not proof.near:
             break
         side[np.flatnonzero(side == 0)[list(proof.near)]] = LEAKED
+        if not (side == 0).any():
+            raise UsageError(
+                "The training side must keep a file; each one is near a validation file. Name more sources."
+            )
     write_json(job.outcome, counted(pieces, verdicts, exact, side, proof))
 
 
@@ -206,15 +211,16 @@ def make_tokenizer(job: Job) -> None:
 
 
 def _sample(documents: Texts, share: float, budget: int, report: Report) -> Iterator[str]:
-    """Texts chosen by a hash of their names, a tenth more than the share, so that the budget is used up."""
+    """The texts whose names' hashes lie below the share, then the others, as far as they are asked for."""
     taken = 0
-    for document in documents:
-        name = f"{document.group}/{document.path}".encode()
-        if xxhash.xxh3_64_intdigest(name, 1) < 1.1 * share * 2**64:
-            taken += len(document.text)
-            # Half of the time goes into reading, half into merging, of which nothing is told.
-            report(min(taken / budget, 1.0) / 2, f"{taken / 1e6:.1f} MB read")
-            yield document.text
+    for chosen in (True, False):
+        for document in documents:
+            name = f"{document.group}/{document.path}".encode()
+            if (xxhash.xxh3_64_intdigest(name, 1) < share * 2**64) is chosen:
+                taken += len(document.text)
+                # Half of the time goes into reading, half into merging, of which nothing is told.
+                report(min(taken / budget, 1.0) / 2, f"{taken / 1e6:.1f} MB read")
+                yield document.text
 
 
 def pack(job: Job) -> None:
@@ -231,9 +237,11 @@ def pack(job: Job) -> None:
             stage(f"pack {name}") as report,
             TokenWriter(file, tokenizer.vocabulary_size, end_id=tokenizer.end_id, resume=True) as writer,
         ):
-            for texts in _batches(job, name, writer.documents):
+            for number, texts in enumerate(_batches(job, name, writer.documents), start=1):
                 for ids in tokenizer.encode_arrays(texts, threads=threads):
                     writer.append(ids)
+                if number % _FLUSHED_BATCHES == 0:
+                    writer.flush()
                 done += sum(map(len, texts))
                 rate = done / max(time.monotonic() - begun, 1e-9) / 1e6
                 report(writer.documents / splits[name]["documents"], f"{rate:.1f} MB/s")

@@ -28,6 +28,7 @@ LICENCES = ("license", "licence", "licenses", "max_stars_repo_licenses")
 
 # Rows in memory at once; a row has at most some megabytes.
 _BATCH_ROWS = 64
+_BUFFER_BYTES = 1 << 20
 # JSON writes a byte in at most six ("\u0000"), and a row has other fields, too.
 _JSON_WIDTH = 6
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -41,6 +42,13 @@ class Shelf(Protocol):
 
     def open(self, name: str) -> BinaryIO:
         """One of them, to be read from any place; raises ReadError."""
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What its streams raise when they cannot be read on."""
+
+    def failed(self, name: str, error: Exception) -> ReadError:
+        """The same in our words."""
 
     def size(self, name: str) -> int:
         """Its bytes."""
@@ -67,9 +75,12 @@ class TableSource:
         for number in range(start.file, len(names)):
             first = start.item if number == start.file else 0
             read = _parquet_rows if names[number].endswith(".parquet") else _json_rows
-            with self.shelf.open(names[number]) as stream:
-                for row in read(stream, self, names[number], first):
-                    yield self._item(row, names[number], number, len(names))
+            try:
+                with self.shelf.open(names[number]) as stream:
+                    for row in read(stream, self, names[number], first):
+                        yield self._item(row, names[number], number, len(names))
+            except self.shelf.failures as error:
+                raise self.shelf.failed(names[number], error) from error
 
     def _item(self, row: _Row, name: str, number: int, count: int) -> Item:
         values = row.values
@@ -106,6 +117,13 @@ class _OneFile:
             return Path(name).open("rb")
         except OSError as error:
             raise ReadError(f"{name} must be a readable file: {error.strerror}") from error
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        return (OSError,)
+
+    def failed(self, name: str, error: Exception) -> ReadError:
+        return ReadError(f"{name} must be readable to its end: {error}. The same command goes on from here.")
 
     def size(self, name: str) -> int:
         return Path(name).stat().st_size
@@ -149,9 +167,9 @@ def _parquet_rows(stream: BinaryIO, source: TableSource, name: str, first: int) 
                         content = values.pop(text)
                         yield _row(content, number, (number + 1) / total, values)
                     number += 1
-        except (pa.ArrowInvalid, OSError) as error:
-            if isinstance(error, OSError) and error.errno:
-                raise ReadError(f"{name} could not be read on: {error}") from error
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and (error.errno or type(error) is not OSError):
+                raise  # the disk's or the network's, not the file's
             yield _Row(number=end - 1, share=end / total, values={}, problem="corrupt")
         number = end
 
@@ -172,7 +190,8 @@ def _row(content: bytes | None, number: int, share: float, values: dict[str, Any
 
 def _opened(stream: BinaryIO, name: str) -> parquet.ParquetFile:
     try:
-        return parquet.ParquetFile(stream)
+        # Read in blocks, not by the whole column of a row group: that may be a gigabyte.
+        return parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER_BYTES)
     except (pa.ArrowInvalid, OSError) as error:
         raise ReadError(f"{name} must be a parquet file: {error}") from error
 

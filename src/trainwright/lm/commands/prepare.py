@@ -71,11 +71,11 @@ def prepare(
 
     Examples:
 
-        trainwright lm prepare --out data                            the packages of this environment
-        trainwright lm prepare ~/code --out data --all               every Python file of yours
-        trainwright lm prepare installed --out data --max-bytes 20MB a quick trial
-        trainwright lm prepare corpus.jsonl.gz more.parquet --out data --keywords torch,numpy
-        trainwright lm prepare hub:codeparrot/codeparrot-clean --out data --licences any --vocabulary 50000
+        trainwright lm prepare --out data                   this environment's packages
+        trainwright lm prepare ~/code --out data --all      every Python file of yours
+        trainwright lm prepare --out data --max-bytes 20MB  a trial
+        trainwright lm prepare a.jsonl.gz b.parquet --out data --keywords torch,numpy
+        trainwright lm prepare hub:codeparrot/codeparrot-clean --out data --vocabulary 50000
     """
     from trainwright.lm.filters import FilterOptions
     from trainwright.lm.prepare import PrepareOptions
@@ -137,9 +137,9 @@ def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
     """The summary in numbers."""
     from trainwright.lm.funnel import render
 
-    console = Console(file=sys.stdout)
+    console = Console(file=sys.stdout, highlight=False)
     if already:
-        console.print(f"{out} is prepared already; --restart prepares it anew.")
+        console.print(f"{out} is prepared already; --restart prepares it anew.", soft_wrap=True)
     console.print(render(manifest["funnel"]), soft_wrap=True)
     console.print()
     for name, split in manifest["splits"].items():

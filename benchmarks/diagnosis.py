@@ -4,7 +4,7 @@
 
 For each framework: planted faults named at all, named as the first cause at the announced line, findings besides them,
 findings above a note on scripts that have no fault (false alarms), and seconds of the walk and of the whole process,
-imports included. A walk of a healthy script is also given in training steps of that script.
+imports included. What a walk costs in training steps is printed after it, by walk_cost.py, on larger scripts.
 """
 
 import argparse
@@ -21,6 +21,8 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import walk_cost
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
@@ -45,8 +47,6 @@ class Diagnosis:
     extra: tuple[str, ...]
     walk_seconds: float
     process_seconds: float
-    steps: float | None
-    """How many of its own training steps the walk took."""
     remark: str = ""
 
 
@@ -61,7 +61,6 @@ class Tally:
         faulty = [d for d in self.all if d.planted]
         sound = [d for d in self.all if not d.planted]
         planted = sum(len(d.planted) for d in faulty)
-        steps = [d.steps for d in sound if d.steps is not None]
         cells = [
             name,
             f"{sum(d.named for d in faulty)} of {planted}",
@@ -70,7 +69,6 @@ class Tally:
             f"{sum(bool(d.extra or d.remark) for d in sound)} of {len(sound)}",
             _spread([d.walk_seconds for d in self.all]),
             _spread([d.process_seconds for d in self.all]),
-            _spread(steps),
         ]
         return "| " + " | ".join(cells) + " |"
 
@@ -91,7 +89,7 @@ def main() -> None:
             done.append(one)
             print(f"\r{len(done)} of {len(scripts)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    text = table(done)
+    text = table(done) + "\n\n" + walk_cost.table(walk_cost.SCRIPTS)
     print(text)
     if options.write:
         options.write.write_text(text + "\n", encoding="utf-8")
@@ -119,7 +117,7 @@ def diagnose(script: Path) -> Diagnosis:
         report = json.loads(ended.stdout)
     except json.JSONDecodeError:
         said = ended.stderr.strip()[-200:]
-        return Diagnosis(script, "none", planted, 0, False, (), 0.0, seconds, None, f"no report: {said}")
+        return Diagnosis(script, "none", planted, 0, False, (), 0.0, seconds, f"no report: {said}")
     loud = [f for f in report["findings"] if f["severity"] != "note"]
     names = {name for name, _ in planted}
     notes = {f["name"] for f in report["findings"]} if any(_is_note(n) for n in names) else set()
@@ -134,7 +132,6 @@ def diagnose(script: Path) -> Diagnosis:
         extra=tuple(f["name"] for f in loud if f["name"] not in names),
         walk_seconds=report["seconds"],
         process_seconds=seconds,
-        steps=_steps(report),
         remark="" if planted or not ended.returncode else f"exit status {ended.returncode}",
     )
 
@@ -149,15 +146,6 @@ def _planted(script: Path) -> list[tuple[str, int]]:
     return [(m.group(1), i) for i, line in enumerate(lines, 1) if (m := _EXPECTED.search(line))]
 
 
-def _steps(report: dict) -> float | None:
-    """The walk's seconds in those of a step, as the stage that learns one batch takes them."""
-    stage = next(s for s in report["stages"] if s["stage"] == "overfit")
-    taken = re.search(r"in (\d+) steps", stage["why"] or "")
-    if taken is None or not stage["seconds"]:
-        return None
-    return report["seconds"] / (stage["seconds"] / int(taken.group(1)))
-
-
 def table(done: list[Diagnosis]) -> str:
     """The table in Markdown, with what did not go as it should below it."""
     tallies: dict[str, Tally] = collections.defaultdict(Tally)
@@ -169,10 +157,10 @@ def table(done: list[Diagnosis]) -> str:
         f"`benchmarks/diagnosis.py` on {datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {os.cpu_count()} cores, "
         f"OMP_NUM_THREADS={ENVIRONMENT['OMP_NUM_THREADS']}, Python {sys.version.split()[0]}, "
         + ", ".join(f"{p} {_version(p)}" for p in ("torch", "transformers", "accelerate", "lightning"))
-        + ". A process for each script of `tests/`; seconds and steps are median / slowest.",
+        + ". A process for each script of `tests/`; seconds are median / slowest.",
         "",
-        "| framework | planted faults named | first cause, line right | other findings there | false alarms | walk s | process s | walk in training steps |",
-        "|---|---|---|---|---|---|---|---|",
+        "| framework | planted faults named | first cause, line right | other findings there | false alarms | walk s | process s |",
+        "|---|---|---|---|---|---|---|",
         *(tally.row(name) for name, tally in sorted(tallies.items())),
         Tally(done).row("all"),
         "",

@@ -3,6 +3,7 @@
 TrainwrightError
 ├── UsageError          a command that was called wrongly: exit status 2
 ├── ReadError           a report or a settings file that cannot be read: exit status 2
+├── WriteError          a file of ours that cannot be written, on a full disk for one: exit status 2
 └── ScriptFailed        the user's script raised while it was trained for real, or after: exit status 1
 
 WalkFinished (BaseException)   leaves the user's script once its walk is done; never an error
@@ -21,6 +22,10 @@ class UsageError(TrainwrightError):
 
 class ReadError(TrainwrightError):
     """A file of ours that cannot be read."""
+
+
+class WriteError(TrainwrightError):
+    """A file of ours that cannot be written."""
 
 
 class ScriptFailed(TrainwrightError):

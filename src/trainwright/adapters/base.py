@@ -91,7 +91,7 @@ class Adapter(Protocol):
             batches: how many batches; 1 is the one that holds most classes. The seed chooses which.
             changes: repairs in force for this run only.
             seconds: stop earlier after this long.
-            enough: stop earlier once the loss is at most this share of the first one.
+            enough: stop earlier once the mean loss over all batches is at most this share of the first step's.
         """
 
     def apply(self, repair: Repair) -> None:

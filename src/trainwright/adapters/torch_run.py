@@ -82,7 +82,7 @@ def train(training: Steps, *, steps: int, batches: int, seed: int, changes: Sequ
                 if (
                     time.monotonic() - started > seconds
                     or _is_lost(losses)
-                    or losses[-1] <= enough * losses[0]
+                    or _is_enough(losses, len(chosen), enough)
                 ):
                     break
             at_end = _at_end(training, chosen)
@@ -129,6 +129,11 @@ def predicted_classes(scores: Any, labels: Any) -> tuple[list[int], list[int]]:
     if scores is None or scores.dim() != 2 or len(scores) != len(labels) or scores.shape[1] < 2:
         return [], []
     return scores.argmax(-1).tolist(), [int(x) for x in labels.tolist()]
+
+
+def _is_enough(losses: Sequence[float], batches: int, enough: float) -> bool:
+    """Whether the mean loss, the last time over all batches, is at most this share of the first step's."""
+    return len(losses) >= 2 * batches and sum(losses[-batches:]) / batches <= enough * losses[0]
 
 
 def _is_lost(losses: Sequence[float]) -> bool:

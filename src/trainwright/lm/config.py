@@ -101,6 +101,8 @@ class RunConfig:
     """auto: bf16 where the processor has it."""
     compile: bool = False
     evaluate_every: int = 100
+    evaluate_windows: int = 0
+    """Validation windows of an evaluation on the way, spread evenly over them all; 0: all of them."""
     sample_every: int = 0
     """Updates between completions of `prompts`; 0: none."""
     prompts: tuple[str, ...] = ("plt.sc", "df.groupby(", "from sklearn.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor, Replicate
 from torch.optim import AdamW, Optimizer
 from torch.optim.adamw import adamw
 
@@ -91,9 +92,7 @@ class MuonAdamW(Optimizer):
         rows, columns = update.shape[0] // group["parts"], update.shape[1]
         rate = group["lr"] * math.sqrt(max(1, rows / columns))
         parameter.mul_(1 - group["lr"] * group["weight_decay"])
-        parameter.add_(
-            orthogonal(update.reshape(group["parts"], rows, columns)).reshape(update.shape), alpha=-rate
-        )
+        parameter.add_(_apart(update, group["parts"]), alpha=-rate)
 
     def _adamw(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         for parameter in parameters:
@@ -120,6 +119,18 @@ class MuonAdamW(Optimizer):
             eps=group["eps"],
             maximize=False,
         )
+
+
+def _apart(update: Tensor, parts: int) -> Tensor:
+    """The matrices that lie below each other in an update, each made orthogonal by itself.
+
+    One that lies in shards (FSDP2) is put together in each process; each keeps its own rows of the result.
+    """
+    if isinstance(update, DTensor):
+        whole = _apart(update.full_tensor(), parts)
+        replicated = DTensor.from_local(whole, update.device_mesh, [Replicate()], run_check=False)
+        return replicated.redistribute(placements=update.placements)
+    return orthogonal(update.reshape(parts, -1, update.shape[1])).reshape(update.shape)
 
 
 def orthogonal(matrices: Tensor) -> Tensor:

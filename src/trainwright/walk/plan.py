@@ -11,6 +11,7 @@ from trainwright.core.finding import Finding, Severity
 from trainwright.core.repair import Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.stages.baseline import BaselineFacts
+from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.overfit import LEARNT_SHARE, measure_overfit
 from trainwright.walk.trials import Train, experiment
@@ -19,6 +20,8 @@ from trainwright.walk.walk import Walk
 OVERFIT_STEPS = 30
 BASELINE_STEPS = 20
 BASELINE_BATCHES = 4
+# A loss so far under that of a constant prediction answers what the baseline is for.
+CLEARLY_BELOW = 0.8
 EVALUATION_BATCHES = 2
 FEWEST_STEPS = 8
 # No script has that many faults; a repair that makes another one necessary for ever must end.
@@ -82,7 +85,13 @@ def _measure(walk: Walk, stage: Stage) -> Plan:
             walk.learn_run(stage, run, _overfit_facts(run))
     elif stage == Stage.BASELINE:
         steps = walk.affordable_steps(BASELINE_STEPS, FEWEST_STEPS)
-        run = yield Train(steps=steps, batches=BASELINE_BATCHES, seed=0, seconds=walk.clock.left / 2)
+        run = yield Train(
+            steps=steps,
+            batches=BASELINE_BATCHES,
+            seed=0,
+            seconds=walk.clock.left / 2,
+            enough=CLEARLY_BELOW * _share_of_constant(walk),
+        )
         if _long_enough(walk, stage, run):
             walk.learn_run(stage, run, _baseline_facts(run))
     else:
@@ -95,6 +104,17 @@ def _inflation(walk: Walk) -> float:
     if not isinstance(loss, LossFacts) or not loss.value or loss.expected is None:
         return 1.0
     return min(1.0, max(0.0, loss.expected / loss.value)) if loss.value > 0 else 1.0
+
+
+def _share_of_constant(walk: Walk) -> float:
+    """The loss of always predicting the labels' shares, as a share of the first one; 0 where it is not known."""
+    loss, dataset = walk.facts.get(LossFacts), walk.facts.get(DatasetFacts)
+    if not isinstance(loss, LossFacts) or not isinstance(dataset, DatasetFacts):
+        return 0.0
+    labels = dataset.train.labels
+    if labels is None or labels.entropy_nats is None or loss.expected is None or not loss.value:
+        return 0.0
+    return min(1.0, max(0.0, labels.entropy_nats / loss.value))
 
 
 def _long_enough(walk: Walk, stage: Stage, run: Run) -> bool:

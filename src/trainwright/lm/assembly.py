@@ -1,0 +1,130 @@
+"""A training's parts, made from its recipe and put together once."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from trainwright.errors import UsageError
+from trainwright.lm import checkpoint as checkpoints
+from trainwright.lm.checkpoint import Checkpoint, State
+from trainwright.lm.config import Recipe, as_tables
+from trainwright.lm.data import PreparedData
+from trainwright.lm.live import Live
+from trainwright.lm.loss import key_token_ids
+from trainwright.lm.model import Transformer
+from trainwright.lm.optim import build_optimizer, load_optimizer_tensors, rate_share
+from trainwright.lm.pack import Windows
+from trainwright.lm.plan import Plan, planned
+from trainwright.lm.precision import chosen
+from trainwright.lm.processes import Processes, SummedLoss, shared_out, spread
+from trainwright.lm.rehearsal import rehearse
+from trainwright.lm.start import surroundings, versions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """All that the loop uses, assembled once."""
+
+    recipe: Recipe
+    folder: Path
+    data: PreparedData
+    plan: Plan
+    validation: Windows
+    processes: Processes
+    precision: str
+    model: Transformer
+    loss: SummedLoss
+    module: nn.Module
+    """The loss as it is called in training: wrapped where several processes train."""
+    optimizer: Optimizer
+    key_ids: list[int]
+    live: Live
+
+
+def with_vocabulary(recipe: Recipe, data: PreparedData) -> Recipe:
+    """The recipe with the vocabulary's size, which is the data's.
+
+    Raises:
+        UsageError: if it names another one.
+    """
+    size, named = data.tokenizer.vocabulary_size, recipe.model.vocabulary_size
+    if named not in (0, size):
+        raise UsageError(
+            f"model.vocabulary_size must be that of the data's tokenizer, {size}, or 0; got {named}. Leave it out."
+        )
+    return dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, vocabulary_size=size))
+
+
+def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint | None, processes: Processes,
+              live: Live) -> Training:  # fmt: skip
+    """The parts of a training, as they stood at the checkpoint, or new; new ones are walked by the debugger first.
+
+    Raises:
+        UsageError: if the recipe does not fit the data or the processes, or the debugger finds an error.
+        ReadError: if the checkpoint is not of this model.
+    """
+    model_of, data_of = recipe.model, recipe.data
+    windows = Windows(data.train, model_of.context, data_of.packing, data_of.limit)
+    plan = planned(windows, recipe, processes)
+    rate_share(0, plan.updates, recipe.schedule)  # refuses a warm-up that does not end
+    key_ids, split = key_token_ids(data.tokenizer, recipe.loss.key_tokens)
+    if split:
+        live.say(f"Not one token, and so without a weight: {', '.join(map(repr, split))}.")
+    torch.manual_seed(recipe.run.seed)
+    model = Transformer(model_of)
+    if held is not None:
+        checkpoints.fill(model, held)
+    model.to(processes.device)
+    if held is None and recipe.run.check and processes.first:
+        walked(model, plan, recipe, live)
+    if recipe.run.compile:
+        for layer in model.layers:
+            layer.compile()
+    loss = SummedLoss(model, recipe.loss.z_loss)
+    module = spread(loss, recipe.run.distributed, processes)
+    optimizer = build_optimizer(model, recipe.optimizer)
+    if held is not None and held.optimizer:
+        load_optimizer_tensors(optimizer, shared_out(held.optimizer, optimizer))
+    return Training(
+        recipe=recipe, folder=folder, data=data, plan=plan, processes=processes, model=model, loss=loss, module=module,
+        validation=Windows(data.validation, model_of.context, data_of.packing), optimizer=optimizer, key_ids=key_ids,
+        precision=chosen(recipe.run.precision, processes.device), live=live,
+    )  # fmt: skip
+
+
+def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live) -> None:
+    """Say what the debugger's walk found.
+
+    Raises:
+        UsageError: if that was an error.
+    """
+    with live.waiting("The debugger walks the training before it begins"):
+        report = rehearse(model, plan, recipe)
+    found = [
+        f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"
+    ]
+    live.say(
+        f"The debugger walked the training in {report.seconds:.1f} s: {'; '.join(found) or 'no fault found'}."
+    )
+    for error in report.internal_errors:
+        live.say(f"The debugger failed in a part of its walk; the training begins without it: {error}")
+
+
+def first_state(training: Training, held: Checkpoint | None) -> State:
+    """Where the loop begins; what has changed around it since the checkpoint is said."""
+    fresh = State(
+        update=0, recipe=as_tables(training.recipe), data=str(training.data.manifest["fingerprint"]),
+        precision=training.precision, processes=training.processes.count, versions=versions(),
+    )  # fmt: skip
+    if held is None:
+        return fresh
+    for text in surroundings(held.state, fresh):
+        training.live.say(f"Not bit for bit from here on: {text}.")
+    now = {k: getattr(fresh, k) for k in ("recipe", "precision", "processes", "versions")}
+    return dataclasses.replace(held.state, **now)

@@ -1,0 +1,298 @@
+"""Checkpoints: folders that are there whole or not at all, and are checked before they are believed.
+
+checkpoints/step-00000200/
+    model.safetensors      weights, by the model's names
+    optimizer.safetensors  the optimizer's state
+    state.json             where the training stands; sizes and checksums of the two files, and of itself
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import xxhash
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from trainwright.errors import ReadError, WriteError
+
+FORMAT = "trainwright-lm-checkpoint"
+VERSION = 1
+MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+_NAME = re.compile(r"step-(\d{8,})")
+# Folders that are being written or removed; whoever finds one may remove it.
+_UNFINISHED = ".unfinished-"
+_PIECE_BYTES = 1 << 22
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """Where a training stands after an update: all of it besides weights and optimizer.
+
+    Random numbers are none of it: those of an update follow from the recipe's seed and the update's number.
+    """
+
+    update: int
+    """Updates done."""
+    recipe: Mapping[str, Mapping[str, Any]]
+    """As tables."""
+    data: str
+    """The data's fingerprint."""
+    validation_loss: float | None = None
+    """Nats per token after this update, where it was measured."""
+    best_update: int | None = None
+    best_loss: float | None = None
+    open_nats: float = 0.0
+    """Loss and weight of the updates that the log has no line of yet."""
+    open_weight: float = 0.0
+    seconds: float = 0.0
+    """Time trained so far."""
+    precision: str = "fp32"
+    """fp32 or bf16: what "auto" was."""
+    processes: int = 1
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """What a folder held."""
+
+    folder: Path
+    state: State
+    model: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    """Empty for weights that came from elsewhere."""
+
+
+def step_folder(checkpoints: Path, update: int) -> Path:
+    """Where the checkpoint of an update lies."""
+    return checkpoints / f"step-{update:08d}"
+
+
+def steps(checkpoints: Path) -> list[int]:
+    """Updates that have a checkpoint, ascending; whether those are whole is not looked at."""
+    if not checkpoints.is_dir():
+        return []
+    return sorted(int(m[1]) for p in checkpoints.iterdir() if (m := _NAME.fullmatch(p.name)) and p.is_dir())
+
+
+def save(
+    checkpoints: Path, state: State, model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]
+) -> Path:
+    """Write a checkpoint under a passing name, then give it its own; return its folder.
+
+    Raises:
+        WriteError: if it cannot be written (a full disk); what was saved before is left as it was.
+    """
+    folder = step_folder(checkpoints, state.update)
+    passing = checkpoints / f"{_UNFINISHED}{folder.name}"
+    try:
+        checkpoints.mkdir(parents=True, exist_ok=True)
+        _remove(passing)
+        passing.mkdir()
+        for name, tensors in ((MODEL, model), (OPTIMIZER, optimizer)):
+            save_file(
+                {k: v.detach().contiguous().cpu() for k, v in tensors.items()},
+                passing / name,
+                {"format": "pt"},
+            )
+            _to_disk(passing / name)
+        _write_state(passing, state)
+        _to_disk(passing)
+        if folder.exists():  # one that was refused, and is made again
+            remove(folder)
+        passing.rename(folder)
+        _to_disk(checkpoints)
+    except (OSError, SafetensorError) as error:
+        with contextlib.suppress(OSError):
+            _remove(passing)
+        raise WriteError(
+            f"The checkpoint of update {state.update} must be written to {checkpoints}: {error}. What was saved "
+            f"before is whole{_last(checkpoints)}. Make room, then give the same command again: it goes on there."
+        ) from error
+    return folder
+
+
+def load(folder: Path) -> Checkpoint:
+    """A checkpoint, each of its files checked.
+
+    Raises:
+        ReadError: if it is not whole, or not a checkpoint of this version.
+    """
+    state = read_state(folder)
+    tensors = {}
+    for name, file in _files(folder).items():
+        _check(folder / name, file)
+        try:
+            tensors[name] = load_file(folder / name)
+        except (OSError, SafetensorError) as error:
+            raise ReadError(f"{folder / name} must be a safetensors file: {error}.") from error
+    return Checkpoint(folder=folder, state=state, model=tensors[MODEL], optimizer=tensors[OPTIMIZER])
+
+
+def read_state(folder: Path) -> State:
+    """What a checkpoint's state.json says; its tensors are not looked at.
+
+    Raises:
+        ReadError: if it cannot be read or is not of this format and version.
+    """
+    return State(**_read(folder)["state"])
+
+
+def newest_whole(
+    checkpoints: Path, fits: Callable[[State], str], say: Callable[[str], None]
+) -> Checkpoint | None:
+    """The newest checkpoint that is whole and fits. Those passed over are said, with the reason, and set aside.
+
+    Args:
+        fits: why a state is not this run's; "" if it is.
+
+    Raises:
+        ReadError: if there are checkpoints, and none of them will do.
+    """
+    refused: dict[Path, str] = {}
+    for update in reversed(steps(checkpoints)):
+        folder = step_folder(checkpoints, update)
+        try:
+            checkpoint = load(folder)
+            if why := fits(checkpoint.state):
+                raise ReadError(f"{folder} must be of this run: {why}.")
+        except ReadError as error:
+            refused[folder] = str(error)
+            continue
+        for passed_over, why in refused.items():
+            say(f"{why} Set aside as {_set_aside(passed_over).name}.")
+        return checkpoint
+    if refused:
+        raise ReadError(
+            f"None of the checkpoints in {checkpoints} can be gone on from ({len(refused)} looked at). "
+            f"{next(iter(refused.values()))} Begin anew with --restart (what is there is then removed), "
+            "or choose another --out."
+        )
+    return None
+
+
+def prune(checkpoints: Path, keep: int, best: int | None) -> None:
+    """Remove all checkpoints but the newest so many and the best one, and what was left unfinished."""
+    stay = {*steps(checkpoints)[-max(keep, 1) :], best}
+    for update in steps(checkpoints):
+        if update not in stay:
+            remove(step_folder(checkpoints, update))
+    for left in checkpoints.glob(f"{_UNFINISHED}*"):
+        _remove(left)
+
+
+def remove(folder: Path) -> None:
+    """Remove a checkpoint, so that it is never there in part under its own name."""
+    leaving = folder.with_name(f"{_UNFINISHED}old-{folder.name}")
+    _remove(leaving)
+    folder.rename(leaving)
+    _remove(leaving)
+
+
+def fill(model: torch.nn.Module, checkpoint: Checkpoint) -> None:
+    """Give a model the checkpoint's weights.
+
+    Raises:
+        ReadError: if their names or shapes are not the model's.
+    """
+    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    came = {name: tuple(tensor.shape) for name, tensor in checkpoint.model.items()}
+    if wanted != came:
+        name = sorted(k for k in {*wanted, *came} if wanted.get(k) != came.get(k))[0]
+        raise ReadError(
+            f"{checkpoint.folder / MODEL} must hold the recipe's weights: {name} must be "
+            f"{wanted.get(name, 'absent')}; it is {came.get(name, 'absent')}."
+        )
+    model.load_state_dict(checkpoint.model)
+
+
+def _write_state(folder: Path, state: State) -> None:
+    files = {
+        n: {"bytes": (folder / n).stat().st_size, "xxh3": _checksum(folder / n)} for n in (MODEL, OPTIMIZER)
+    }
+    body = {"format": FORMAT, "version": VERSION, "state": asdict(state), "files": files}
+    text = json.dumps({**body, "xxh3": _checksum_of(body)}, indent=1)
+    (folder / STATE).write_text(text, encoding="utf-8")
+    _to_disk(folder / STATE)
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    file = folder / STATE
+    try:
+        body = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ReadError(f"{file} must be a checkpoint's state: {error}.") from error
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise ReadError(
+            f"{file} must be the state of a checkpoint of `trainwright lm`; it is something else."
+        )
+    if body.get("version") != VERSION:
+        raise ReadError(f"{file} must be of version {VERSION}; it is of version {body.get('version')}.")
+    if body.pop("xxh3", None) != _checksum_of(body):
+        raise ReadError(f"{file} must be as it was written; its checksum is another.")
+    return body
+
+
+def _files(folder: Path) -> dict[str, Any]:
+    files: dict[str, Any] = _read(folder)["files"]
+    return files
+
+
+def _check(file: Path, written: Mapping[str, Any]) -> None:
+    if not file.is_file():
+        raise ReadError(f"{file} must be there; the checkpoint is not whole.")
+    if (size := file.stat().st_size) != written["bytes"]:
+        raise ReadError(f"{file} must be {written['bytes']} bytes long; it has {size}.")
+    if _checksum(file) != written["xxh3"]:
+        raise ReadError(f"{file} must be as it was written; its checksum is another.")
+
+
+def _checksum(file: Path) -> str:
+    digest = xxhash.xxh3_128()
+    with file.open("rb") as stream:
+        while piece := stream.read(_PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _checksum_of(body: Mapping[str, Any]) -> str:
+    return xxhash.xxh3_128(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _to_disk(path: Path) -> None:
+    """Until a file and the folder that names it are flushed, a power cut may take either."""
+    if os.name == "nt" and path.is_dir():  # Windows opens no folders
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _set_aside(folder: Path) -> Path:
+    """Its new place, where it is no checkpoint any more."""
+    aside = folder.with_name(f"{folder.name}.refused")
+    _remove(aside)
+    return folder.rename(aside)
+
+
+def _last(checkpoints: Path) -> str:
+    there = steps(checkpoints)
+    return f", the newest of update {there[-1]}" if there else " (nothing yet)"

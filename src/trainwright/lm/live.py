@@ -1,0 +1,66 @@
+"""What is shown of a training while it runs: a moving line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
+
+Number = float | None
+
+
+class Live:
+    """The line of a training, on standard error; silent where another process speaks."""
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self.console = Console(stderr=True, quiet=silent)
+        self._progress: Progress | None = None
+        self._started = time.monotonic()
+        self._first = self._total = 0
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self.console.print(Text(text), soft_wrap=True)
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[None]:
+        """What is done for some seconds, on a terminal."""
+        with self.console.status(text) if self.console.is_terminal else nullcontext():
+            yield
+
+    @contextmanager
+    def shown(self, done: int, total: int) -> Iterator[None]:
+        """From here on updates are counted."""
+        self._started, self._first, self._total = time.monotonic(), done, total
+        if not self.console.is_terminal or self.console.quiet:
+            yield
+            return
+        columns = (BarColumn(), TextColumn("{task.completed}/{task.total}  {task.description}"))
+        with Progress(*columns, console=self.console, transient=True) as self._progress:
+            self._progress.add_task("begins", total=total, completed=done)
+            yield
+        self._progress = None
+
+    def update(self, done: int, loss_nats: Number = None, tokens_per_second: Number = None) -> None:
+        """Move on; a loss makes a line of its own where nothing moves."""
+        left = (time.monotonic() - self._started) / max(done - self._first, 1) * (self._total - done)
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], completed=done)
+        if loss_nats is None or tokens_per_second is None:
+            return
+        text = f"loss {loss_nats:.4f}  {tokens_per_second:,.0f} tokens/s  {duration(left)} left"
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], description=text)
+        else:
+            self.say(f"update {done}/{self._total}  {text}")
+
+
+def duration(seconds: float) -> str:
+    """1:02:03 or 2:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

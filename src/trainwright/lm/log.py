@@ -1,0 +1,153 @@
+"""What is written down of a training: log.jsonl always, TensorBoard, trackio and W&B by choice."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from trainwright.errors import UsageError, WriteError
+from trainwright.lm.config import Recipe, as_tables
+
+# The package and what of it must be importable, by the sink's name in a recipe.
+_NEEDS = {"tensorboard": "tensorboard", "trackio": "trackio", "wandb": "wandb"}
+
+
+class Sink(Protocol):
+    """A place that numbers of a training are sent to."""
+
+    def write(self, values: Mapping[str, float], update: int) -> None:
+        """Keep an update's numbers, by name."""
+        ...
+
+    def close(self) -> None:
+        """Send what is left."""
+        ...
+
+
+class Log:
+    """log.jsonl and the sinks; one record a line, in the order of updates."""
+
+    def __init__(self, file: Path, sinks: Sequence[Sink] = ()) -> None:
+        self._file = file
+        self._sinks = sinks
+        self._stream: TextIO | None = None
+
+    def write(self, kind: str, update: int, values: Mapping[str, Any]) -> None:
+        """Append a record.
+
+        Raises:
+            WriteError: if it cannot be written.
+        """
+        record = {"kind": kind, "update": update, **values}
+        try:
+            self._stream = self._stream or self._file.open("a", encoding="utf-8")
+            self._stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+            self._stream.flush()
+        except OSError as error:
+            raise WriteError(
+                f"{self._file} must be written to: {error}. Make room, then give the same command again: the "
+                "training goes on from its last checkpoint."
+            ) from error
+        numbers = {f"{kind}/{k}": float(v) for k, v in values.items() if isinstance(v, int | float)}
+        for sink in self._sinks if numbers else ():
+            sink.write(numbers, update)
+
+    def settle(self) -> None:
+        """Have it on the disk, before a checkpoint says that it is there."""
+        if self._stream is not None:
+            os.fsync(self._stream.fileno())
+
+    def close(self) -> None:
+        """Close the file and the sinks."""
+        if self._stream is not None:
+            self._stream.close()
+        for sink in self._sinks:
+            sink.close()
+
+
+def cut(file: Path, update: int) -> None:
+    """Remove the records after an update, and a last line that was not written to its end."""
+    if not file.exists():
+        return
+    keep = 0
+    with file.open("rb") as stream:
+        for line in stream:
+            try:
+                record = json.loads(line)
+                if not line.endswith(b"\n") or record["update"] > update:
+                    break
+            except (ValueError, TypeError, KeyError):
+                break
+            keep += len(line)
+    os.truncate(file, keep)
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """The records of a log."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def check_sinks(names: Sequence[str]) -> None:
+    """Reject sinks whose package is missing, before anything is spent.
+
+    Raises:
+        UsageError: if one is.
+    """
+    for name in names:
+        if importlib.util.find_spec(_NEEDS[name]) is None:
+            raise UsageError(
+                f"run.sinks names {name}, whose package is not installed. Run pip install {_NEEDS[name]}, or leave it out."
+            )
+
+
+def open_sinks(names: Sequence[str], folder: Path, recipe: Recipe, update: int) -> list[Sink]:
+    """The sinks by name; a run that goes on after `update` goes on there, too."""
+    return [_OPENED[name](folder, recipe, update) for name in names]
+
+
+class _TensorBoard:
+    def __init__(self, folder: Path, recipe: Recipe, update: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1 if update else None)
+
+    def write(self, values: Mapping[str, float], update: int) -> None:
+        for name, value in values.items():
+            self._writer.add_scalar(name, value, update)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Tracker:
+    """trackio, or W&B, whose functions have the same names."""
+
+    def __init__(self, package: str, folder: Path, recipe: Recipe, **more: Any) -> None:
+        name = folder.resolve().name
+        self._tracker: Any = importlib.import_module(package)
+        self._tracker.init(
+            project="trainwright-lm", name=name, config=as_tables(recipe), resume="allow", **more
+        )
+
+    def write(self, values: Mapping[str, float], update: int) -> None:
+        self._tracker.log(dict(values), step=update)
+
+    def close(self) -> None:
+        self._tracker.finish()
+
+
+def _wandb(folder: Path, recipe: Recipe, update: int) -> Sink:
+    identity = folder.resolve().name
+    return _Tracker("wandb", folder, recipe, id=identity, dir=str(folder))
+
+
+_OPENED: Mapping[str, Callable[[Path, Recipe, int], Sink]] = {
+    "tensorboard": _TensorBoard,
+    "trackio": lambda folder, recipe, update: _Tracker("trackio", folder, recipe),
+    "wandb": _wandb,
+}

@@ -1,0 +1,84 @@
+"""An n-gram model of token ids, to measure a network against.
+
+Counts are never made: the training tokens' places are sorted by the tokens before each, last one first, so that what
+followed a context of any length is one stretch of the sorted places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+# Brants and others, Large Language Models in Machine Translation (2007), section 4.
+BACKOFF = 0.4
+_ORDER = 5
+# 16 bytes each while they are sorted, 10 after that.
+TOKEN_BUDGET = 20_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class NgramModel:
+    """Stupid backoff over what followed the last one to four tokens."""
+
+    contexts: np.ndarray
+    """(places,) uint64, sorted: the tokens before a place, the nearest in the highest bits."""
+    followers: np.ndarray
+    """(places,) the token at each of these places."""
+    bits: int
+    """Of one token in a context."""
+    totals: np.ndarray
+    """(vocabulary,) how often each token stands anywhere."""
+
+    @property
+    def order(self) -> int:
+        """The most tokens that are looked at together: five, fewer if the vocabulary is above 65,536."""
+        return min(_ORDER, 64 // self.bits + 1)
+
+    def scores(self, ids: Sequence[int]) -> np.ndarray:
+        """(vocabulary,) The score of each token as the next one, above 0 for every token that was ever seen.
+
+        The score of a token that followed the longest context is its share there; one that did not is scored after the
+        context shortened by its first token, times 0.4, and so on to its share of all tokens. Scores are no
+        probabilities: they add up to more than 1.
+        """
+        scores = self.totals / max(1, self.totals.sum())
+        for length in range(1, min(self.order - 1, len(ids)) + 1):
+            scores *= BACKOFF
+            first, last = self._stretch(ids[len(ids) - length :])
+            if first == last:
+                continue
+            counts = np.bincount(self.followers[first:last], minlength=len(scores))
+            seen = np.flatnonzero(counts)
+            scores[seen] = counts[seen] / (last - first)
+        return scores
+
+    def _stretch(self, context: Sequence[int]) -> tuple[int, int]:
+        key = 0
+        for token in reversed(context):
+            key = key << self.bits | int(token)
+        free = self.bits * (self.order - 1 - len(context))
+        lowest, highest = key << free, (key << free) | ((1 << free) - 1)
+        first = np.searchsorted(self.contexts, np.uint64(lowest), side="left")
+        last = np.searchsorted(self.contexts, np.uint64(highest), side="right")
+        return int(first), int(last)
+
+
+def fit_ngrams(tokens: np.ndarray, *, vocabulary_size: int) -> NgramModel:
+    """The model of a stream of tokens; the first few, which have too little before them, are counted alone."""
+    bits = 16 if vocabulary_size <= 1 << 16 else max(int(vocabulary_size - 1).bit_length(), 17)
+    reach = min(_ORDER, 64 // bits + 1) - 1
+    stream = np.asarray(tokens)
+    places = max(len(stream) - reach, 0)
+    contexts = np.zeros(places, dtype=np.uint64)
+    for back in range(1, reach + 1):  # the nearest first, so that the others push it to the highest bits
+        contexts <<= np.uint64(bits)
+        contexts |= stream[reach - back :][:places].astype(np.uint64)
+    order = np.argsort(contexts, kind="stable")
+    return NgramModel(
+        contexts=contexts[order],
+        followers=stream[reach:][order],
+        bits=bits,
+        totals=np.bincount(stream, minlength=vocabulary_size),
+    )

@@ -1,0 +1,372 @@
+"""Token ids on disk, two bytes each where the vocabulary allows, and the windows that training reads from them.
+
+A token file is a header, the ids, zeros up to a multiple of eight bytes, and where each document starts:
+
+    8 bytes magic | version, bytes a token (uint32) | vocabulary size, end id, documents, tokens (uint64)
+    | checksum of these and of the starts (uint32) | zeros up to byte 64 | ids (uint16 or uint32) | starts (uint64)
+
+All numbers are little-endian. Each document ends with the end token.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainwright.errors import ReadError, UsageError
+
+_MAGIC = b"TRWTOKEN"
+_VERSION = 1
+_FIELDS = struct.Struct("<8sIIQQQQ")
+_CHECKSUM = struct.Struct("<I")
+_HEADER_BYTES = 64
+_START_BYTES = 8
+_BUFFER_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TokenFile:
+    """Documents' ids, mapped from the disk: only what is read takes memory."""
+
+    path: Path
+    tokens: NDArray[Any]
+    """All documents' ids in a row, each with its end token: uint16 or uint32."""
+    starts: NDArray[np.uint64]
+    """(documents + 1): where each begins in `tokens`, and where the last one ends."""
+    vocabulary_size: int
+    end_id: int
+
+    @property
+    def documents(self) -> int:
+        """How many."""
+        return len(self.starts) - 1
+
+
+def open_tokens(file: Path) -> TokenFile:
+    """The token file, after its header, its length and its document index are found sound.
+
+    Raises:
+        ReadError: if it is missing, truncated, of another version or another kind.
+    """
+    try:
+        size = file.stat().st_size
+        with file.open("rb") as opened:
+            head = opened.read(_HEADER_BYTES)
+    except OSError as error:
+        raise _unreadable(file, f"it cannot be opened ({error})") from error
+    if not head.startswith(_MAGIC):
+        raise _unreadable(file, "it is another kind of file")
+    if len(head) < _HEADER_BYTES:
+        raise _unreadable(file, f"it ends within its header, at {size} bytes")
+    header = _Header.read(head)
+    if header.version != _VERSION:
+        raise _unreadable(file, f"it has format version {header.version}, where {_VERSION} is read")
+    if header.width not in (2, 4) or size != header.file_bytes:
+        raise _unreadable(file, f"it has {size:,} bytes, where its header says {header.file_bytes:,}")
+    mapped = np.memmap(file, dtype=np.uint8, mode="r")
+    ids = mapped[_HEADER_BYTES : _HEADER_BYTES + header.tokens * header.width]
+    starts = mapped[header.starts_at :]
+    if zlib.crc32(starts.data, zlib.crc32(header.packed())) != header.checksum:
+        raise _unreadable(file, "its checksum differs from its header's and its index's")
+    return TokenFile(
+        path=file,
+        tokens=ids.view(f"<u{header.width}"),
+        starts=starts.view("<u8"),
+        vocabulary_size=header.vocabulary_size,
+        end_id=header.end_id,
+    )
+
+
+class TokenWriter:
+    """Writes a token file document by document, as a context manager; memory does not grow with the file.
+
+    Ids go to FILE.part and starts to FILE.part-starts; leaving the `with` makes FILE of them at once. Left by an
+    exception there is no FILE: the parts are removed, or kept where `resume` was asked for. A writer that resumes goes
+    on after the last whole document that an earlier one, killed or left by an exception, put on the disk;
+    `documents` says how many there are.
+    """
+
+    def __init__(self, file: Path, vocabulary_size: int, *, end_id: int, resume: bool = False) -> None:
+        if not 0 <= end_id < vocabulary_size:
+            raise UsageError(
+                f"The end token's id must lie below the vocabulary's size, {vocabulary_size}; got {end_id}."
+            )
+        self.documents = 0
+        self.tokens = 0
+        self._file = file
+        self._vocabulary_size = vocabulary_size
+        self._end_id = end_id
+        self._resume = resume
+        self._type = np.dtype("<u2" if vocabulary_size <= 1 << 16 else "<u4")
+        self._part = file.with_name(file.name + ".part")
+        self._starts_part = file.with_name(file.name + ".part-starts")
+
+    def __enter__(self) -> TokenWriter:
+        """Raises ReadError if what it should go on with was written for another vocabulary."""
+        if self._resume and self._part.exists() and self._starts_part.exists():
+            self._find_whole_documents()
+        if not self.documents:
+            self._part.write_bytes(self._header().packed().ljust(_HEADER_BYTES, b"\0"))
+            self._starts_part.write_bytes(bytes(_START_BYTES))
+        os.truncate(self._part, _HEADER_BYTES + self.tokens * self._type.itemsize)
+        os.truncate(self._starts_part, (self.documents + 1) * _START_BYTES)
+        self._ids: IO[bytes] = self._part.open("ab", buffering=_BUFFER_BYTES)
+        self._starts: IO[bytes] = self._starts_part.open("ab")
+        return self
+
+    def append(self, ids: Sequence[int] | NDArray[Any]) -> None:
+        """Write one document's ids, and the end token after them.
+
+        Raises:
+            UsageError: if an id lies outside the vocabulary or is the end token's, which would end the document early.
+        """
+        document = np.asarray(ids, dtype=None if len(ids) else np.uint8)
+        if document.ndim != 1 or document.dtype.kind not in "ui":
+            raise UsageError(
+                f"A document must be integers in a row; got {document.dtype} in shape {document.shape}."
+            )
+        if len(document):
+            low, high = int(document.min()), int(document.max())
+            if low < 0 or high >= self._vocabulary_size:
+                raise UsageError(
+                    f"A document's ids must lie from 0 to {self._vocabulary_size - 1}; got {low} to {high}."
+                )
+            if (document == self._end_id).any():
+                raise UsageError(
+                    f"A document must not hold the end token, {self._end_id}: the writer adds it."
+                )
+        packed = np.empty(len(document) + 1, dtype=self._type)
+        packed[:-1] = document
+        packed[-1] = self._end_id
+        self._ids.write(packed.data)
+        self.documents += 1
+        self.tokens += len(packed)
+        self._starts.write(self.tokens.to_bytes(_START_BYTES, "little"))
+
+    def flush(self) -> None:
+        """Have everything appended so far survive the machine's sudden end, for a writer that resumes."""
+        for part in (self._ids, self._starts):
+            part.flush()
+            os.fsync(part.fileno())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._finish()
+        except BaseException as failure:
+            kind = type(failure)
+            raise
+        finally:
+            self._leave(keep=self._resume and kind is not None)
+
+    def _finish(self) -> None:
+        """Put the starts after the ids, then the header before them, then all of it where it belongs."""
+        self.flush()
+        header = self._header()
+        checksum = zlib.crc32(header.packed())
+        self._ids.write(bytes(header.starts_at - _HEADER_BYTES - self.tokens * self._type.itemsize))
+        with self._starts_part.open("rb") as starts:
+            while piece := starts.read(_BUFFER_BYTES):
+                checksum = zlib.crc32(piece, checksum)
+                self._ids.write(piece)
+        self._ids.close()
+        with self._part.open("r+b") as part:
+            part.write(header.packed() + _CHECKSUM.pack(checksum))
+            part.flush()
+            os.fsync(part.fileno())
+        self._part.replace(self._file)
+
+    def _leave(self, *, keep: bool) -> None:
+        for part, path in ((self._ids, self._part), (self._starts, self._starts_part)):
+            with suppress(OSError):  # a full disk, say, of which the `with` already tells
+                part.close()
+            if not keep:
+                path.unlink(missing_ok=True)
+
+    def _header(self) -> _Header:
+        return _Header(
+            version=_VERSION,
+            width=self._type.itemsize,
+            vocabulary_size=self._vocabulary_size,
+            end_id=self._end_id,
+            documents=self.documents,
+            tokens=self.tokens,
+        )
+
+    def _find_whole_documents(self) -> None:
+        """Count the documents of an earlier writer whose ids and starts both reached the disk."""
+        with self._part.open("rb") as part:
+            head = part.read(_HEADER_BYTES)
+        if len(head) < _HEADER_BYTES:
+            return
+        if not self._header().fits(_Header.read(head)):
+            raise ReadError(
+                f"{self._part} must have been begun for a vocabulary of {self._vocabulary_size} with end token "
+                f"{self._end_id}; it was not. Delete it to begin anew."
+            )
+        whole = self._starts_part.stat().st_size // _START_BYTES
+        if not whole:
+            return
+        starts = np.memmap(self._starts_part, dtype="<u8", mode="r", shape=(whole,))
+        written = (self._part.stat().st_size - _HEADER_BYTES) // self._type.itemsize
+        # A block that never reached the disk reads as zeros: the starts stop rising there.
+        sound = max(1, int(np.searchsorted(starts, written, side="right")))
+        fallen = np.flatnonzero(starts[1:sound] <= starts[: sound - 1])
+        self.documents = int(fallen[0]) if len(fallen) else sound - 1
+        self.tokens = int(starts[self.documents]) if self.documents else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The windows of `context` + 1 tokens that training reads: inputs are all but the last, targets all but the first.
+
+    Consecutive windows share one token, the last target of one being the first input of the next, so that each token is
+    predicted once. join: the file is one row, cut from its beginning; less than a window at its end is dropped.
+    tail: each document with its end token is cut by itself; less than a window at its end is dropped.
+
+    Raises:
+        UsageError: if the context is below 1, the limit below 0 or the packing unknown.
+    """
+
+    tokens: TokenFile
+    context: int
+    packing: Literal["join", "tail"] = "join"
+    limit: int = 0
+    """Only the first so many; 0: all."""
+
+    def __post_init__(self) -> None:
+        if self.context < 1:
+            raise UsageError(f"A window's context must be at least 1 token; got {self.context}.")
+        if self.limit < 0:
+            raise UsageError(f"The limit on windows must not be below 0; got {self.limit}.")
+        if self.packing not in ("join", "tail"):
+            raise UsageError(f'The packing must be "join" or "tail"; got "{self.packing}".')
+
+    def __len__(self) -> int:
+        if self.packing == "tail":
+            count = int(self._until[-1]) if len(self._until) else 0
+        else:
+            count = max(0, len(self.tokens.tokens) - 1) // self.context
+        return min(count, self.limit) if self.limit else count
+
+    def batch(self, indices: NDArray[Any]) -> NDArray[np.int64]:
+        """(len(indices), context + 1): the windows of these numbers; nothing else is read from the disk.
+
+        Raises:
+            UsageError: if a number lies outside 0 to the count of windows.
+        """
+        windows = np.asarray(indices, dtype=np.int64)
+        if len(windows) and (windows.min() < 0 or windows.max() >= len(self)):
+            raise UsageError(
+                f"A window's number must lie from 0 to {len(self) - 1}; got {windows.min()} to {windows.max()}."
+            )
+        at = self._first_tokens(windows)[:, None] + np.arange(self.context + 1)
+        batch: NDArray[np.int64] = self._ids[at].astype(np.int64)
+        return batch
+
+    def _first_tokens(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where each window begins in the file's row of tokens."""
+        if self.packing == "join":
+            return windows * self.context
+        document = np.searchsorted(self._until, windows, side="right")
+        before = np.where(document > 0, self._until[document - 1], 0)
+        starts: NDArray[np.int64] = self.tokens.starts[document].astype(np.int64)
+        return starts + (windows - before) * self.context
+
+    @cached_property
+    def _until(self) -> NDArray[np.int64]:
+        """(documents,): how many windows there are up to the end of each document; tail only."""
+        lengths = np.diff(self.tokens.starts).astype(np.int64)
+        until: NDArray[np.int64] = np.cumsum((lengths - 1) // self.context)
+        return until
+
+    @cached_property
+    def _ids(self) -> NDArray[Any]:
+        """The mapped tokens as a plain array, which numpy indexes faster."""
+        return np.asarray(self.tokens.tokens)
+
+
+def order(count: int, *, seed: int, epoch: int) -> NDArray[Any]:
+    """(count,): one epoch's order of the windows, a permutation decided by seed and epoch alone.
+
+    numpy keeps RandomState's stream as it is for all time and on all platforms, which it does not promise of Generator.
+
+    Raises:
+        UsageError: if a number is below 0.
+    """
+    for name, number in {"count": count, "seed": seed, "epoch": epoch}.items():
+        if number < 0:
+            raise UsageError(f"An order's {name} must not be below 0; got {number}.")
+    indices = np.arange(count, dtype=np.uint32 if count <= 1 << 32 else np.int64)
+    np.random.RandomState(np.random.MT19937(np.random.SeedSequence([seed, epoch]))).shuffle(indices)
+    return indices
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Header:
+    """What a token file says of itself."""
+
+    version: int
+    width: int
+    """Bytes a token."""
+    vocabulary_size: int
+    end_id: int
+    documents: int
+    tokens: int
+    checksum: int = 0
+    """CRC-32 of the other fields, then of the starts."""
+
+    @staticmethod
+    def read(head: bytes) -> _Header:
+        _, version, width, vocabulary_size, end_id, documents, tokens = _FIELDS.unpack_from(head)
+        return _Header(
+            version=version,
+            width=width,
+            vocabulary_size=vocabulary_size,
+            end_id=end_id,
+            documents=documents,
+            tokens=tokens,
+            checksum=_CHECKSUM.unpack_from(head, _FIELDS.size)[0],
+        )
+
+    @property
+    def starts_at(self) -> int:
+        """The byte at which the starts begin: after the ids, a multiple of eight."""
+        return -(-(_HEADER_BYTES + self.tokens * self.width) // _START_BYTES) * _START_BYTES
+
+    @property
+    def file_bytes(self) -> int:
+        return self.starts_at + (self.documents + 1) * _START_BYTES
+
+    def packed(self) -> bytes:
+        """All fields but the checksum."""
+        return _FIELDS.pack(
+            _MAGIC, self.version, self.width, self.vocabulary_size, self.end_id, self.documents, self.tokens
+        )
+
+    def fits(self, other: _Header) -> bool:
+        """Whether the other's tokens mean the same."""
+        return (self.version, self.vocabulary_size, self.end_id) == (
+            other.version,
+            other.vocabulary_size,
+            other.end_id,
+        )
+
+
+def _unreadable(file: Path, reason: str) -> ReadError:
+    return ReadError(
+        f"{file} must be a token file that `trainwright lm prepare` wrote; {reason}. Prepare the data again."
+    )

@@ -1,0 +1,55 @@
+"""The walk before the training: the debugger goes through data, model, loss and optimizer, and puts all back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+import trainwright
+from trainwright.errors import UsageError
+from trainwright.lm.config import Recipe
+from trainwright.lm.model import Transformer
+from trainwright.lm.optim import build_optimizer
+from trainwright.lm.plan import Plan
+
+# Enough for what the debugger compares within and between batches, and few enough for a walk of seconds.
+WINDOWS = 4
+BATCHES = 8
+TOKENS = 32
+BUDGET_SECONDS = 20.0
+
+
+def rehearse(model: Transformer, plan: Plan, recipe: Recipe) -> Any:
+    """The debugger's report on the first windows of the training, with an optimizer of its own.
+
+    Raises:
+        UsageError: if it found an error.
+    """
+    report = trainwright.check(
+        model=model, loader=_first_batches(plan), loss=mean_nats,
+        optimizer=build_optimizer(model, recipe.optimizer), budget=BUDGET_SECONDS, seed=recipe.run.seed,
+    )  # fmt: skip
+    errors = [finding for finding in report.findings if str(finding.severity) == "error"]
+    if errors:
+        raise UsageError(
+            f"A training must pass the debugger's walk before it begins. The walk found {errors[0].code} "
+            f"{errors[0].name}: {errors[0].message}\n\n{report!r}\n\nMend it; or go without: --set run.check=false."
+        )
+    return report
+
+
+def mean_nats(logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:
+    """The ordinary loss, per token."""
+    return F.cross_entropy(logits_BTV.flatten(0, 1).float(), targets_BT.flatten())
+
+
+def _first_batches(plan: Plan) -> list[tuple[Tensor, Tensor]]:
+    """Small batches of the beginnings of the first update's windows, and of those that follow."""
+    updates = -(-WINDOWS * BATCHES // plan.at_once)
+    indices = [index for update in range(updates) for index in plan.indices(update)][: WINDOWS * BATCHES]
+    rows = torch.from_numpy(plan.windows.batch(np.array(indices)))[:, : TOKENS + 1]
+    return [(piece[:, :-1].contiguous(), piece[:, 1:].contiguous()) for piece in rows.split(WINDOWS)]

@@ -18,14 +18,14 @@ class RmsNorm(nn.Module):
     def __init__(self, width: int, epsilon: float) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(width))
-        self.epsilon = epsilon
+        self.eps = epsilon
 
     def reset_parameters(self) -> None:
         """All weights to 1."""
         nn.init.ones_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        normalised: Tensor = _RmsNorm.apply(x, self.weight, self.epsilon)
+        normalised: Tensor = _RmsNorm.apply(x, self.weight, self.eps)
         return normalised
 
 
@@ -38,6 +38,18 @@ def query_key_value(
     """
     parts_3BHTS: Tensor = _QueryKeyValue.apply(parts_BT3HS, weights_2S, cos_TR, sin_TR, epsilon)
     return parts_3BHTS
+
+
+def rotated(x: Tensor, cos_TR: Tensor, sin_TR: Tensor) -> Tensor:
+    """Each pair of features (i, i + S/2) of the last dimension turned by the angle given for i and the position."""
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat(
+        (
+            torch.addcmul(first * cos_TR, second, sin_TR, value=-1),
+            torch.addcmul(second * cos_TR, first, sin_TR),
+        ),
+        dim=-1,
+    )
 
 
 def _exact(x: Tensor) -> Tensor:
@@ -55,17 +67,6 @@ def _before_norm(grad: Tensor, normalised: Tensor, scale: Tensor, weight: Tensor
     products = grad * normalised
     means = (products * weight).mean(-1, keepdim=True)
     return (grad * weight).addcmul_(normalised, means, value=-1).mul_(scale), products
-
-
-def _turned(x: Tensor, cos_TR: Tensor, sin_TR: Tensor) -> Tensor:
-    first, second = x.chunk(2, dim=-1)
-    return torch.cat(
-        (
-            torch.addcmul(first * cos_TR, second, sin_TR, value=-1),
-            torch.addcmul(second * cos_TR, first, sin_TR),
-        ),
-        dim=-1,
-    )
 
 
 class _RmsNorm(torch.autograd.Function):
@@ -93,13 +94,13 @@ class _QueryKeyValue(torch.autograd.Function):
         scale = _scale(pair_2BHTS, epsilon)
         normalised_2BHTS = pair_2BHTS * scale
         ctx.save_for_backward(normalised_2BHTS.to(out_3BHTS.dtype), weights_2S, scale, cos_TR, sin_TR)
-        out_3BHTS[:2] = _turned(normalised_2BHTS * weights_2S[:, None, None, None], cos_TR, sin_TR)
+        out_3BHTS[:2] = rotated(normalised_2BHTS * weights_2S[:, None, None, None], cos_TR, sin_TR)
         return out_3BHTS
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         normalised_2BHTS, weights_2S, scale, cos_TR, sin_TR = ctx.saved_tensors
-        turned_back_2BHTS = _turned(_exact(grads[0][:2]), cos_TR, -sin_TR)
+        turned_back_2BHTS = rotated(_exact(grads[0][:2]), cos_TR, -sin_TR)
         grad_2BHTS, products = _before_norm(
             turned_back_2BHTS, _exact(normalised_2BHTS), scale, weights_2S[:, None, None, None]
         )

@@ -113,8 +113,9 @@ class Attention(nn.Module):
 
 def _short_on_cpu(query_BHTS: Tensor) -> bool:
     """Whether torch's own kernel is the slower one: its backward pass in bf16 on a CPU takes 3.5 times as long at 128."""
+    positions: int = query_BHTS.shape[2]
     on_cpu = query_BHTS.device.type == "cpu" and query_BHTS.dtype == torch.bfloat16
-    return on_cpu and query_BHTS.shape[2] <= PLAIN_ATTENTION_POSITIONS
+    return on_cpu and positions <= PLAIN_ATTENTION_POSITIONS
 
 
 def _plain_attention(query_BHTS: Tensor, key_BHTS: Tensor, value_BHTS: Tensor, dropout: float) -> Tensor:

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainwright.lm.model import Cache, Layer, Transformer, rotated
+from trainwright.lm.gradients import rotated
+from trainwright.lm.model import Cache, Layer, Transformer
 
 
 class Decoder:
@@ -72,7 +73,7 @@ class Decoder:
 
 
 Turn = tuple[Tensor, Tensor] | None
-"""Cosine and sine of a position, each (1, S), of a network with rotary positions."""
+"""Cosine and sine of a position, each (S/2,), of a network with rotary positions."""
 
 
 def _position(layer: Layer) -> Callable[[Tensor, Turn, Cache, int], Tensor]:

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers
 
 from trainwright.errors import ReadError, UsageError
-from trainwright.lm.tokenizer import END, PIECES, Tokenizer, load_tokenizer, train_tokenizer
+from trainwright.lm.tokenizer import (
+    _PART_CHARACTERS,
+    END,
+    PIECES,
+    Tokenizer,
+    load_tokenizer,
+    train_tokenizer,
+)
 
 CODE = [file.read_text(encoding="utf-8") for file in sorted(Path(__file__).parent.glob("*.py"))]
 ALPHABET = [
@@ -40,7 +47,7 @@ def fast() -> Tokenizer:
 @pytest.fixture(scope="module")
 def slow(fast) -> Tokenizer:
     """The same tokenizer without tiktoken."""
-    return Tokenizer(fast._backend, None)
+    return Tokenizer(fast._backend, fast._bytes, None)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +122,7 @@ def test_every_byte_has_a_token_and_the_end_is_the_last_id(fast) -> None:
 def test_a_control_token_in_text_stays_text_also_in_training() -> None:
     trained = train_tokenizer([f"x = '{END}'\n"] * 500, vocabulary_size=400, byte_budget=1_000_000)
     assert END.encode() not in {trained.token_bytes(id) for id in range(trained.vocabulary_size)}
-    for tokenizer in (trained, Tokenizer(trained._backend, None)):
+    for tokenizer in (trained, Tokenizer(trained._backend, trained._bytes, None)):
         ids = tokenizer.encode(END + "a" + END)
         assert trained.end_id not in ids and tokenizer.decode(ids) == END + "a" + END
         assert tokenizer.encode_batch([END + "a" + END]) == [ids]
@@ -155,15 +162,9 @@ def test_training_stops_reading_at_the_budget() -> None:
 
 
 def test_a_long_text_is_trained_on_as_many_texts_of_its_parts_would_be() -> None:
-    from trainwright.lm import tokenizer as module
-
-    part = "x = y\n" * (module._CHUNK_CHARACTERS // 6 + 1)
-    long = train_tokenizer(
-        [part[: module._CHUNK_CHARACTERS] + part], vocabulary_size=300, byte_budget=1 << 30
-    )
-    parts = train_tokenizer(
-        [part[: module._CHUNK_CHARACTERS], part], vocabulary_size=300, byte_budget=1 << 30
-    )
+    part = ("x = y\n" * 11_000)[:_PART_CHARACTERS]
+    long = train_tokenizer([part + part + "z"], vocabulary_size=300, byte_budget=1 << 30)
+    parts = train_tokenizer([part, part, "z"], vocabulary_size=300, byte_budget=1 << 30)
     assert long._backend.to_str() == parts._backend.to_str()
 
 
@@ -268,7 +269,7 @@ def test_limits_and_padding_that_another_program_left_in_the_file_have_no_effect
         }
 
     loaded = load_tokenizer(changed(saved, tmp_path, limit))
-    slow = Tokenizer(loaded._backend, None)
+    slow = Tokenizer(loaded._backend, loaded._bytes, None)
     assert slow.encode(CODE[0]) == loaded.encode(CODE[0]) == fast.encode(CODE[0])
 
 
@@ -290,6 +291,17 @@ def test_a_tokenizer_cut_as_gpt2_is_loaded_with_the_fast_encoder(tmp_path) -> No
     assert loaded._encoding is not None
     text = "ab  ab's ab\n ab"
     assert loaded.encode(text) == backend.encode(text).ids
+
+
+def test_a_million_spaces_are_too_many_for_no_tokenizer(fast, tmp_path) -> None:
+    file = tmp_path / "tokenizer.json"
+    by_hand([("Ġ", "Ġ")]).save(str(file))
+    text = "x" + " " * 1_000_001 + "x"
+    for tokenizer in (fast, load_tokenizer(file)):
+        assert tokenizer._encoding is not None
+        ids = tokenizer.encode_array(text)
+        assert tokenizer.decode_bytes(ids.tolist()) == text.encode()
+        assert len(ids) < 600_000
 
 
 def test_merges_that_tiktoken_does_not_reproduce_fall_back_with_a_warning(tmp_path) -> None:

@@ -13,12 +13,15 @@ from trainwright.lm.evaluate import FREQUENT, MODEL, NGRAM, Evaluation
 from trainwright.lm.metrics import METRICS, Interval
 from trainwright.lm.quality import Quality
 
-_TITLES: Mapping[Kind, str] = {"random": "cut anywhere in a line", "call": "at calls of libraries"}
+_TITLES: Mapping[Kind, str] = {
+    "random": "Lines cut anywhere in their code",
+    "call": "Lines cut where a call of a library begins",
+}
 _SHOWN_EXAMPLES = 3
 
 
 def as_table(evaluation: Evaluation) -> RenderableType:
-    """The loss in a line, the completions in a table, some of them to look at."""
+    """The loss in a line, the completions of each kind in a table, some of them to look at."""
     loss = evaluation.loss
     parts: list[RenderableType] = [
         Text(
@@ -30,44 +33,38 @@ def as_table(evaluation: Evaluation) -> RenderableType:
             style="dim",
         ),
     ]
-    if evaluation.quality:
-        parts += ["", _quality(evaluation)]
     for kind, quality in evaluation.quality.items():
-        parts += ["", _verdict(kind, quality), *_examples(quality)]
+        title = f"{_TITLES[kind]}: {quality.cuts} in {quality.documents} documents"
+        parts += ["", Text(title, style="bold"), _scores(quality, evaluation.baselines.ngram_order)]
+        parts += [_verdict(quality), *_examples(quality)]
+    if evaluation.quality:
+        parts += ["", Text("Percent, with intervals of 95 % over documents.", style="dim")]
     return Group(*parts)
 
 
-def _quality(evaluation: Evaluation) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), title_justify="left")
-    table.title = "Completed lines, %, with intervals of 95 % over documents"
-    table.add_column("")
+def _scores(quality: Quality, ngram_order: int) -> Table:
+    table = Table("", box=None, padding=(0, 2, 0, 0))
     for metric in METRICS:
         table.add_column(metric.replace("_", " "), justify="right")
-    names = {
-        MODEL: "model",
-        NGRAM: f"{evaluation.baselines.ngram_order}-gram model",
-        FREQUENT: "most frequent rest",
-    }
-    for kind, quality in evaluation.quality.items():
-        table.add_row(Text(f"{_TITLES[kind]}: {quality.cuts} in {quality.documents} documents", style="bold"))
-        for name, scores in quality.scores.items():
-            table.add_row(f"  {names[name]}", *(_percent(scores[metric]) for metric in METRICS))
+    names = {MODEL: "model", NGRAM: f"{ngram_order}-gram model", FREQUENT: "most frequent rest"}
+    for name, scores in quality.scores.items():
+        table.add_row(names[name], *(_percent(scores[metric]) for metric in METRICS))
     return table
 
 
 def _percent(interval: Interval) -> str:
-    return f"{100 * interval.mean:.1f} ({100 * interval.low:.1f} to {100 * interval.high:.1f})"
+    return f"{100 * interval.mean:.1f} ({100 * interval.low:.1f}-{100 * interval.high:.1f})"
 
 
-def _verdict(kind: Kind, quality: Quality) -> Text:
+def _verdict(quality: Quality) -> Text:
     """Whether the model is ahead of the better baseline, by exact matches."""
     ahead = min((one["exact_match"] for one in quality.ahead.values()), key=lambda one: one.mean)
     clear = (
         "clearly above" if ahead.low > 0 else "clearly below" if ahead.high < 0 else "not clearly apart from"
     )
     return Text(
-        f"{_TITLES[kind].capitalize()}: {clear} the better baseline, by {100 * ahead.mean:+.1f} points of exact "
-        f"matches ({100 * ahead.low:+.1f} to {100 * ahead.high:+.1f}).",
+        f"The model is {clear} the better baseline: {100 * ahead.mean:+.1f} points of exact matches "
+        f"({100 * ahead.low:+.1f} to {100 * ahead.high:+.1f}).",
         style="green" if ahead.low > 0 else "yellow",
     )
 

@@ -27,6 +27,8 @@ ROPE_BASE = 10_000.0  # as published; larger ones are for contexts of many thous
 # GPT-2's and OLMo 2's (arXiv 2501.00656); what is added to the residual stream is divided by sqrt(2 layers) more, as
 # GPT-2 does, so that the stream's variance does not grow with depth.
 INITIAL_DEVIATION = 0.02
+# Where attention with all scores at once is faster in bf16 on a CPU than torch's kernel; more positions need much memory.
+PLAIN_ATTENTION_POSITIONS = 256
 # Matrices that lie in one parameter, so that one product makes them all: how many, by the last part of its module's name.
 FUSED = {"query_key_value": 3, "gate_up": 2}
 
@@ -84,27 +86,48 @@ class Attention(nn.Module):
     def forward(self, x_BTD: Tensor, rotation: tuple[Tensor, Tensor] | None, cache: Cache | None) -> Tensor:
         B, T, D = x_BTD.shape
         parts_BT3HS = self.query_key_value(x_BTD).view(B, T, 3, self.heads, D // self.heads)
-        query_BTHS, key_BTHS, value_BTHS = parts_BT3HS.unbind(2)
-        if rotation is not None:
+        if rotation is None:
+            query_BHTS, key_BHTS, value_BHTS = parts_BT3HS.permute(2, 0, 3, 1, 4).contiguous().unbind(0)
+        else:
+            query_BTHS, key_BTHS, value_BTHS = parts_BT3HS.unbind(2)
             query_BTHS = rotated(self.query_norm(query_BTHS), *rotation).to(value_BTHS.dtype)
             key_BTHS = rotated(self.key_norm(key_BTHS), *rotation).to(value_BTHS.dtype)
-        query_BHTS, key_BHTS, value_BHTS = (x.transpose(1, 2) for x in (query_BTHS, key_BTHS, value_BTHS))
+            query_BHTS, key_BHTS, value_BHTS = (x.transpose(1, 2) for x in (query_BTHS, key_BTHS, value_BTHS))
         mask = None
         if cache is not None:
             before = cache.length
             key_BHTS, value_BHTS = cache.put(self.layer, key_BHTS, value_BHTS)
             if before and T > 1:
                 mask = torch.ones(T, before + T, dtype=torch.bool, device=x_BTD.device).tril(before)
-        mixed_BHTS = F.scaled_dot_product_attention(
-            query_BHTS,
-            key_BHTS,
-            value_BHTS,
-            attn_mask=mask,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=mask is None and T > 1,
-        )
+        dropout = self.dropout if self.training else 0.0
+        if cache is None and _short_on_cpu(query_BHTS):
+            mixed_BHTS = _plain_attention(query_BHTS, key_BHTS, value_BHTS, dropout)
+        else:
+            causal = mask is None and T > 1
+            mixed_BHTS = F.scaled_dot_product_attention(
+                query_BHTS, key_BHTS, value_BHTS, attn_mask=mask, dropout_p=dropout, is_causal=causal
+            )
         out_BTD: Tensor = self.output(mixed_BHTS.transpose(1, 2).reshape(B, T, D))
         return out_BTD
+
+
+def _short_on_cpu(query_BHTS: Tensor) -> bool:
+    """Whether torch's own kernel is the slower one: its backward pass in bf16 on a CPU takes 3.5 times as long at 128."""
+    return (
+        query_BHTS.device.type == "cpu"
+        and query_BHTS.dtype == torch.bfloat16
+        and query_BHTS.shape[2] <= PLAIN_ATTENTION_POSITIONS
+    )
+
+
+def _plain_attention(query_BHTS: Tensor, key_BHTS: Tensor, value_BHTS: Tensor, dropout: float) -> Tensor:
+    """Causal attention with all scores of a layer at once."""
+    B, H, T, S = query_BHTS.shape
+    query_NTS, key_NTS, value_NTS = (x.reshape(B * H, T, S) for x in (query_BHTS, key_BHTS, value_BHTS))
+    future_TT = torch.full((T, T), -math.inf, dtype=query_BHTS.dtype, device=query_BHTS.device).triu(1)
+    scores_NTT = torch.baddbmm(future_TT, query_NTS, key_NTS.mT, alpha=S**-0.5)
+    shares_NTT = F.dropout(scores_NTT.softmax(-1), dropout, training=dropout > 0)
+    return (shares_NTT @ value_NTS).view(B, H, T, S)
 
 
 class Mlp(nn.Module):

@@ -70,14 +70,15 @@ def fit_ngrams(tokens: np.ndarray, *, vocabulary_size: int) -> NgramModel:
     bits = 16 if vocabulary_size <= 1 << 16 else max(int(vocabulary_size - 1).bit_length(), 17)
     reach = min(_ORDER, 64 // bits + 1) - 1
     stream = np.asarray(tokens)
-    contexts = np.zeros(max(len(stream) - reach, 0), dtype=np.uint64)
+    places = max(len(stream) - reach, 0)
+    contexts = np.zeros(places, dtype=np.uint64)
     for back in range(1, reach + 1):  # the nearest first, so that the others push it to the highest bits
         contexts <<= np.uint64(bits)
-        contexts |= stream[reach - back : len(stream) - back].astype(np.uint64)
-    places = np.argsort(contexts, kind="stable")
+        contexts |= stream[reach - back :][:places].astype(np.uint64)
+    order = np.argsort(contexts, kind="stable")
     return NgramModel(
-        contexts=contexts[places],
-        followers=stream[reach:][places],
+        contexts=contexts[order],
+        followers=stream[reach:][order],
         bits=bits,
         totals=np.bincount(stream, minlength=vocabulary_size),
     )

@@ -223,10 +223,10 @@ class TokenWriter:
         starts = np.memmap(self._starts_part, dtype="<u8", mode="r", shape=(whole,))
         written = (self._part.stat().st_size - _HEADER_BYTES) // self._type.itemsize
         # A block that never reached the disk reads as zeros: the starts stop rising there.
-        sound = int(np.searchsorted(starts, written, side="right"))
+        sound = max(1, int(np.searchsorted(starts, written, side="right")))
         fallen = np.flatnonzero(starts[1:sound] <= starts[: sound - 1])
         self.documents = int(fallen[0]) if len(fallen) else sound - 1
-        self.tokens = int(starts[self.documents])
+        self.tokens = int(starts[self.documents]) if self.documents else 0
 
 
 @dataclass(frozen=True, eq=False)

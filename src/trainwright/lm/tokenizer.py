@@ -27,7 +27,7 @@ PIECES = "|".join(
     (
         # Newlines and the indentation after them are one piece: one token a line instead of two, and a line's first
         # word is the same token at every depth.
-        r"(?:\r?\n)+[ \t]*",
+        r"[\r\n]+[ \t]*",
         # A word, with the space or underscores before it: `read_csv` is `read` and `_csv`, 6 % fewer tokens than with
         # GPT-2's pieces on Python files at 50,000 entries (4 % at 8,192). Other marks stay apart from words: after
         # `plt.` the model has seen every name as a token of its own.
@@ -45,9 +45,7 @@ languages runs it, at twice the speed; `tokenizers` and `re` read it, too, and c
 
 _GPT2_PIECES = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # of a ByteLevel with use_regex
 _LEAST_FREQUENCY = 2  # a pair seen once says nothing about other text
-_CHUNK_CHARACTERS = (
-    1 << 20
-)  # of one training text handed to tokenizers at a time, so that memory stays bounded
+_PART_CHARACTERS = 1 << 16  # of a text given to the trainer at a time, so that memory stays bounded
 _SAMPLED_TOKENS = 4096  # joined to the sample that both encoders must agree on; takes some 10 ms
 _SAMPLE = (
     "import numpy as np\r\n\r\nclass Größe(_Base):\n\t'''naïve 漢字 🙂 \u00a0\u3000 <|endoftext|>'''\n\n\n"
@@ -61,32 +59,35 @@ class Tokenizer:
     A lone surrogate, which no UTF-8 can hold, is encoded as U+FFFD; surrogates in pairs as the character they stand for.
     """
 
-    def __init__(self, backend: tokenizers.Tokenizer, encoding: tiktoken.Encoding | None) -> None:
+    def __init__(
+        self, backend: tokenizers.Tokenizer, token_bytes: list[bytes], encoding: tiktoken.Encoding | None
+    ) -> None:
         """`encoding` has the backend's pieces and merges; None: the backend encodes."""
         self._backend = backend
+        self._bytes = token_bytes
         self._encoding = encoding
-        self._bytes = _token_bytes(backend)
-        self.vocabulary_size = len(self._bytes)
-        self.end_id = _end_id(backend)
+        self.vocabulary_size = len(token_bytes)
+        self.end_id: int = backend.token_to_id(END) or 0
 
     def encode(self, text: str) -> list[int]:
         """The text's ids, never `end_id`: a literal control token in the text stays text."""
-        ids: list[int]
-        if self._encoding is not None:
-            ids = self._encoding.encode_ordinary(text)
-        else:
-            ids = self._backend.encode(_without_surrogates(text), add_special_tokens=False).ids
+        ids: list[int] = self.encode_array(text).tolist()
         return ids
 
     def encode_array(self, text: str) -> NDArray[np.uint32]:
         """The same ids as an array, without a list on the way."""
         if self._encoding is None:
-            return np.array(self.encode(text), dtype=np.uint32)
+            found = self._backend.encode(_without_surrogates(text), add_special_tokens=False)
+            return np.array(found.ids, dtype=np.uint32)
         ids: NDArray[np.uint32]
         try:
             ids = self._encoding.encode_to_numpy(text, disallowed_special=())
         except UnicodeEncodeError:
-            ids = self._encoding.encode_to_numpy(_without_surrogates(text), disallowed_special=())
+            return self.encode_array(_without_surrogates(text))
+        except ValueError:
+            # Where pieces look ahead, as GPT-2's, a run of a million spaces overflows the stack of tiktoken's engine, and
+            # tokenizers' panics: such a text is encoded in parts.
+            return np.concatenate([self.encode_array(part) for part in _parts(text)])
         return ids
 
     def encode_batch(self, texts: Sequence[str], *, threads: int = 1) -> list[list[int]]:
@@ -163,7 +164,7 @@ def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int, byte_budget: 
     if budget.left == byte_budget:
         raise UsageError("A tokenizer needs text to be trained on; got none.")
     backend.add_special_tokens([END])
-    return _made(backend)
+    return _made(backend, PIECES)
 
 
 def load_tokenizer(file: Path) -> Tokenizer:
@@ -180,11 +181,11 @@ def load_tokenizer(file: Path) -> Tokenizer:
     fault = _fault(layout)
     if fault is None:
         try:
-            return _made(tokenizers.Tokenizer.from_str(text))
+            backend = tokenizers.Tokenizer.from_str(text)
         except Exception as error:  # tokenizers raises the bare class
-            if type(error) is not Exception:
-                raise
             fault = f"tokenizers cannot read it ({error})"
+        else:
+            return _made(backend, _pieces(layout["pre_tokenizer"]) or "")
     raise ReadError(f'{file} must hold a byte-level BPE tokenizer with the token "{END}"; {fault}.')
 
 
@@ -195,25 +196,26 @@ class _Budget:
         self.left = budget
 
     def within(self, texts: Iterable[str]) -> Iterator[str]:
-        """The texts, in bounded pieces, until the budget is used up; the last one is cut where it ends."""
+        """The texts, in parts, until the budget is used up; the last one is cut where it ends."""
         for text in texts:
-            for start in range(0, len(text), _CHUNK_CHARACTERS):
-                encoded = _without_surrogates(text[start : start + _CHUNK_CHARACTERS]).encode()[: self.left]
+            for part in _parts(text):
+                encoded = _without_surrogates(part).encode()[: self.left]
                 self.left -= len(encoded)
                 yield encoded.decode(errors="ignore")
                 if not self.left:
                     return
 
 
-def _made(backend: tokenizers.Tokenizer) -> Tokenizer:
+def _made(backend: tokenizers.Tokenizer, pieces: str) -> Tokenizer:
     """With tiktoken where it gives the same ids; a literal control token is text either way."""
     backend.encode_special_tokens = True
     backend.no_truncation()
     backend.no_padding()
-    plain = Tokenizer(backend, None)
-    fast = Tokenizer(backend, _encoding(backend))
+    token_bytes = _token_bytes(backend)
+    encoding = _encoding(backend, token_bytes, pieces)
+    plain, fast = Tokenizer(backend, token_bytes, None), Tokenizer(backend, token_bytes, encoding)
     sample = _SAMPLE + plain.decode(_spread(plain.vocabulary_size))
-    if fast._encoding is not None and fast.encode(sample) == plain.encode(sample):
+    if encoding is not None and fast.encode(sample) == plain.encode(sample):
         return fast
     warnings.warn(
         "tiktoken gives other ids than this tokenizer's file; encoding with tokenizers, several times slower.",
@@ -227,26 +229,22 @@ def _spread(vocabulary_size: int) -> list[int]:
     return [i * 7919 % vocabulary_size for i in range(min(vocabulary_size, _SAMPLED_TOKENS))]
 
 
-def _encoding(backend: tokenizers.Tokenizer) -> tiktoken.Encoding | None:
-    """tiktoken with the backend's pieces and merges; None where it refuses them."""
-    layout = json.loads(backend.to_str())
-    letters = _byte_of_letter()
+def _encoding(
+    backend: tokenizers.Tokenizer, token_bytes: list[bytes], pieces: str
+) -> tiktoken.Encoding | None:
+    """tiktoken with the backend's pieces and merges; None where it cannot have them."""
     added = backend.get_added_tokens_decoder()
     if not all(token.special for token in added.values()):
         return None  # plain text is searched for them before it is cut, which tiktoken does not do
     try:
         return tiktoken.Encoding(
             "trainwright",
-            pat_str=_pieces(layout["pre_tokenizer"]) or "",
-            mergeable_ranks={
-                bytes(letters[letter] for letter in token): id
-                for token, id in layout["model"]["vocab"].items()
-                if id not in added
-            },
+            pat_str=pieces,
+            mergeable_ranks={token: id for id, token in enumerate(token_bytes) if token and id not in added},
             # With the end token known, the search for control tokens is one pass; none is ever allowed.
-            special_tokens={END: _end_id(backend)},
+            special_tokens={END: backend.token_to_id(END) or 0},
         )
-    except (ValueError, KeyError):
+    except ValueError:
         return None
 
 
@@ -296,11 +294,6 @@ def _pieces(cutter: Any) -> str | None:
     return None
 
 
-def _end_id(backend: tokenizers.Tokenizer) -> int:
-    id: int = backend.get_vocab(with_added_tokens=True)[END]
-    return id
-
-
 def _byte_of_letter() -> dict[str, int]:
     """The printable letter by which byte-level BPE writes a byte, as GPT-2 published it: itself, or one from U+0100 on."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -309,14 +302,14 @@ def _byte_of_letter() -> dict[str, int]:
 
 
 def _token_bytes(backend: tokenizers.Tokenizer) -> list[bytes]:
-    """Each id's bytes; an added token's are its text, the end token's none."""
-    letters = _byte_of_letter()
-    added = {id: token.content.encode() for id, token in backend.get_added_tokens_decoder().items()}
-    added[_end_id(backend)] = b""
+    """Each id's bytes; an added token's are its text, the end token's and a missing id's none."""
+    to_byte = str.maketrans({letter: chr(byte) for letter, byte in _byte_of_letter().items()})
+    added = backend.get_added_tokens_decoder()
     vocabulary = backend.get_vocab(with_added_tokens=True)
     found = [b""] * (max(vocabulary.values()) + 1)
     for token, id in vocabulary.items():
-        found[id] = added[id] if id in added else bytes(letters[letter] for letter in token)
+        if token != END:
+            found[id] = token.encode() if id in added else token.translate(to_byte).encode("latin-1")
     return found
 
 
@@ -325,6 +318,11 @@ def _mapped(encode: Any, texts: Sequence[str], threads: int) -> list[Any]:
         return [encode(text) for text in texts]
     with ThreadPoolExecutor(threads) as pool:  # both encoders leave the interpreter lock while they work
         return list(pool.map(encode, texts))
+
+
+def _parts(text: str) -> Iterator[str]:
+    for start in range(0, len(text), _PART_CHARACTERS):
+        yield text[start : start + _PART_CHARACTERS]
 
 
 def _without_surrogates(text: str) -> str:

@@ -21,6 +21,8 @@ _ITEM = "__trainwright_item__"
 _LEFT = "__trainwright_left__"
 # Calls that only a training step makes.
 _TRAINING_CALLS = frozenset(["backward", "manual_backward"])
+_GRADIENT_CALLS = frozenset(["grad"])
+_IN_PLACE_CALLS = frozenset(["sub_", "add_", "copy_", "_foreach_sub_", "_foreach_add_"])
 _STEPPING_CALLS = frozenset(["step"])
 # A step that calls helpers which call helpers is followed this far.
 CALL_DEPTH = 4
@@ -69,14 +71,14 @@ def training_loop(frame: FrameType | None, line: int | None = None) -> Loop | No
     Args:
         line: where the frame stood, if that is not where it stands now (a traceback's).
     """
-    found: list[Loop] = []
+    around: list[Loop] = []
     while frame is not None:
         if is_users(frame.f_code.co_filename):
-            found += [loop for loop in loops_at(frame, line or frame.f_lineno) if trains(loop)]
+            around += loops_at(frame, line or frame.f_lineno)
         if frame.f_code.co_name == "<module>" and is_users(frame.f_code.co_filename):
             break  # what runs the script is not part of it
         frame, line = frame.f_back, None
-    return _chosen(found)
+    return _chosen(around)
 
 
 def loop_of_error(error: BaseException) -> Loop | None:
@@ -89,15 +91,17 @@ def loop_of_error(error: BaseException) -> Loop | None:
     found = []
     for link in reversed(links):
         if is_users(link.tb_frame.f_code.co_filename):
-            found += [loop for loop in loops_at(link.tb_frame, link.tb_lineno) if trains(loop)]
+            found += loops_at(link.tb_frame, link.tb_lineno)
     return _chosen(found)
 
 
-def _chosen(found: Sequence[Loop]) -> Loop | None:
+def _chosen(around: Sequence[Loop]) -> Loop | None:
     """Of loops around each other, the innermost first, the one whose body is a step.
 
-    A loop around it that trains besides (a critic's five steps, then the generator's) has the whole step.
+    A loop around it that trains besides (a critic's five steps, then the generator's) has the whole step. Steps by hand
+    count only where nothing else trains: an attack on the inputs has the look of one.
     """
+    found = [loop for loop in around if trains(loop)] or [loop for loop in around if trains_by_hand(loop)]
     if not found:
         return None
     with_data = next((loop for loop in found if _hands_out_data(loop)), None)
@@ -244,10 +248,20 @@ def loops_after(loop: Loop, frames: Sequence[FrameType]) -> list[int]:
 
 def trains(loop: Loop) -> bool:
     """Whether a loop's body, or what it calls of the user's, goes backward or makes an optimizer step."""
-    found = called_in(loop.node.body, loop.scope, _TRAINING_CALLS | _STEPPING_CALLS)
-    if found & _TRAINING_CALLS:
+    if called_in(loop.node.body, loop.scope, _TRAINING_CALLS):
         return True
-    return bool(found) and any(_is_optimizer(v) for v in _reachable(loop.scope))
+    stepping = called_in(loop.node.body, loop.scope, _STEPPING_CALLS)
+    return bool(stepping) and any(_is_optimizer(v) for v in _reachable(loop.scope))
+
+
+def trains_by_hand(loop: Loop) -> bool:
+    """Whether a loop's body asks for gradients (torch.autograd.grad) and changes tensors in place."""
+    body, scope = loop.node.body, loop.scope
+    if not called_in(body, scope, _GRADIENT_CALLS):
+        return False
+    return bool(called_in(body, scope, _IN_PLACE_CALLS)) or any(
+        isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Sub) for n in _reached(body, scope)
+    )
 
 
 def _reachable(scope: Scope) -> Iterator[Any]:
@@ -267,25 +281,31 @@ def _is_optimizer(value: Any) -> bool:
     return hasattr(value, "param_groups") and hasattr(value, "step")
 
 
-def called_in(body: Sequence[ast.AST], scope: Scope, names: frozenset[str], depth: int = 0) -> set[str]:
+def called_in(body: Sequence[ast.AST], scope: Scope, names: frozenset[str]) -> set[str]:
     """Which of some names code calls, as methods or functions, by itself or through functions of the user's."""
-    found: set[str] = set()
+    return {_called(n) for n in _reached(body, scope, names) if isinstance(n, ast.Call)} & names
+
+
+def _reached(
+    body: Sequence[ast.AST], scope: Scope, names: frozenset[str] = frozenset(), depth: int = 0
+) -> Iterator[ast.AST]:
+    """The nodes of code, and of the user's functions that it calls; those with one of the names are not looked into."""
     for statement in body:
         for node in ast.walk(statement):
-            if not isinstance(node, ast.Call):
+            yield node
+            if not isinstance(node, ast.Call) or _called(node) in names or depth == CALL_DEPTH:
                 continue
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in names:
-                found.add(name)
-            elif depth < CALL_DEPTH:
-                for function in _users_functions(_resolve(node.func, scope)):
-                    inner = _code_node(function.__code__)
-                    if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                        inside = {**function.__globals__, **_closure(function)}
-                        if isinstance(node.func, ast.Attribute) and inner.args.args:
-                            inside[inner.args.args[0].arg] = _resolve(node.func.value, scope)
-                        found |= called_in(inner.body, inside, names, depth + 1)
-    return found
+            for function in _users_functions(_resolve(node.func, scope)):
+                inner = _code_node(function.__code__)
+                if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    inside = {**function.__globals__, **_closure(function)}
+                    if isinstance(node.func, ast.Attribute) and inner.args.args:
+                        inside[inner.args.args[0].arg] = _resolve(node.func.value, scope)
+                    yield from _reached(inner.body, inside, names, depth + 1)
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _closure(function: FunctionType) -> dict[str, Any]:

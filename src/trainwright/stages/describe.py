@@ -38,6 +38,8 @@ def _(facts: DatasetFacts) -> str:
 
 
 def _split(split: SplitFacts) -> str:
+    if split.rows is None and not split.sampled:
+        return f"{split.name} rows are taken in the loop itself"
     rows = f"{split.rows:,}" if split.rows is not None else f"{split.sampled}+"
     labels = split.labels
     if labels is None or not labels.census or len(labels.census) > 1000:
@@ -82,6 +84,8 @@ def _(facts: GradientFacts) -> str:
 
 @describe.register
 def _(facts: OptimizerFacts) -> str:
+    if not facts.kind:
+        return "updates are made by hand"
     origin = "" if facts.rate_given else " (default)"
     held = f"holds {len(facts.trainable) - len(facts.unregistered)} of {len(facts.trainable)} trainable parameters"
     return f"{facts.kind}, rate {facts.learning_rate:.3g}{origin}, {held}"

@@ -15,7 +15,7 @@ from trainwright.core.report import CUT_OFF, Report, StageRun, Status
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Facts, Stage
 from trainwright.seams.place import failure_of
-from trainwright.stages.overfit import OverfitFacts
+from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
 
 # What a stage cannot do without: if one of these failed, it is blocked.
 _NEEDS = {
@@ -349,6 +349,10 @@ class Walk:
 def _lost(facts: Facts) -> str:
     """What is said of a batch whose loss went up as it was trained on, when nothing found explains it; else empty."""
     if not isinstance(facts, OverfitFacts) or not facts.diverged or not facts.losses[0] > 0:
+        return ""
+    if (
+        facts.losses[-1] <= DIVERGED_FACTOR * facts.losses[0]
+    ):  # it went up and down: a body that draws as it goes
         return ""
     return f"the loss of one batch rises from {facts.losses[0]:.4g} to {facts.losses[-1]:.4g}; no cause was proven"
 

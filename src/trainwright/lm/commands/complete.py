@@ -1,0 +1,68 @@
+"""`trainwright lm complete`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def complete(
+    run: Annotated[Path, Parameter(help="The run's folder.")],
+    prompt: Annotated[
+        str,
+        Parameter(
+            allow_leading_hyphen=True,
+            help='Source code up to the cursor; "-" reads it from standard input, as it is to its last byte. '
+            "Without one, the beginning of a file is written.",
+        ),
+    ] = "",
+    /,
+    *,
+    statement: Annotated[bool, Parameter(negative=(), help="Go on to the end of the statement.")] = False,
+    tokens: Annotated[int | None, Parameter(help="Write so many tokens instead of a line.")] = None,
+    temperature: Annotated[
+        float, Parameter(help="0: always the most probable token; above: drawn, the wilder the higher.")
+    ] = 0.0,
+    top_p: Annotated[
+        float, Parameter(help="Draw among the most probable tokens that together make this share.")
+    ] = 1.0,
+    seed: Annotated[int, Parameter(help="Of what is drawn.")] = 0,
+    count: Annotated[int, Parameter(help="Completions to draw, one after the other.")] = 1,
+    echo: Annotated[bool, Parameter(negative=(), help="Print the prompt before each completion.")] = False,
+    checkpoint: Annotated[str, Parameter(help='"best", "last" or a step\'s number.')] = "best",
+) -> None:
+    """Complete a line of code.
+
+    The prompt may end inside of a word. A completion ends before the first line end after something was written;
+    with --statement before the first that ends the statement; with --tokens after so many. It always ends where the
+    model ends the file. Where the model's window is full, it goes on from the window's newest half.
+
+    Examples:
+
+        trainwright lm complete run "plt.sc"
+        trainwright lm complete run "import nump" --echo
+        trainwright lm complete run "df.groupby(" --temperature 0.8 --count 5
+        head -c 2000 script.py | trainwright lm complete run - --statement
+    """
+    from trainwright.errors import UsageError
+    from trainwright.lm.complete import Completer, Sampling, extent
+    from trainwright.lm.runs import open_run
+
+    if count < 1 or (count > 1 and temperature == 0):
+        raise UsageError(
+            f"--count must be 1, or more with a --temperature above 0 (greedy ones are all the same); got {count}."
+        )
+    text = sys.stdin.buffer.read().decode(errors="replace") if prompt == "-" else prompt
+    samplings = [Sampling(temperature=temperature, top_p=top_p, seed=seed + i) for i in range(count)]
+    limit, ending = extent(text, tokens=tokens, statement=statement)
+    opened = open_run(run, checkpoint)
+    completer = Completer(opened.model, opened.tokenizer)
+    for sampling in samplings:
+        if echo:
+            print(text, end="")
+        for piece in completer.pieces(text, limit=limit, ending=ending, sampling=sampling):
+            print(piece, end="", flush=True)
+        print()

@@ -1,0 +1,35 @@
+"""`trainwright lm export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def export(
+    run: Annotated[Path, Parameter(help="The run's folder.")],
+    folder: Annotated[Path, Parameter(help="Where to: a new or empty folder.")],
+    /,
+    *,
+    checkpoint: Annotated[str, Parameter(help='"best", "last" or a step\'s number.')] = "best",
+    force: Annotated[
+        bool,
+        Parameter(negative=(), help="Replace an earlier export's files; other files of the folder stay."),
+    ] = False,
+) -> None:
+    """Write a run as a folder that transformers opens, with a model card.
+
+    `AutoModelForCausalLM`, `AutoTokenizer` and `pipeline("text-generation")` open it as it is.
+
+    Examples:
+
+        trainwright lm export run model
+        trainwright lm export run model --checkpoint last --force
+    """
+    from trainwright.lm.export import export_run
+
+    export_run(run, folder, checkpoint=checkpoint, force=force)
+    for file in sorted(folder.iterdir()):
+        print(f"{file.stat().st_size / 1e6:10.2f} MB  {file}")

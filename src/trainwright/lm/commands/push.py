@@ -1,0 +1,31 @@
+"""`trainwright lm push`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def push(
+    run: Annotated[Path, Parameter(help="The run's folder.")],
+    repo: Annotated[
+        str, Parameter(help="The repository on the Hub: name, or owner/name. Made if it is not there.")
+    ],
+    /,
+    *,
+    private: Annotated[bool, Parameter(negative=(), help="Make it a private one.")] = False,
+    checkpoint: Annotated[str, Parameter(help='"best", "last" or a step\'s number.')] = "best",
+) -> None:
+    """Put an exported run on the Hub.
+
+    Needs a token that may write: from `hf auth login`, or in HF_TOKEN. HF_ENDPOINT names another Hub.
+
+    Examples:
+
+        trainwright lm push run my-name/tiny-completions --private
+    """
+    from trainwright.lm.push import push_run
+
+    print(push_run(run, repo, private=private, checkpoint=checkpoint))

@@ -1,0 +1,206 @@
+"""What a model writes after a prompt: to the end of a line or statement, or so many tokens.
+
+Tokens come one at a time from `decoder.Decoder`. A prompt that is longer than the window keeps its end. The
+end-of-document token always ends a completion.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from trainwright.errors import UsageError
+from trainwright.lm import healing
+from trainwright.lm.decoder import Decoder
+from trainwright.lm.endings import Ending, line_end, statement_end
+from trainwright.lm.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from trainwright.lm.model import Transformer
+    from trainwright.lm.runs import Run
+
+# A line or statement that has not ended by then is cut; one in a thousand lines of published code is longer.
+LONGEST_LINE_TOKENS = 128
+LONGEST_STATEMENT_TOKENS = 512
+# The share of the window that a long prompt may fill: room to write in before the window has to be read anew.
+PROMPT_SHARE = 0.75
+# Characters that a token of source code has at most on average; where there are more, all of the prompt is encoded.
+_LONG_TOKEN = 12
+_LINE_END = re.compile(r"(?<=\S)\n")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How the next token is chosen."""
+
+    temperature: float = 0.0
+    """0: the most probable one; above, drawn from the probabilities, flatter the higher."""
+    top_p: float = 1.0
+    """Drawn among the most probable ones that together make this share."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.temperature >= 0:
+            raise UsageError(f"The temperature must not be below 0; got {self.temperature}.")
+        if not 0 < self.top_p <= 1:
+            raise UsageError(f"top-p must lie above 0 and at most at 1; got {self.top_p}.")
+
+
+def complete(
+    run: Run,
+    prompt: str,
+    *,
+    tokens: int | None = None,
+    statement: bool = False,
+    temperature: float = 0.0,
+    top_p: float = 1.0,
+    seed: int = 0,
+) -> str:
+    """What the run's model writes after the prompt.
+
+    Args:
+        prompt: source code up to the cursor, which may stand inside of a token; the beginning of a file if it is
+            empty.
+        tokens: write so many, instead of to the end of the line.
+        statement: write to the end of the statement that the prompt began.
+        temperature: 0 is greedy; see `Sampling`.
+
+    Raises:
+        UsageError: if the numbers do not fit, or both `tokens` and `statement` are asked for.
+    """
+    sampling = Sampling(temperature=temperature, top_p=top_p, seed=seed)
+    limit, ending = extent(prompt, tokens=tokens, statement=statement)
+    return Completer(run.model, run.tokenizer).complete(prompt, limit=limit, ending=ending, sampling=sampling)
+
+
+def extent(prompt: str, *, tokens: int | None = None, statement: bool = False) -> tuple[int, Ending | None]:
+    """The most tokens, and the ending, of a completion of one line; of so many tokens; of a statement.
+
+    Raises:
+        UsageError: if both are asked for, or less than one token.
+    """
+    if tokens is not None and statement:
+        raise UsageError("A completion ends after so many tokens or with its statement; give one of the two.")
+    if tokens is not None and tokens < 1:
+        raise UsageError(f"A completion must have at least one token; got {tokens}.")
+    if tokens is not None:
+        return tokens, None
+    return (LONGEST_STATEMENT_TOKENS, statement_end(prompt)) if statement else (LONGEST_LINE_TOKENS, line_end)
+
+
+class Completer:
+    """A model and its tokenizer, made ready once for many completions."""
+
+    def __init__(self, model: Transformer, tokenizer: Tokenizer) -> None:
+        self._decoder = Decoder(model)
+        self._tokenizer = tokenizer
+        self._vocabulary = healing.Vocabulary(tokenizer)
+
+    def complete(
+        self, prompt: str, *, limit: int, ending: Ending | None, sampling: Sampling | None = None
+    ) -> str:
+        """The completion as one text, without what comes after its ending."""
+        return "".join(self.pieces(prompt, limit=limit, ending=ending, sampling=sampling))
+
+    @torch.inference_mode()
+    def pieces(
+        self, prompt: str, *, limit: int, ending: Ending | None, sampling: Sampling | None = None
+    ) -> Iterator[str]:
+        """The completion as it is written. Bytes that are no whole character are held until they are one."""
+        characters = codecs.getincrementaldecoder("utf-8")("replace")
+        written = b""
+        for new in self._bytes(prompt, limit, sampling or Sampling()):
+            end = ending(written + new) if ending is not None else None
+            yield characters.decode(new if end is None else new[: max(0, end - len(written))])
+            if end is not None:
+                return
+            written += new
+
+    def _bytes(self, prompt: str, limit: int, sampling: Sampling) -> Iterator[bytes]:
+        """What each token adds to the prompt, up to the end token."""
+        choose = _chooser(sampling.temperature, sampling.top_p, _generator(sampling.seed))
+        size = self._tokenizer.vocabulary_size  # a model from elsewhere may have room for more
+        ids = fitting(self._tokenizer, prompt, self._decoder.context)
+        back = min(healing.LONGEST, len(ids) - 1)
+        logits_KV = self._decoder.read(ids, last=back + 1)[:, :size]
+        ways = healing.ways(logits_KV, ids[len(ids) - back :], self._vocabulary, self._tokenizer)
+        way = choose(ways.scores)
+        token, taken_back = int(ways.ids[way]), int(ways.taken_back[way])
+        self._decoder.take_back(taken_back)
+        known = len(self._tokenizer.decode_bytes(ids[len(ids) - taken_back :]))
+        for count in range(limit):
+            if token == self._tokenizer.end_id:
+                return
+            yield self._tokenizer.token_bytes(token)[known:]
+            known = 0
+            if count + 1 < limit:
+                token = choose(self._decoder.add(token)[:size])
+
+
+def fitting(tokenizer: Tokenizer, prompt: str, context: int) -> list[int]:
+    """The prompt's tokens after an end token, as a file's are; the last ones only, where the window has no room."""
+    room = max(1, int(context * PROMPT_SHARE))
+    # Of a long file only the end is encoded, from a line's end on, where a token begins, too.
+    line = _LINE_END.search(prompt, max(0, len(prompt) - _LONG_TOKEN * room))
+    ids = tokenizer.encode(prompt[line.start() :]) if line else []
+    if len(ids) < room:
+        ids = [tokenizer.end_id, *tokenizer.encode(prompt)]
+    return ids[-room:]
+
+
+@torch.inference_mode()
+def generate(
+    model: Transformer,
+    ids: Sequence[int],
+    *,
+    limit: int,
+    tokenizer: Tokenizer,
+    stop: Callable[[bytes], bool] | None = None,
+    temperature: float = 0.0,
+    top_p: float = 1.0,
+    generator: torch.Generator | None = None,
+) -> list[int]:
+    """At most `limit` new ids after `ids` (at least one, at most a window), up to the end token, which is left out.
+
+    Args:
+        stop: told all new bytes after each token; true ends it, that token included.
+    """
+    decoder = Decoder(model)
+    choose = _chooser(temperature, top_p, generator)
+    new: list[int] = []
+    logits_V = decoder.read(ids)[0]
+    while len(new) < limit:
+        token = choose(logits_V)
+        if token == tokenizer.end_id:
+            break
+        new.append(token)
+        if len(new) == limit or (stop is not None and stop(tokenizer.decode_bytes(new))):
+            break
+        logits_V = decoder.add(token)
+    return new
+
+
+def _generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def _chooser(temperature: float, top_p: float, generator: torch.Generator | None) -> Callable[[Tensor], int]:
+    """What takes logits or log-probabilities (N,) and gives the place of one."""
+    if temperature == 0:
+        return lambda logits_N: int(logits_N.argmax())
+
+    def sampled(logits_N: Tensor) -> int:
+        probabilities_N = (logits_N.float() / temperature).softmax(-1).cpu()
+        if top_p < 1:
+            shares_N, places_N = probabilities_N.sort(descending=True)
+            before_N = shares_N.cumsum(-1) - shares_N
+            probabilities_N[places_N[before_N >= top_p]] = 0  # the first one always stays
+        return int(torch.multinomial(probabilities_N, 1, generator=generator))
+
+    return sampled

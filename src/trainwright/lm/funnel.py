@@ -1,0 +1,123 @@
+"""The funnel: files and bytes that came in, stayed and went, by reason, with names as samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+# Names that are kept for each reason.
+SAMPLES = 5
+
+WHY = {
+    "unreadable": "could not be read",
+    "huge": "larger than --largest",
+    "corrupt": "broken row or file",
+    "empty": "empty",
+    "binary": "binary",
+    "not-utf-8": "not UTF-8",
+    "licence": "licence unknown or not allowed",
+    "no-keyword": "mentions none of the keywords",
+    "generated": "generated code",
+    "too-short": "shorter than --min-bytes",
+    "long-line": "a line longer than --longest-line",
+    "long-lines": "mean line longer than --mean-line",
+    "few-letters": "fewer letters and digits than --alphanumeric-share",
+    "exact-duplicate": "exact duplicate",
+    "near-duplicate": "near duplicate",
+    "near-validation": "near a validation file",
+}
+
+
+@dataclass(slots=True)
+class Count:
+    """Files and their bytes."""
+
+    files: int = 0
+    bytes: int = 0
+
+    def add(self, size: int) -> None:
+        self.files += 1
+        self.bytes += size
+
+
+@dataclass(slots=True)
+class Drop(Count):
+    """What went for one reason."""
+
+    samples: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Funnel:
+    """A running count."""
+
+    seen: Count = field(default_factory=Count)
+    kept: Count = field(default_factory=Count)
+    dropped: dict[str, Drop] = field(default_factory=dict)
+
+    def see(self, size: int) -> None:
+        self.seen.add(size)
+
+    def keep(self, size: int) -> None:
+        self.kept.add(size)
+
+    def drop(self, reason: str, size: int, name: str) -> None:
+        one = self.dropped.setdefault(reason, Drop())
+        one.add(size)
+        if len(one.samples) < SAMPLES:
+            one.samples.append(name)
+
+    def drop_kept(self, reason: str, size: int, name: str) -> None:
+        """Drop what had been kept so far."""
+        self.kept.files -= 1
+        self.kept.bytes -= size
+        self.drop(reason, size, name)
+
+
+def as_json(funnel: Funnel) -> dict[str, Any]:
+    """The funnel for data.json; `from_json` reads it again."""
+    return {
+        "seen": {"files": funnel.seen.files, "bytes": funnel.seen.bytes},
+        "dropped": {
+            reason: {"files": drop.files, "bytes": drop.bytes, "samples": list(drop.samples)}
+            for reason, drop in funnel.dropped.items()
+        },
+        "kept": {"files": funnel.kept.files, "bytes": funnel.kept.bytes},
+    }
+
+
+def from_json(values: dict[str, Any]) -> Funnel:
+    """The funnel that `as_json` wrote."""
+    return Funnel(
+        seen=Count(**values["seen"]),
+        kept=Count(**values["kept"]),
+        dropped={reason: Drop(**drop) for reason, drop in values["dropped"].items()},
+    )
+
+
+def render(values: dict[str, Any]) -> RenderableType:
+    """The funnel of a data.json as a table, a line a reason, and the first names of each."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("")
+    for name in ("files", "MB", "of files", "of bytes"):
+        table.add_column(name, justify="right")
+    seen = values["seen"]
+    _row(table, "in", seen, seen)
+    for reason in sorted(values["dropped"], key=lambda r: -values["dropped"][r]["files"]):
+        _row(table, f"- {WHY.get(reason, reason)}", values["dropped"][reason], seen)
+    _row(table, "kept", values["kept"], seen, "bold")
+    samples = [
+        Text.assemble((f"{WHY.get(reason, reason)}: ", "dim"), ", ".join(drop["samples"]))
+        for reason, drop in values["dropped"].items()
+        if reason != "no-keyword"
+    ]
+    return Group(table, *([Text(), Text("For example", "bold"), *samples] if samples else []))
+
+
+def _row(table: Table, name: str, count: dict[str, Any], seen: dict[str, Any], style: str = "") -> None:
+    shares = [f"{count[unit] / max(seen[unit], 1):.1%}" for unit in ("files", "bytes")]
+    table.add_row(name, f"{count['files']:,}", f"{count['bytes'] / 1e6:,.1f}", *shares, style=style)

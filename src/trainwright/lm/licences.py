@@ -1,0 +1,167 @@
+"""Licences by SPDX identifier: read from package metadata, from a licence file's text, from a data set's column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from importlib.metadata import PackageMetadata
+from pathlib import Path
+
+# Licences that ask for little more than attribution, after the Blue Oak Council's list (March 2024, Lead or better)
+# and the licences of Python itself and its oldest libraries.
+PERMISSIVE = (
+    "0BSD", "AFL-3.0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-3-Clause-Clear", "BSL-1.0", "BlueOak-1.0.0",
+    "CC0-1.0", "CNRI-Python", "HPND", "ISC", "LicenseRef-BSD", "MIT", "MIT-0", "MIT-CMU", "NCSA", "PSF-2.0",
+    "PostgreSQL", "Python-2.0", "Unlicense", "WTFPL", "X11", "ZPL-2.1", "Zlib",
+)  # fmt: skip
+
+_OTHERS = (
+    "AGPL-3.0", "Artistic-2.0", "CC-BY-4.0", "CC-BY-NC-4.0", "CC-BY-SA-4.0", "CDDL-1.0", "EPL-1.0", "EPL-2.0",
+    "EUPL-1.2", "GPL-2.0", "GPL-3.0", "LGPL-2.1", "LGPL-3.0", "MPL-2.0",
+)  # fmt: skip
+
+# Free-text names of packages' "License" fields and trove classifiers, in lower case without "license" and "the".
+_NAMES = {
+    "apache": "Apache-2.0", "apache 2": "Apache-2.0", "apache 2.0": "Apache-2.0", "apache software": "Apache-2.0",
+    "apache version 2.0": "Apache-2.0", "asl 2.0": "Apache-2.0",
+    "bsd": "LicenseRef-BSD", "new bsd": "BSD-3-Clause", "modified bsd": "BSD-3-Clause", "3-clause bsd": "BSD-3-Clause",
+    "bsd 3-clause": "BSD-3-Clause", "bsd 3 clause": "BSD-3-Clause", "bsd-3": "BSD-3-Clause",
+    "simplified bsd": "BSD-2-Clause", "2-clause bsd": "BSD-2-Clause", "bsd 2-clause": "BSD-2-Clause",
+    "expat": "MIT", "mit no attribution": "MIT-0", "isc (iscl)": "ISC", "iscl": "ISC", "historical permission notice and disclaimer (hpnd)": "HPND",
+    "psf": "PSF-2.0", "psfl": "PSF-2.0", "python software foundation": "PSF-2.0", "unlicense (unlicense)": "Unlicense",
+    "public domain": "LicenseRef-Public-Domain", "zope public": "ZPL-2.1", "zlib/libpng": "Zlib",
+    "mozilla public 2.0 (mpl 2.0)": "MPL-2.0", "mpl 2.0": "MPL-2.0",
+    "gpl": "GPL-3.0", "gplv2": "GPL-2.0", "gplv3": "GPL-3.0", "gnu general public v2 (gplv2)": "GPL-2.0",
+    "gnu general public (gpl)": "GPL-3.0", "gnu general public v3 (gplv3)": "GPL-3.0",
+    "gnu general public v3 or later (gplv3+)": "GPL-3.0", "gnu general public v2 or later (gplv2+)": "GPL-2.0",
+    "lgpl": "LGPL-3.0", "gnu lesser general public v3 (lgplv3)": "LGPL-3.0",
+    "gnu lesser general public v2 or later (lgplv2+)": "LGPL-2.1",
+    "gnu library or lesser general public (lgpl)": "LGPL-2.1", "gnu affero general public v3": "AGPL-3.0",
+    "gnu affero general public v3 or later (agplv3+)": "AGPL-3.0", "other/proprietary": "LicenseRef-Proprietary",
+}  # fmt: skip
+
+# Each licence by words that only its text has. A file may hold several, its own first, then those of what is bundled:
+# the one whose first words come earliest counts, of those at the same place the first in this list.
+_TEXTS = (
+    ("AGPL-3.0", ("gnu affero general public license",)),
+    ("LGPL-3.0", ("gnu lesser general public license", "version 3")),
+    ("LGPL-2.1", ("gnu lesser general public license",)),
+    ("GPL-3.0", ("gnu general public license", "version 3")),
+    ("GPL-2.0", ("gnu general public license", "version 2")),
+    ("MPL-2.0", ("mozilla public license version 2.0",)),
+    ("MPL-2.0", ("mozilla public license, version 2.0",)),
+    ("EPL-2.0", ("eclipse public license - v 2.0",)),
+    ("Apache-2.0", ("apache license", "version 2.0")),
+    ("BSD-3-Clause", ("redistribution and use in source and binary forms", "endorse or promote")),
+    ("BSD-2-Clause", ("redistribution and use in source and binary forms",)),
+    ("Unlicense", ("free and unencumbered software released into the public domain",)),
+    ("CC0-1.0", ("cc0 1.0 universal",)),
+    ("BSL-1.0", ("boost software license - version 1.0",)),
+    ("PSF-2.0", ("python software foundation license version 2",)),
+    ("MIT", ("permission is hereby granted, free of charge, to any person obtaining a copy",)),
+    ("ISC", ("permission to use, copy, modify, and", "distribute this software for any purpose")),
+    ("MIT", ("mit license",)),
+    ("Apache-2.0", ("apache.org/licenses/license-2.0",)),
+)
+
+_KNOWN = {name.lower(): name for name in (*PERMISSIVE, *_OTHERS)}
+_FILE = re.compile(r"^(licen[cs]e|copying|unlicense)([-._].*)?$", re.IGNORECASE)
+# Characters of a licence file that are looked at: the longest we know by its text (GPL 3) names itself at once.
+_TEXT_LENGTH = 20_000
+
+
+def spdx(name: str | None) -> str | None:
+    """The SPDX identifier or expression that a name means; None if it is none we know.
+
+    "mit" is MIT, "gpl-3.0-or-later" GPL-3.0, "Apache License, Version 2.0" Apache-2.0; expressions stay as they are.
+    """
+    plain = (name or "").strip()
+    low = re.sub(r"-(only|or-later)$", "", plain.lower())
+    if low in _KNOWN:
+        return _KNOWN[low]
+    words = re.sub(r"\b(the|licen[cs]e|osi approved)\b|[,:]", " ", low)
+    words = re.sub(r"\s+", " ", words).strip()
+    found = _NAMES.get(words) or _KNOWN.get(words) or _KNOWN.get(words.replace(" ", "-"))
+    if found or not re.search(r"\s(AND|OR|WITH)\s", plain):
+        return found
+    return plain if len(plain) < 300 and "\n" not in plain else None
+
+
+def of_text(text: str) -> str | None:
+    """The licence that a licence file begins with, recognised by words that only its text has."""
+    low = re.sub(r"\s+", " ", text[:_TEXT_LENGTH].lower())
+    found = [(low.find(words[0]), name) for name, words in _TEXTS if all(word in low for word in words)]
+    return min(found, key=lambda place: place[0])[1] if found else None
+
+
+def of_folder(folder: Path) -> str | None:
+    """The licence of a folder's LICENSE or COPYING file; None if there is none, or none we know."""
+    try:
+        files = sorted(f for f in folder.iterdir() if _FILE.match(f.name) and f.is_file())
+        texts = [f.read_text(encoding="utf-8", errors="replace") for f in files]
+    except OSError:
+        return None
+    found = list(dict.fromkeys(of_text(text) for text in texts))
+    known = [name for name in found if name is not None]
+    return " OR ".join(known) or None
+
+
+def of_metadata(metadata: PackageMetadata, texts: Sequence[str] = ()) -> str | None:
+    """The licence of an installed package.
+
+    Args:
+        texts: Its licence files', which tell apart what "BSD" leaves open.
+    """
+    named = spdx(_field(metadata, "License-Expression")) or spdx(_field(metadata, "License"))
+    if named and named != "LicenseRef-BSD":
+        return named
+    classifiers = [c for c in metadata.get_all("Classifier") or () if c.startswith("License ::")]
+    classified = [spdx(c.rpartition("::")[2]) for c in classifiers]
+    known = list(dict.fromkeys(name for name in classified if name))
+    if known and known != ["LicenseRef-BSD"]:
+        return " OR ".join(known)
+    written = [of_text(text) for text in (_field(metadata, "License"), *texts)]
+    return next((name for name in written if name), None) or named or (known[0] if known else None)
+
+
+def _field(metadata: PackageMetadata, name: str) -> str:
+    return str(metadata[name]) if name in metadata else ""
+
+
+def allows(expression: str, allowed: Collection[str]) -> bool:
+    """Whether an SPDX expression can be met by allowed licences alone: of OR one side, of AND both.
+
+    An exception (WITH) only adds permissions, so it is left away.
+    """
+    names = {name.lower() for name in allowed}
+    tokens = re.findall(r"\(|\)|[^\s()]+", expression)
+    value, rest = _either(tokens, names)
+    return value and not rest
+
+
+def _either(tokens: list[str], names: set[str]) -> tuple[bool, list[str]]:
+    value, tokens = _both(tokens, names)
+    while tokens and tokens[0].upper() == "OR":
+        other, tokens = _both(tokens[1:], names)
+        value = value or other
+    return value, tokens
+
+
+def _both(tokens: list[str], names: set[str]) -> tuple[bool, list[str]]:
+    value, tokens = _one(tokens, names)
+    while tokens and tokens[0].upper() == "AND":
+        other, tokens = _one(tokens[1:], names)
+        value = value and other
+    return value, tokens
+
+
+def _one(tokens: list[str], names: set[str]) -> tuple[bool, list[str]]:
+    if not tokens:
+        return False, []
+    if tokens[0] == "(":
+        value, rest = _either(tokens[1:], names)
+        return value, rest[1:]
+    low = tokens[0].lower()
+    value = low in names or re.sub(r"-(only|or-later)$|\+$", "", low) in names
+    rest = tokens[1:]
+    return value, rest[2:] if rest and rest[0].upper() == "WITH" else rest

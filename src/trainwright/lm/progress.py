@@ -1,0 +1,37 @@
+"""A line on standard error for work that takes time: share done, rate and time left. On a terminal only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+Report = Callable[[float, str], None]
+"""Takes the share that is done, 0 to 1, and a few words."""
+
+_STEPS = 10_000
+
+
+@contextmanager
+def stage(name: str) -> Iterator[Report]:
+    """A bar for one stage of the work, gone when it ends."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda share, words: None
+        return
+    columns = (
+        TextColumn("{task.description:<12}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[words]}"),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(name, total=_STEPS, words="")
+        yield lambda share, words: progress.update(task, completed=share * _STEPS, words=words)

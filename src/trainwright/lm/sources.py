@@ -1,0 +1,151 @@
+"""Where source code comes from: this environment's packages, folders, git checkouts, tables, the Hub. One iterator.
+
+A source yields items in an order that stays: raw bytes and where they came from. What is wrong with one (empty, no
+UTF-8, ...) is for `text_of` to say; an item that could not be read at all says so itself, and the work goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from trainwright.errors import UsageError
+
+INSTALLED = "installed"
+HUB = "hub:"
+
+# Nobody writes a megabyte of code by hand; the Stack (Kocetkov and others, 2022) drops larger files, too.
+LARGEST_BYTES = 1_000_000
+
+TABLES = (".parquet", ".jsonl", ".jsonl.gz", ".ndjson", ".json.gz")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cursor:
+    """A place in a source: the file, and the item in it, that come next."""
+
+    file: int = 0
+    item: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Item:
+    """One file or row as it was found."""
+
+    content: bytes
+    path: str
+    group: str
+    licence: str | None
+    after: Cursor
+    """Where the source goes on after this item."""
+    share: float
+    """How much of the source has been seen with this item, 0 to 1."""
+    problem: str = ""
+    """Why `content` is not there: unreadable, huge or corrupt."""
+    size: int = 0
+    """Its bytes where they are known without the content; otherwise those of the content."""
+
+    @property
+    def bytes(self) -> int:
+        return self.size or len(self.content)
+
+
+class Source(Protocol):
+    """Files or rows, in the same order each time."""
+
+    @property
+    def name(self) -> str:
+        """What the user called it."""
+
+    @property
+    def own(self) -> bool:
+        """Whether the user named it as code of his choice: what has no known licence is then kept."""
+
+    def fingerprint(self) -> str:
+        """Changes when the source's content does, as far as names, sizes and times tell."""
+
+    def items(self, start: Cursor) -> Iterator[Item]:
+        """All items from `start` on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fields:
+    """A table's columns by their names; "" is the first that is there of the usual ones."""
+
+    text: str = ""
+    path: str = ""
+    group: str = ""
+    licence: str = ""
+
+
+def open_sources(
+    names: tuple[str, ...],
+    *,
+    fields: Fields | None = None,
+    suffixes: tuple[str, ...] = (".py",),
+    largest: int = LARGEST_BYTES,
+) -> list[Source]:
+    """The sources by what the user called them; none is `installed`.
+
+    Args:
+        suffixes: Of the files in folders and packages.
+        largest: Bytes of the longest file or row that is read.
+
+    Raises:
+        UsageError: if one is named twice or is neither a folder, a table nor a known word.
+        ReadError: if one cannot be read.
+    """
+    names = names or (INSTALLED,)
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise UsageError(f"Each source must be named once; got {', '.join(doubled)} several times.")
+    return [_open(name, fields or Fields(), suffixes, largest) for name in names]
+
+
+def _open(name: str, fields: Fields, suffixes: tuple[str, ...], largest: int) -> Source:
+    # The readers are imported when they are needed: pyarrow and huggingface_hub take their time.
+    from trainwright.lm import files
+
+    if name == INSTALLED:
+        return files.installed(suffixes=suffixes, largest=largest)
+    if name.startswith(HUB):
+        from trainwright.lm.hub import open_hub
+
+        return open_hub(name, fields, largest)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return files.folder(name, path, suffixes=suffixes, largest=largest)
+    if path.name.lower().endswith(TABLES):
+        from trainwright.lm.tables import open_table
+
+        return open_table(name, path, fields, largest)
+    if path.exists():
+        raise UsageError(
+            f"A source must be {INSTALLED}, a folder, a table ({', '.join(TABLES)}) or {HUB}NAME; {name} is another kind of file."
+        )
+    raise UsageError(
+        f'A source must be {INSTALLED}, an existing folder or table, or {HUB}NAME; "{name}" does not exist.'
+    )
+
+
+def text_of(item: Item, largest: int = LARGEST_BYTES) -> tuple[str, str]:
+    """The item's text and "", or "" and what is wrong with it: unreadable, huge, corrupt, empty, binary or not-utf-8.
+
+    A byte order mark is left away and lines end in "\\n".
+    """
+    content = item.content
+    if item.problem:
+        return "", item.problem
+    if len(content) > largest:
+        return "", "huge"
+    if not content.strip():
+        return "", "empty"
+    if b"\0" in content:
+        return "", "binary"
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "", "not-utf-8"
+    return (text.replace("\r\n", "\n") if "\r" in text else text), ""

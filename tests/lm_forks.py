@@ -132,6 +132,8 @@ def trained(order: dict[str, Any], report: int) -> None:
 
 def serve() -> None:
     """Fork a training for each order that comes."""
+    import torch._dynamo  # noqa: F401 - an optimizer would import it, in each process anew
+
     import trainwright.lm.train  # noqa: F401
 
     for line in sys.stdin:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from trainwright.lm.config import Recipe, load_recipe
+from trainwright.lm.data import FORMAT
 from trainwright.lm.pack import TokenWriter
 from trainwright.lm.tokenizer import train_tokenizer
 
@@ -38,11 +39,15 @@ def write_data(folder: Path, fingerprint: str = "abc") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = small_tokenizer()
     tokenizer.save(folder / "tokenizer.json")
+    splits = {}
     for split, documents in {"train": texts()[:-1], "validation": [texts()[-1][:3000]]}.items():
         with TokenWriter(
             folder / f"{split}.bin", tokenizer.vocabulary_size, end_id=tokenizer.end_id
         ) as writer:
             for ids in tokenizer.encode_batch(documents):
                 writer.append(ids)
-    (folder / "data.json").write_text(json.dumps({"fingerprint": fingerprint}))
+            splits[split] = {"tokens": writer.tokens}
+    (folder / "data.json").write_text(
+        json.dumps({"format": FORMAT, "fingerprint": fingerprint, "splits": splits})
+    )
     return folder

@@ -20,10 +20,10 @@ FINE = ("optimizer.name=adamw", "optimizer.learning_rate=5e-4", "run.save_every=
 WEIGHTED = ('loss.key_tokens=["e","="]', "loss.key_weight=3")
 MUON = "optimizer.name=muon"
 TRAININGS = {
-    "ddp": (),
+    "ddp": ("run.sample_every=12", "run.check=true"),
     "ddp-parts": ("data.micro_windows=2",),
     "ddp-weighted": ("data.micro_windows=1", *WEIGHTED),
-    "fsdp": ("run.distributed=fsdp",),
+    "fsdp": ("run.distributed=fsdp", "run.sample_every=12"),
     "fsdp-parts": ("run.distributed=fsdp", "data.micro_windows=1"),
     "ddp-muon": (MUON,),
     "fsdp-muon": ("run.distributed=fsdp", MUON),

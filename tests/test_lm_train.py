@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -248,6 +250,8 @@ def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(
         train(data, tmp_path / "run", recipe)
     assert "run.check=false" in str(raised.value)
     assert not (tmp_path / "run" / "log.jsonl").exists()
+    train(data, tmp_path / "run", small_recipe())  # nothing was trained: another recipe may take the folder
+    assert open_run(tmp_path / "run", "last").recipe.optimizer.name == "muon"
 
 
 def test_the_walk_takes_short_windows_of_what_is_trained_on_first(data: PreparedData) -> None:
@@ -457,12 +461,29 @@ def test_wandb_goes_on_with_a_run_that_goes_on(
     wandb = StandIn()
     monkeypatch.setitem(sys.modules, "wandb", wandb)
     monkeypatch.setattr(logs, "check_sinks", lambda names: None)
+    with_wandb = small_recipe('run.sinks=["wandb"]')
     for _ in range(2):
-        train(data, tmp_path / "run", small_recipe('run.sinks=["wandb"]'))
-    assert [b["id"] for b in wandb.began] == ["run", "run"] and wandb.began[0]["resume"] == "allow"
+        train(data, tmp_path / "run", with_wandb)
+    assert wandb.began[0]["id"] == wandb.began[1]["id"] and wandb.began[0]["resume"] == "allow"
     assert wandb.began[0]["config"]["model"]["width"] == 32
     assert [step for values, step in wandb.logged if "train/loss" in values] == [2, 4, 6, 8, 10, 12]
     assert wandb.finished == 2
+    train(data, tmp_path / "run", with_wandb, resume=False)
+    assert wandb.began[2]["id"] != wandb.began[0]["id"]
+
+
+def test_trackio_gets_the_numbers_of_the_log_without_a_network(data: PreparedData, tmp_path: Path) -> None:
+    environment = {**os.environ, "TRACKIO_DIR": str(tmp_path / "trackio"), "HF_HUB_OFFLINE": "1"}
+    words = command(data, "--set", 'run.sinks=["trackio"]')
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(tmp_path / "trackio" / "trainwright-lm.db") as base:
+        rows = [
+            (step, json.loads(values))
+            for step, values in base.execute("select step, metrics from metrics order by id")
+        ]
+    shown = [(step, values["train/loss"]) for step, values in rows if "train/loss" in values]
+    assert shown == [(line["update"], line["loss"]) for line in lines(tmp_path / "run")]
 
 
 def test_a_sink_whose_package_is_missing_is_refused_before_the_training(data: PreparedData, tmp_path: Path,

@@ -109,8 +109,10 @@ def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live) -> None:
     found = [
         f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"
     ]
+    passed = sum(str(stage.status) == "passed" for stage in report.stages)
     live.say(
-        f"The debugger walked the training in {report.seconds:.1f} s: {'; '.join(found) or 'no fault found'}."
+        f"The debugger walked the training in {report.seconds:.1f} s, {passed} stages of it: "
+        f"{'; '.join(found) or 'no fault found'}."
     )
     for error in report.internal_errors:
         live.say(f"The debugger failed in a part of its walk; the training begins without it: {error}")

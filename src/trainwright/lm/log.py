@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
+import xxhash
+
 from trainwright.errors import UsageError, WriteError
 from trainwright.lm.config import Recipe, as_tables
-
-# The package and what of it must be importable, by the sink's name in a recipe.
-_NEEDS = {"tensorboard": "tensorboard", "trackio": "trackio", "wandb": "wandb"}
+from trainwright.lm.runs import RECIPE
 
 
 class Sink(Protocol):
@@ -99,9 +99,9 @@ def check_sinks(names: Sequence[str]) -> None:
         UsageError: if one is.
     """
     for name in names:
-        if importlib.util.find_spec(_NEEDS[name]) is None:
+        if importlib.util.find_spec(name) is None:  # a sink has its package's name
             raise UsageError(
-                f"run.sinks names {name}, whose package is not installed. Run pip install {_NEEDS[name]}, or leave it out."
+                f"run.sinks names {name}, whose package is not installed. Run pip install {name}, or leave it out."
             )
 
 
@@ -127,12 +127,9 @@ class _TensorBoard:
 class _Tracker:
     """trackio, or W&B, whose functions have the same names."""
 
-    def __init__(self, package: str, folder: Path, recipe: Recipe, **more: Any) -> None:
-        name = folder.resolve().name
+    def __init__(self, package: str, recipe: Recipe, **named: Any) -> None:
         self._tracker: Any = importlib.import_module(package)
-        self._tracker.init(
-            project="trainwright-lm", name=name, config=as_tables(recipe), resume="allow", **more
-        )
+        self._tracker.init(project="trainwright-lm", config=as_tables(recipe), resume="allow", **named)
 
     def write(self, values: Mapping[str, float], update: int) -> None:
         self._tracker.log(dict(values), step=update)
@@ -141,13 +138,22 @@ class _Tracker:
         self._tracker.finish()
 
 
+def _trackio(folder: Path, recipe: Recipe, update: int) -> Sink:
+    return _Tracker("trackio", recipe, name=_identity(folder))
+
+
 def _wandb(folder: Path, recipe: Recipe, update: int) -> Sink:
-    identity = folder.resolve().name
-    return _Tracker("wandb", folder, recipe, id=identity, dir=str(folder))
+    return _Tracker("wandb", recipe, id=_identity(folder), name=folder.resolve().name, dir=str(folder))
+
+
+def _identity(folder: Path) -> str:
+    """The run's name, the same when it goes on and another when one is begun anew in a folder of that name."""
+    begun = f"{folder.resolve()} {(folder / RECIPE).stat().st_mtime_ns}"
+    return f"{folder.resolve().name}-{xxhash.xxh32_hexdigest(begun.encode())}"
 
 
 _OPENED: Mapping[str, Callable[[Path, Recipe, int], Sink]] = {
     "tensorboard": _TensorBoard,
-    "trackio": lambda folder, recipe, update: _Tracker("trackio", folder, recipe),
+    "trackio": _trackio,
     "wandb": _wandb,
 }

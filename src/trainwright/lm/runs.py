@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 
 from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright.lm import checkpoint as checkpoints
+from trainwright.lm.atomic import write_json
 from trainwright.lm.config import Recipe, as_tables, checked, recipe_from
 from trainwright.lm.model import Transformer
 from trainwright.lm.tokenizer import Tokenizer, load_tokenizer
@@ -98,8 +98,8 @@ def begin_run(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tokenizer.save(folder / TOKENIZER)
-        _write(folder / DATA, manifest)
-        _write(folder / RECIPE, as_tables(recipe))
+        write_json(folder / DATA, manifest)
+        write_json(folder / RECIPE, as_tables(recipe))
     except OSError as error:
         raise WriteError(f"A run must be begun in {folder}: {error}.") from error
 
@@ -216,15 +216,6 @@ def claimed(folder: Path) -> Iterator[None]:
                 f"Another process trains in {folder}. Wait for its end, or choose another --out."
             ) from error
         yield
-
-
-def _write(file: Path, value: Mapping[str, Any]) -> None:
-    part = file.with_name(f"{file.name}.part")
-    with part.open("w", encoding="utf-8") as stream:
-        json.dump(value, stream, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
-    part.replace(file)
 
 
 def _read(file: Path) -> dict[str, Any]:

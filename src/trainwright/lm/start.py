@@ -63,14 +63,17 @@ def _opened(
             )
         begin_run(folder, recipe, data.tokenizer, data.manifest)
         return None
-    if resume is False:
+    # Without a checkpoint nothing was trained: a recipe that was refused, say, may be replaced by a better one.
+    if resume is False or not checkpoints.steps(folder / CHECKPOINTS):
         begin_run(folder, recipe, data.tokenizer, data.manifest, anew=True)
         return None
     _check_same(folder, recipe, data)
     print_of_data = str(data.manifest["fingerprint"])
     held = checkpoints.newest_whole(folder / CHECKPOINTS, lambda s: _unlike(s, recipe, print_of_data), say)
-    logs.cut(folder / LOG, held.state.update if held else 0)
-    if held is not None and held.state.update and not held.optimizer:
+    if held is None:
+        return None
+    logs.cut(folder / LOG, held.state.update)
+    if held.state.update and not held.optimizer:
         raise UsageError(
             f"A run goes on with its optimizer's state; that of {folder} came from elsewhere, without one. "
             "It can be used and exported. Choose another --out to train."

@@ -44,6 +44,17 @@ def test_shuffled_texts_are_told_from_right_ones(seed):
     assert findings(measure_alignment({"text": written, "label": wrong}, "label", "class"))
 
 
+def test_rows_of_numbers_of_unequal_lengths_are_read_as_tokens():
+    written, labels = texts(500)
+    rows = [
+        [int(np.flatnonzero(word == WORDS)[0]) for word in t.split()[: 8 + n % 5]]
+        for n, t in enumerate(written)
+    ]
+    assert not findings(measure_alignment({"0": rows, "1": labels}, "1", "class"))
+    wrong = np.random.default_rng(0).permutation(labels)
+    assert findings(measure_alignment({"0": rows, "1": wrong}, "1", "class"))
+
+
 def test_a_right_evaluation_set_proves_wrong_training_labels_even_of_pairs():
     written, labels = texts(900)
     joined = [f"{t[:30]} [SEP] {t[30:]}" for t in written]

@@ -97,6 +97,11 @@ def ragged_without_repair(batch: BatchFacts) -> Iterator[Finding]:
         yield Finding(message="rows differ, and nothing helps")
 
 
+@rule("TW105", Severity.ERROR, raises=False)
+def shuffled(dataset: DatasetFacts) -> Iterator[Finding]:
+    yield Finding(message="shuffled labels")
+
+
 @rule("TW605", Severity.ERROR)
 def too_fast(overfit: OverfitFacts):
     if not overfit.learnt:
@@ -170,6 +175,12 @@ def test_an_exception_that_no_rule_knows_is_the_report_s_failure() -> None:
 def test_the_first_rule_that_explains_a_failure_is_enough() -> None:
     report = _walk(Pipeline(ragged=True), ragged, ragged_without_repair)
     assert [f.name for f in report.findings] == ["ragged"]
+
+
+def test_a_fault_that_makes_nothing_raise_explains_no_failure() -> None:
+    report = _walk(Pipeline(ragged=True), shuffled, ragged)
+    assert [f.name for f in report.findings] == ["shuffled", "ragged"]
+    assert _status(report)["batch"] == "repaired"
 
 
 def test_findings_after_a_repair_say_so_and_the_first_cause_is_the_one_before() -> None:

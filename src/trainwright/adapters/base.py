@@ -8,12 +8,10 @@ from typing import Any, Protocol
 
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair
+from trainwright.core.stage import Facts
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.loss import LossFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -66,8 +64,9 @@ class Adapter(Protocol):
     def measure_batch(self) -> BatchFacts:
         """Form the first batches as training would."""
 
-    def measure_step(self) -> tuple[ForwardFacts, LossFacts | None, GradientFacts | None]:
-        """Take one observed step without an update; what follows a stage that raised is None."""
+    def measure_step(self) -> tuple[Facts | None, ...]:
+        """Take one observed step without an update: the facts of forward, loss and gradients, and of the setup where
+        they are others than before; what follows a stage that raised is None."""
 
     def measure_optimizer(self) -> OptimizerFacts:
         """Make one update, and dry-run the schedule."""

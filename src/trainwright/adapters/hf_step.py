@@ -59,7 +59,9 @@ def measure_step(twin: Twin, seen: Seen) -> StepFacts:
 def _observed(twin: Twin, seen: Seen, batch: Batch, watch: GraphWatch) -> tuple[StepRecord, dict[str, Any]]:
     """The step's record, and what the model was called with."""
     inputs: dict[str, Any] = {}
-    observer = Observer(twin.wrapped, twin.change.all, detail=True, places=seen.modules.get)
+    observer = Observer(
+        twin.wrapped, twin.change.all, detail=True, places=seen.modules.get, asked_at=seen.asked_at
+    )
     with contextlib.suppress(Exception):  # an optimizer that cannot be built is the optimizer stage's matter
         twin.build_optimizer()
     with _capturing(twin.trainer.model, inputs), observer.catching() as record:

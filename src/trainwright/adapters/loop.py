@@ -16,19 +16,17 @@ from trainwright.adapters.body import Body
 from trainwright.adapters.hf_batch import collates_equal_rows, forms_without, item_facts
 from trainwright.adapters.hf_data import tokenizer_facts
 from trainwright.adapters.hf_dataset import suspicious_rows, text_facts
-from trainwright.adapters.loop_batches import outcome_of_rows
+from trainwright.adapters.loop_batches import outcome_of_rows, stacked_lengths
 from trainwright.adapters.loop_data import read_sets
 from trainwright.adapters.loop_training import LoopTraining
 from trainwright.adapters.torch_optimizer import is_rate_written, optimizer_facts
 from trainwright.core.repair import Repair
+from trainwright.core.stage import Facts
 from trainwright.seams.intercept import Seen, quiet
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.census import measure_split, overlap
 from trainwright.stages.dataset import UNTRIED, DatasetFacts, SplitFacts
 from trainwright.stages.evaluation import EvaluationFacts
-from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.loss import LossFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.tensors import torch as tensors
@@ -70,6 +68,7 @@ class LoopAdapter:
             shuffles=_shuffles(loader),
             drops_last=bool(getattr(loader, "drop_last", False)),
             batch_size=getattr(loader, "batch_size", None) or 0,
+            label_place=read.labels_at,
             overlap=len(shared),
             overlap_rows=tuple(shared[:OVERLAP_NAMED]),
             texts=text_facts(read.split, tokenizer),
@@ -97,7 +96,7 @@ class LoopAdapter:
             facts["collator"] = getattr(collator, "__name__", type(collator).__name__)
         if failure is not None and recorder is not None:
             return BatchFacts(failure=failure, equal_rows_collate=collates_equal_rows(recorder),
-                              forms_without=forms_without(recorder), **facts)  # fmt: skip
+                              forms_without=forms_without(recorder), stacked_lengths=stacked_lengths(recorder), **facts)  # fmt: skip
         if failure is not None or not training.items:
             return BatchFacts(failure=failure, **facts)
         return self._batch_facts(facts)
@@ -123,12 +122,14 @@ class LoopAdapter:
             **facts,
         )
 
-    def measure_step(self) -> tuple[ForwardFacts, LossFacts | None, GradientFacts | None]:
+    def measure_step(self) -> tuple[Facts | None, ...]:
         forward, loss, gradients = loop_step.measure_step(self.training)
+        # A step that goes on after a repair comes to lines that were not reached before.
+        setup = self.measure_setup() if self.training.change.all else None
         if gradients is None:
-            return forward, loss, gradients
+            return forward, loss, gradients, setup
         names, place = loop_evaluation.lost_modes(self.training)
-        return replace(forward, lost_modules=names, mode_lost_at=place), loss, gradients
+        return replace(forward, lost_modules=names, mode_lost_at=place), loss, gradients, setup
 
     def measure_optimizer(self) -> OptimizerFacts:
         training = self.training

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from trainwright.adapters.batches import POOLED, RecordingCollator
 from trainwright.core.finding import Failure
-from trainwright.core.repair import Seam
+from trainwright.core.repair import Repair, Seam
 from trainwright.seams.intercept import quiet, watching_loaders
 from trainwright.seams.mute import muted
 from trainwright.seams.place import failure_of
 from trainwright.seams.snapshot import seed_everything
+from trainwright.seams.stacking import lengths_of, watching_stacks
 
 if TYPE_CHECKING:
     from trainwright.adapters.loop_training import LoopTraining
@@ -64,7 +66,31 @@ def mended_collator(training: LoopTraining, collator: Any) -> Any:
             "tokenizer": training.tokenizer(),
         }
         collator = repair.change(training.call(Seam.TRAINER, given))["collator"]
-    return collator
+    stacking = [r for r in training.change.all if r.seam == Seam.STACK]
+    return _Restacking(training, collator, stacking[0]) if stacking else collator
+
+
+class _Restacking:
+    """Forms batches as another collate function does; rows that it cannot make one tensor of are changed first."""
+
+    def __init__(self, training: LoopTraining, collator: Any, repair: Repair) -> None:
+        self._training, self._collator, self._repair = training, collator, repair
+        self.__name__ = getattr(collator, "__name__", type(collator).__name__)
+
+    def __call__(self, items: list[Any]) -> Any:
+        with watching_stacks(self._changed):
+            return self._collator(items)
+
+    def _changed(self, rows: Any) -> Any:
+        return self._repair.change(self._training.call(Seam.STACK, {"rows": rows}))["rows"]
+
+
+def stacked_lengths(recorder: RecordingCollator) -> tuple[int, ...]:
+    """After a failure: the lengths of the rows that the collate function was making one tensor of when it raised."""
+    found: list[tuple[int, ...]] = []
+    with contextlib.suppress(Exception), watching_stacks(lambda rows: found.append(lengths_of(rows))):
+        recorder.collator(list(recorder.items))
+    return found[-1] if found else ()
 
 
 def outcome_of_rows(training: LoopTraining, rows: Sequence[int]) -> str | None:

@@ -262,7 +262,7 @@ def _raised(training: LoopTraining, seen: Seen) -> Failure | None:
 
 def _mended_elsewhere(training: LoopTraining) -> bool:
     """Whether training steps are mended in ways that the evaluation, run as it stands, is not."""
-    own = (Seam.TRAINER, Seam.OPTIMIZER, Seam.METRICS, Seam.EVALUATION, *_OF_CALLS)
+    own = (Seam.TRAINER, Seam.STACK, Seam.OPTIMIZER, Seam.METRICS, Seam.EVALUATION, *_OF_CALLS)
     return any(r.seam not in own for r in training.change.all)
 
 

@@ -7,6 +7,7 @@ again when the same batch is wanted; what it prints or writes goes nowhere.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -45,6 +46,7 @@ from trainwright.seams.lift import LoopLeft
 from trainwright.seams.mute import muted
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.torch import Observer, StepRecord
+from trainwright.seams.torch_evaluation import EvaluationWatch
 from trainwright.seams.torch_gates import Gates, Passed
 from trainwright.seams.torch_graph import GraphWatch
 from trainwright.tensors import torch as tensors
@@ -96,6 +98,8 @@ class LoopTraining:
         self._seed = 0
         self._count = self._first = 0
         self._dry: DryRun | None = None
+        self._bare_failure = False
+        """The body raises as it stands."""
 
     # The batches
 
@@ -139,7 +143,7 @@ class LoopTraining:
     def _see(self, turn: Turn) -> None:
         seen: dict[str, Any] = {}
         with _left_at_backward(), names_of_inputs(self.parts, seen), self._observer([]).catching() as record:
-            self._run(Turn(turn.number), 0, live=False)
+            self._run(Turn(turn.number, item=turn.item), 0, live=False)
         name = label_name(seen, record.targets)
         if name is None and record.targets is not None:
             name, seen["labels"] = "labels", record.targets
@@ -179,7 +183,9 @@ class LoopTraining:
             self.reset()
             with quiet():
                 seed_everything(1)
+                self._bare_failure = False
                 self.known_parts = find_parts(self, self._run_bare)
+                self._bare_failure = self.known_parts.failure is not None
             self.reset()
             if self.known_parts.idle:
                 self._pass_idle_turns(self.known_parts.idle)
@@ -306,7 +312,7 @@ class LoopTraining:
     def _observer(self, repairs: Sequence[Repair], *, detail: bool = False) -> Observer:
         parts = self.parts
         return Observer(parts.model, repairs, roots=parts.roots, detail=detail, trained_only=parts.graded,
-                        places=self.seen.modules.get)  # fmt: skip
+                        places=self.seen.modules.get, asked_at=self.seen.asked_at)  # fmt: skip
 
     def _run(self, turn: Turn, number: int, *, live: bool, rate_share: float = 1.0,
              passed: Passed | None = None) -> None:  # fmt: skip
@@ -321,8 +327,25 @@ class LoopTraining:
         self._count += 1
         seed_everything(FIRST_BATCH_SEED + turn.number)
         wrapped = scaled_steps(self.optimizers, self.scope.values())
-        with gates.closed(), wrapped, muted(), _eager(), self._pinned(turn), _seeded_at_call(roots, noise):
+        with (
+            gates.closed(),
+            wrapped,
+            muted(),
+            _eager(),
+            self._pinned(turn),
+            _seeded_at_call(roots, noise),
+            self._compared(),
+        ):
             self.body.run(item)
+
+    def _compared(self) -> contextlib.AbstractContextManager[Any]:
+        """With the repairs of metrics in force, where it is the body itself that an evaluation in it made raise."""
+        repairs = [r for r in self.change.all if r.seam == Seam.METRICS] if self._bare_failure else []
+        return (
+            EvaluationWatch(repairs, math.inf, frozenset()).watching()
+            if repairs
+            else contextlib.nullcontext()
+        )
 
     @contextlib.contextmanager
     def _pinned(self, turn: Turn) -> Iterator[None]:
@@ -401,7 +424,7 @@ class LoopTraining:
         if repair.seam == Seam.TRAINER:
             apply_to_training(self, repair)
         self.change.kept.append(repair)
-        if repair.seam in (Seam.TRAINER, Seam.BATCH):
+        if repair.seam in (Seam.TRAINER, Seam.STACK, Seam.BATCH):
             self.drawn, self.views = None, {}
         self.known_parts = None
 

@@ -13,6 +13,7 @@ class Seam(StrEnum):
 
     CONSTRUCT = "construct"  # a framework object is built: the keyword arguments, by their own names
     TRAINER = "trainer"  # the parts of training: model, train_dataset, eval_dataset, collator, metrics
+    STACK = "stack"  # a collate function makes one tensor of rows of unequal lengths: rows
     BATCH = "batch"  # a batch leaves the loader: the keys of the batch
     FORWARD = "forward"  # the model is about to be called: model, inputs
     ACTIVATION = "activation"  # an activation is called: function, values, module (its facts' name)

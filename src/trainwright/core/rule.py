@@ -37,6 +37,8 @@ class Rule:
     module: str
     residual: bool = False
     """It speaks only when no other rule explains what is seen: nothing unmended was found before it."""
+    raises: bool = True
+    """The fault can make a later stage raise; False: whatever raises has another cause."""
 
     @property
     def stage(self) -> Stage:
@@ -69,13 +71,16 @@ class RuleError(TypeError):
     """A rule that is not written as a rule must be."""
 
 
-def rule(code: str, severity: Severity, *, residual: bool = False) -> Callable[[RuleFunction], Rule]:
+def rule(
+    code: str, severity: Severity, *, residual: bool = False, raises: bool = True
+) -> Callable[[RuleFunction], Rule]:
     """Declare a function to be a rule; its parameters' types say which facts it needs.
 
     A parameter annotated `Facts | None` may be missing: the rule then runs without it, once that stage is over.
 
     Args:
         residual: speak only when no other rule explains what is seen.
+        raises: the fault can make a later stage raise.
 
     Raises:
         RuleError: if a parameter is not annotated with a Facts class (or `Facts | None`).
@@ -95,6 +100,7 @@ def rule(code: str, severity: Severity, *, residual: bool = False) -> Callable[[
             parameters=parameters,
             module=function.__module__,
             residual=residual,
+            raises=raises,
         )
 
     return declare

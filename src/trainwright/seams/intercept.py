@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import wrapt
 
 from trainwright.core.finding import Place
-from trainwright.seams.place import place_of, user_frame
+from trainwright.seams.place import place_of, places_on_the_way, user_frame
 from trainwright.stages.setup import RankFacts
 
 
@@ -89,6 +89,10 @@ class Seen:
     constructions: dict[int, Construction] = field(default_factory=dict)
     loadings: weakref.WeakKeyDictionary[Any, Loading] = field(default_factory=weakref.WeakKeyDictionary)
     modules: weakref.WeakKeyDictionary[Any, Place] = field(default_factory=weakref.WeakKeyDictionary)
+    asked_at: weakref.WeakKeyDictionary[Any, tuple[Place, ...]] = field(
+        default_factory=weakref.WeakKeyDictionary
+    )
+    """The user's lines on the way to a module's construction, the nearest first."""
     optimizers: weakref.WeakKeyDictionary[Any, Construction] = field(
         default_factory=weakref.WeakKeyDictionary
     )
@@ -196,6 +200,7 @@ def _patch_modules(module: Any) -> None:
             frame = _builder_frame(self)
             if frame is not None:
                 _seen.modules[self] = place_of(frame)
+                _seen.asked_at[self] = tuple(places_on_the_way(frame))
 
     module.Module.__init__ = init
     module.register_module_forward_pre_hook(_called)

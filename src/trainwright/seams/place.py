@@ -7,6 +7,7 @@ import linecache
 import re
 import sys
 import sysconfig
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -99,6 +100,14 @@ def user_place(frame: FrameType | None = None) -> Place | None:
     return place_of(found) if found else None
 
 
+def places_on_the_way(frame: FrameType | None) -> Iterator[Place]:
+    """The user's lines that led to a frame of theirs, its own first, up to the script's first line."""
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            yield place_of(frame)
+        frame = frame.f_back if frame.f_code.co_name != "<module>" else None
+
+
 def failure_of(error: BaseException) -> Failure:
     """An exception in words and places; its frames are cut to the user's."""
     trace: list[str] = []
@@ -162,8 +171,21 @@ def call_node(
 
 
 def is_written(place: Place, number: int) -> bool:
-    """Whether a number stands on a line as such."""
-    return re.search(rf"\b{number}\b", linecache.getline(place.file, place.line)) is not None
+    """Whether a number stands as such on a line, among the arguments of a call."""
+    return (place.line, number) in _written_numbers(place.file)
+
+
+@cache
+def _written_numbers(file: str) -> frozenset[tuple[int, int]]:
+    """The integers that are arguments of calls, or members of such, each with its line and that of its call."""
+    tree = syntax_tree(file)
+    found = set()
+    for call in (n for n in ast.walk(tree) if isinstance(n, ast.Call)) if tree else ():
+        for given in (*call.args, *(k.value for k in call.keywords)):
+            for value in given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]:
+                if isinstance(value, ast.Constant) and isinstance(value.value, int):
+                    found |= {(value.lineno, value.value), (call.lineno, value.value)}
+    return frozenset(found)
 
 
 def last_name(node: ast.expr) -> str:
@@ -180,8 +202,12 @@ def keyword_places(file: str, line: int, name: str | None = None,
     return {k.arg: (Place(show(file), k.value.lineno), k.value) for k in call.keywords if k.arg}
 
 
-def assignment_place(file: str, name: str, before: int) -> Place | None:
-    """The last line before `before` that assigns a call's result to `name`; else any assignment to it."""
+def assignment_place(file: str, name: str, before: int, *, of_call: bool = True) -> Place | None:
+    """The last line before `before` that assigns to `name`.
+
+    Args:
+        of_call: rather one that assigns a call's result.
+    """
     tree = syntax_tree(file)
     if tree is None:
         return None
@@ -192,7 +218,7 @@ def assignment_place(file: str, name: str, before: int) -> Place | None:
         and n.lineno <= before
         and name in {t.id for t in ast.walk(_target(n)) if isinstance(t, ast.Name)}
     ]
-    calls = [n for n in found if isinstance(n.value, ast.Call)]
+    calls = [n for n in found if isinstance(n.value, ast.Call)] if of_call else []
     chosen = max(calls or found, key=lambda n: n.lineno, default=None)
     return Place(show(file), chosen.lineno) if chosen else None
 
@@ -201,13 +227,19 @@ def _target(node: ast.Assign | ast.AnnAssign) -> ast.AST:
     return ast.Tuple(elts=list(node.targets)) if isinstance(node, ast.Assign) else node.target
 
 
-def attribute_place(file: str, owner: str, attribute: str) -> Place | None:
-    """The last line of a class that assigns to `self.attribute`; one in its constructor if there is no other."""
+def attribute_place(file: str, owner: str, attribute: str, *, made: bool = False) -> Place | None:
+    """The last line of a class that assigns to `self.attribute`; one in its constructor if there is no other.
+
+    Args:
+        made: a line that adds to it (`+=`) is not meant.
+    """
     tree = syntax_tree(file)
     classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == owner] if tree else []
     found: list[tuple[bool, int]] = []
     for method in (m for c in classes for m in c.body if isinstance(m, ast.FunctionDef)):
         for node in ast.walk(method):
+            if made and isinstance(node, ast.AugAssign):
+                continue
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             members = [m for t in targets if isinstance(t, ast.AST) for m in ast.walk(t)]
             if any(isinstance(m, ast.Attribute) and m.attr == attribute for m in members):

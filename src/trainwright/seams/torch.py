@@ -100,6 +100,7 @@ class Observer(TorchFunctionMode):
         detail: bool = False,
         trained_only: bool = False,
         places: Callable[[nn.Module], Place | None] = lambda module: None,
+        asked_at: Mapping[Any, Sequence[Place]] | None = None,
     ) -> None:
         super().__init__()
         self.record = StepRecord()
@@ -109,6 +110,7 @@ class Observer(TorchFunctionMode):
         self._aside = False
         self._detail = detail
         self._places = places
+        self._asked_at = asked_at or {}
         self._loss_repairs = [r for r in repairs if r.seam == Seam.LOSS]
         self._forward_repairs = [r for r in repairs if r.seam == Seam.FORWARD]
         self._names = {id(m): n for n, m in model.named_modules()}
@@ -259,6 +261,7 @@ class Observer(TorchFunctionMode):
         result = first_tensor(output)
         kind = type(module).__name__
         where, sizes = self._places(module), declared_sizes(module)
+        asked = (*([where] if where else []), *self._asked_at.get(module, ())) if sizes else ()
         return ModuleFacts(
             name=self._names.get(id(module), ""),
             kind=kind,
@@ -268,7 +271,7 @@ class Observer(TorchFunctionMode):
             training=module.training,
             leaf=next(module.children(), None) is None,
             sizes=sizes,
-            size_written=not sizes or where is None or is_written(where, sizes[-1]),
+            size_at=next((place for place in asked if is_written(place, sizes[-1])), None),
             dropout=module.p if isinstance(module, nn.modules.dropout._DropoutNd) else None,
             **(_activation_shares(kind, result) if result is not None else {}),
         )

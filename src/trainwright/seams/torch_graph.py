@@ -192,14 +192,14 @@ def _kept(name: str, attribute: str, owner: Any) -> KeptTensor:
     return KeptTensor(name=f"{name}.{attribute}".lstrip("."), where=_assigned(owner, attribute))
 
 
-def _assigned(owner: Any, attribute: str) -> Place | None:
-    """The last line of the object's own class that assigns the attribute, outside its constructor."""
+def _assigned(owner: Any, attribute: str, *, made: bool = False) -> Place | None:
+    """The last line of the object's own class that assigns the attribute (or makes it), outside its constructor."""
     for kind in type(owner).__mro__:
         try:
             file = inspect.getsourcefile(kind)
         except TypeError:
             continue
-        if file and is_users(file) and (place := attribute_place(file, kind.__name__, attribute)):
+        if file and is_users(file) and (place := attribute_place(file, kind.__name__, attribute, made=made)):
             return place
     return None
 
@@ -236,7 +236,7 @@ def plain_lists(model: nn.Module, strays: Sequence[nn.Module], places: Callable[
                         kind=type(value).__name__,
                         modules=len(inside),
                         parameters=sum(p.numel() for p in lost),
-                        where=_assigned(owner, attribute) or places(inside[0]),
+                        where=_assigned(owner, attribute, made=True) or places(inside[0]),
                     )
                 )
     return found

@@ -148,6 +148,7 @@ def _inputs(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> _Inputs | 
     """The rows as numbers: of their tokens, else their text, else their numbers."""
     known = {n: c for n, c in part.items() if n in accepts} or dict(part)
     tokens = [n for n, c in known.items() if n.startswith("input_ids")]
+    tokens = tokens or [n for n, c in known.items() if _are_sequences(c)]
     texts = [n for n, c in part.items() if isinstance(c[0], str)]
     if tokens:
         rows = [np.asarray(r).reshape(-1) for r in known[tokens[0]]]
@@ -174,6 +175,15 @@ def _array(value: Any) -> np.ndarray:
     if hasattr(value, "numpy") and hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     return np.asarray(value, dtype=np.float32)
+
+
+def _are_sequences(column: Sequence[Any]) -> bool:
+    """Whether the rows are lists of whole numbers that differ in length."""
+    try:
+        rows = [np.asarray(v) for v in column]
+    except (ValueError, TypeError):
+        return False
+    return all(r.ndim == 1 and r.dtype.kind in "iu" for r in rows) and len({len(r) for r in rows}) > 1
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:

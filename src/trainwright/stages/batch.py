@@ -106,6 +106,8 @@ class BatchFacts(Facts):
     """After a failure: the collator takes each of the rows when it is repeated; None: no row reached it."""
     item_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     """The distinct shapes of each such column, smallest first."""
+    stacked_lengths: tuple[int, ...] = ()
+    """After a failure: the lengths of the rows that user code was making one tensor of when it raised."""
     forms_without: tuple[str, ...] = ()
     """After a failure: the columns of unequal length without which the batch forms."""
     item_columns: tuple[str, ...] = ()

@@ -26,8 +26,8 @@ class ModuleFacts:
     sizes: tuple[int, ...] = ()
     """Declared sizes: (in, out) of a linear or convolution layer, (rows, width) of an embedding,
     (features) of a normalisation."""
-    size_written: bool = True
-    """The last of them stands as a number on that line; False: it is a variable there, or worked out."""
+    size_at: Place | None = None
+    """The nearest line on the way to its construction on which the last of them stands as a number."""
     dead_share: float | None = None
     """Share of units that are zero for every row of the batch (rectifiers only)."""
     saturated_share: float | None = None

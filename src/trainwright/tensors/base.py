@@ -105,6 +105,9 @@ class Tensors(Protocol):
     def predicted_classes(self, scores: Any, labels: Any) -> Any:
         """The classes that scores speak for, one for each label; None where their shapes do not fit."""
 
+    def padded(self, rows: Sequence[Any]) -> list[Any]:
+        """Tensors, arrays or lists that differ along one axis, with zeros up to the longest of them."""
+
     def standardise(self, tensor: Any) -> Any:
         """The tensor with each row brought to mean 0 and deviation 1, with its gradient."""
 

@@ -297,6 +297,20 @@ def predicted_classes(scores: torch.Tensor | None, labels: torch.Tensor) -> torc
     return None
 
 
+def padded(rows: Sequence[Any]) -> list[Any]:
+    shapes = np.asarray([np.shape(row) if hasattr(row, "shape") else (len(row),) for row in rows])
+    missing = shapes.max(axis=0) - shapes
+    return [_with_zeros(row, [(0, int(n)) for n in more]) for row, more in zip(rows, missing)]
+
+
+def _with_zeros(row: Any, more: Sequence[tuple[int, int]]) -> Any:
+    if isinstance(row, torch.Tensor):
+        return F.pad(row, [n for pair in reversed(more) for n in pair])
+    if isinstance(row, np.ndarray):
+        return np.pad(row, more)
+    return [*row, *[np.zeros_like(row[0]).tolist() if len(row) else 0] * more[0][1]]
+
+
 def standardise(tensor: torch.Tensor) -> torch.Tensor:
     axes = tuple(range(1, tensor.dim()))  # rows are kept apart
     return (tensor - tensor.mean(axes, keepdim=True)) / (tensor.std(axes, correction=0, keepdim=True) + 1e-6)

@@ -165,7 +165,8 @@ def _judge_all(walk: Walk, stages: tuple[Stage, ...]) -> Generator[Request, Any,
         if finding is not None and finding.repair is not None:
             own = Stage(int(finding.code[2]))
             # What changes the model or its calls changes what was seen of them, whatever stage the fault belongs to.
-            return own if finding.repair.seam in _AFTER_THE_STEP else min(own, Stage.FORWARD)
+            after = finding.repair.seam in _AFTER_THE_STEP and not walk.failed_before(own)
+            return own if after else min(own, Stage.FORWARD)
     return None
 
 

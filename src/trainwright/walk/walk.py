@@ -203,10 +203,18 @@ class Walk:
 
     def explained(self, stage: Stage) -> bool:
         """Whether a failure of this stage already has its cause: what else is seen may follow from it."""
+        silent = {r.code for r in self._rules if not r.raises}
         return stage in self._failures and any(
-            int(f.code[2]) <= stage and f.severity == Severity.ERROR and id(f) not in self._mended
+            int(f.code[2]) <= stage
+            and f.severity == Severity.ERROR
+            and f.code not in silent
+            and id(f) not in self._mended
             for f in self.findings
         )
+
+    def failed_before(self, stage: Stage) -> bool:
+        """Whether an earlier stage failed, and was not measured anew since."""
+        return any(failed < stage for failed in self._failures)
 
     # What was found
 

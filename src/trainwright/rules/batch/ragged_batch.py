@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Severity
+from trainwright.core.finding import Finding, Place, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
@@ -36,6 +36,9 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
     if batch.failure.where not in (None, setup.place("train_call")):
         where = batch.failure.where  # the line of the user's own collate function
     ragged = {k: v for k, v in batch.item_lengths.items() if len(set(v)) > 1}
+    if not ragged and len(set(batch.stacked_lengths)) > 1:  # made of the items on the way
+        yield _stacked(batch, where)
+        return
     if not ragged:
         yield from _of_shapes(batch, setup)
         return
@@ -57,6 +60,21 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
         repair=_pad(tuple(ragged), batch, tokenizer) if batch.item_columns else None,
         fix=Fix(does=does, safety=Safety.SAFE),
     )
+
+
+def _stacked(batch: BatchFacts, where: Place | None) -> Finding:
+    shortest, longest = min(batch.stacked_lengths), max(batch.stacked_lengths)
+    return Finding(
+        message=f"{batch.collator} stacks rows of {shortest} to {longest} values into one tensor, without padding",
+        measured={"shortest": shortest, "longest": longest, "collator": batch.collator},
+        where=where,
+        repair=Repair("pad the rows that are stacked to the longest", Seam.STACK, _padded),
+        fix=Fix(does="collate with padding: bring the rows of a batch to one length", safety=Safety.SAFE),
+    )
+
+
+def _padded(call: Call) -> Call:
+    return call.replace(rows=call.tensors.padded(call["rows"]))
 
 
 def _of_shapes(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
@@ -36,7 +36,7 @@ FEWEST_ROWS_ALONE = 400
 ALIKE = 0.45
 
 
-@rule("TW105", Severity.ERROR)
+@rule("TW105", Severity.ERROR, raises=False)
 def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Labels that a probe cannot tell from a permutation of themselves."""
     if (other := _numbered_otherwise(dataset)) is not None:
@@ -45,11 +45,13 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
     train, evaluation = dataset.alignment, dataset.evaluation_alignment
     if train is not None and train.score < NOTHING_LEARNT:
         if evaluation is not None and evaluation.score > LEARNT and evaluation.rows <= train.rows:
-            yield _finding(
-                "training", train, _proof_of_other("evaluation", evaluation), setup, "train_dataset"
-            )
+            proof = _proof_of_other("evaluation", evaluation)
         elif _tells_alone(train):
-            yield _finding("training", train, _proof_of_control(train), setup, "train_dataset")
+            proof = _proof_of_control(train)
+        else:
+            return
+        where = setup.place("train_dataset", "train_dataset_made") or dataset.label_place
+        yield _finding("training", train, proof, where or setup.place("trainer"))
     elif (
         train is not None
         and evaluation is not None
@@ -57,9 +59,8 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
         and evaluation.score < NOTHING_LEARNT
     ):
         if evaluation.rows >= FEWEST_ROWS_ALONE:
-            yield _finding(
-                "evaluation", evaluation, _proof_of_other("training", train), setup, "eval_dataset"
-            )
+            where = setup.place("eval_dataset", "eval_dataset_made", "trainer")
+            yield _finding("evaluation", evaluation, _proof_of_other("training", train), where)
 
 
 def _numbered_otherwise(dataset: DatasetFacts) -> tuple[LabelFacts, LabelFacts, tuple[int, ...]] | None:
@@ -128,7 +129,7 @@ def _tells_alone(train: Alignment) -> bool:
     return (train.pair_control_score or 0.0) > CONTROL_LEARNT
 
 
-def _finding(name: str, seen: Alignment, proof: Proof, setup: SetupFacts, role: str) -> Finding:
+def _finding(name: str, seen: Alignment, proof: Proof, where: Place | None) -> Finding:
     if seen.accuracy is not None and seen.permuted_accuracy is not None:
         found = (
             f"a probe predicts {seen.accuracy:.1%} of the {name} labels from their inputs, "
@@ -141,7 +142,7 @@ def _finding(name: str, seen: Alignment, proof: Proof, setup: SetupFacts, role: 
     return Finding(
         message=f"{found} ({seen.rows:,} rows): the labels do not belong to the rows they stand beside",
         measured={**measured, "rows": seen.rows, "deviations_above_permuted": round(seen.score, 2)},
-        where=setup.place(role, f"{role}_made", "trainer"),
+        where=where,
         proof=proof,
         fix=Fix(does="find the step that orders inputs and labels separately (a shuffle, sort, sample, merge or filter "
                 "of one of them) and apply it to both together"),

@@ -28,7 +28,7 @@ FEWEST_ROWS = 16
 _CLASSIFYING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
 
 
-@rule("TW112", Severity.ERROR)
+@rule("TW112", Severity.ERROR, raises=False)
 def split_of_sorted_data(
     dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None
 ) -> Iterator[Finding]:

@@ -89,9 +89,9 @@ def _head(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:
     if split != "train":
         return setup.place("eval_dataset_made", "eval_dataset", "trainer")
     head = forward.head
-    if head is not None and head.where is not None and not head.size_written:
-        return setup.place("model") or head.where
-    return (head.where if head else None) or setup.place("model", "trainer")
+    if head is None or head.where is None:
+        return setup.place("model", "trainer")
+    return (head.size_at or setup.place("model") or head.where) if head.sizes else head.where
 
 
 def _is_stored(forward: ForwardFacts) -> bool:

@@ -1,0 +1,67 @@
+"""Where user code makes one tensor of several rows: what a call that raised was given, and the call with other rows."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+_STACKING = (
+    (torch, ("tensor", "as_tensor", "stack", "vstack", "cat", "concatenate", "concat")),
+    (np, ("array", "asarray", "stack", "vstack", "concatenate")),
+)
+
+
+@contextlib.contextmanager
+def watching_stacks(refused: Callable[[Any], Any]) -> Iterator[None]:
+    """While the context lasts, be told of rows of unequal lengths that were to be made one tensor, which raised.
+
+    Args:
+        refused: is given the rows, and returns others to make the call with, or None.
+    """
+    kept = [(module, name, getattr(module, name)) for module, names in _STACKING for name in names]
+
+    def watched(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(rows: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return original(rows, *args, **kwargs)
+            except (ValueError, RuntimeError, TypeError):
+                others = refused(rows) if _are_ragged(rows) else None
+                if others is None:
+                    raise
+                return original(others, *args, **kwargs)
+
+        return call
+
+    for module, name, original in kept:
+        setattr(module, name, watched(original))
+    try:
+        yield
+    finally:
+        for module, name, original in kept:
+            setattr(module, name, original)
+
+
+def _are_ragged(rows: Any) -> bool:
+    return len(set(lengths_of(rows))) > 1
+
+
+def lengths_of(rows: Any) -> tuple[int, ...]:
+    """The lengths of rows that differ along one axis only; empty of anything else."""
+    shapes = [_shape(row) for row in rows] if isinstance(rows, (list, tuple)) else []
+    if not shapes or None in shapes or len({len(s) for s in shapes if s is not None}) > 1:
+        return ()
+    table = np.asarray(shapes)
+    differing = np.flatnonzero((table != table[0]).any(axis=0))
+    return tuple(table[:, differing[0]].tolist()) if len(differing) == 1 else ()
+
+
+def _shape(row: Any) -> tuple[int, ...] | None:
+    if isinstance(row, (torch.Tensor, np.ndarray)):
+        return tuple(row.shape) or None
+    return (len(row),) if isinstance(row, (list, tuple)) else None

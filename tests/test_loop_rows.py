@@ -1,0 +1,41 @@
+"""Without a loader, rows are those of the script's tensors; where the batches pair them otherwise, those of the batches."""
+
+from pathlib import Path
+
+import pytest
+
+from walking import loud, walk
+
+SCRIPT = """
+import torch
+from sklearn.datasets import load_digits
+torch.manual_seed(0)
+X, y = load_digits(n_class=6, return_X_y=True)
+X, y = torch.tensor(X[:600] / 16).float(), torch.tensor(y[:600])
+model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 6))
+optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+for epoch in range(20):
+    order = torch.randperm(600)
+    for i in range(0, 600, 50):
+        {batch}
+        loss = torch.nn.functional.cross_entropy(model(inputs), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+BATCHES = {
+    "inputs, labels = X[order[i : i + 50]], y[order[i : i + 50]]": [],
+    "inputs, labels = X[i : i + 50], y[i : i + 50]": [],
+    "inputs, labels = X[order[i : i + 50]] + 0.01 * torch.randn(50, 64), y[order[i : i + 50]]": [],
+    "inputs, labels = X[i : i + 50], y[order[i : i + 50]]": ["misaligned-labels"],
+}
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_rows_are_paired_as_the_batches_pair_them(batch: str, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.format(batch=batch))
+    report = walk(script)
+    assert loud(report) == BATCHES[batch]
+    if report.first_cause is not None:
+        assert report.first_cause.where is not None and report.first_cause.where.line == 12

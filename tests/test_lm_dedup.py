@@ -106,9 +106,11 @@ def test_what_is_kept_is_pairwise_apart_and_kept_again(members: list[tuple[int, 
     assert all(jaccard(a, b) < NEAR for i, a in enumerate(sets) for b in sets[:i])
     for at, original in enumerate(found.tolist()):
         if original != KEPT:
-            assert found[original] == KEPT
-            assert original < at
-            assert jaccard(shingles(texts[at]), shingles(texts[original])) >= NEAR
+            # An exact duplicate's first may itself be near one that is kept.
+            root = original if found[original] == KEPT else int(found[original])
+            assert found[root] == KEPT
+            assert root < at
+            assert jaccard(shingles(texts[at]), shingles(texts[root])) >= NEAR
     assert (verdicts(kept) == KEPT).all()
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from trainwright.errors import UsageError
 from trainwright.lm.config import ModelConfig
 from trainwright.lm.loss import training_loss
-from trainwright.lm.model import Cache, Transformer, mlp_width
+from trainwright.lm.model import PLAIN_ATTENTION_POSITIONS, Cache, Transformer, mlp_width
 
 SMALL = {"vocabulary_size": 300, "layers": 2, "width": 48, "heads": 3, "context": 24}
 BOTH = pytest.mark.parametrize("architecture", ["gpt2", "modern"])
@@ -226,6 +226,33 @@ def test_bf16_autocast_stays_near_fp32(architecture: str) -> None:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         near = model.hidden(ids())
     assert (near.float() - exact).norm() < 0.02 * exact.norm()
+
+
+@BOTH
+@pytest.mark.parametrize("positions", [24, PLAIN_ATTENTION_POSITIONS + 1])
+def test_bf16_gradients_point_where_fp32s_do(architecture: str, positions: int) -> None:
+    """On a CPU bf16 has attention of its own up to some length, and torch's beyond."""
+    model = small(architecture, context=positions)
+    tokens = ids(2, positions + 1)
+    grads = []
+    for enabled in (False, True):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            loss = training_loss(model, tokens[:, :-1], tokens[:, 1:])
+        grads.append(torch.autograd.grad(loss, list(model.parameters())))
+    for (name, _), exact, near in zip(model.named_parameters(), *grads, strict=True):
+        if exact.norm() > 1e-3 * max(grad.norm() for grad in grads[0]):
+            assert torch.cosine_similarity(exact.flatten(), near.flatten(), dim=0) > 0.99, name
+
+
+@BOTH
+def test_in_bf16_a_position_sees_nothing_after_it(architecture: str) -> None:
+    model = shaken(small(architecture)).eval()
+    changed = ids().clone()
+    changed[:, 12:] = (changed[:, 12:] + 1) % 300
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        before, after = model.hidden(ids()), model.hidden(changed)
+    assert torch.equal(before[:, :12], after[:, :12])
+    assert not torch.equal(before[:, 12], after[:, 12])
 
 
 @pytest.mark.parametrize(("width", "inside"), [(256, 704), (512, 1408), (768, 2048), (48, 128)])

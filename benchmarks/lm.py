@@ -36,11 +36,12 @@ def main() -> None:
 
 def table(rows: list[tuple[str, str, str, str, str]]) -> str:
     """The rows under a heading with date and machine."""
+    day = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
+    machine = f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}"
     lines = [
         "# What `trainwright lm` reaches",
         "",
-        f"`benchmarks/lm.py` on {datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {os.cpu_count()} cores "
-        f"({platform.machine()}), Python {platform.python_version()}.",
+        f"`benchmarks/lm.py` on {day}, {machine}.",
         "",
         "| what | reference | ours | ratio | goal |",
         "|---|---|---|---|---|",

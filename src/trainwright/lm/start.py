@@ -61,11 +61,11 @@ def _opened(
             raise UsageError(
                 f"--resume needs a run to go on with; {folder} is none. Leave it out to begin one."
             )
-        begin_run(folder, recipe, data.tokenizer, data.manifest)
+        begin_run(folder, recipe, data.tokenizer, _manifest(data))
         return None
     # Without a checkpoint nothing was trained: a recipe that was refused, say, may be replaced by a better one.
     if resume is False or not checkpoints.steps(folder / CHECKPOINTS):
-        begin_run(folder, recipe, data.tokenizer, data.manifest, anew=True)
+        begin_run(folder, recipe, data.tokenizer, _manifest(data), anew=True)
         return None
     _check_same(folder, recipe, data)
     print_of_data = str(data.manifest["fingerprint"])
@@ -125,3 +125,8 @@ def _unlike(state: State, recipe: Recipe, data: str) -> str:
     if difference := first_difference(state.recipe, as_tables(recipe)):
         return difference
     return "" if state.data == data else f"it was trained on the data {state.data}, not on {data}"
+
+
+def _manifest(data: PreparedData) -> dict[str, Any]:
+    """What the run keeps of its data: their description, and where they lay."""
+    return {**data.manifest, "folder": str(data.folder.resolve())}

@@ -26,7 +26,7 @@ def prepare(
         = "pandas,sklearn,matplotlib,seaborn",
     all_files: Annotated[bool, Parameter(name="--all", negative=(), help="Keep files whatever they mention.")] = False,
     licences: Annotated[str, Parameter(name=("--licences", "--licenses"), help=(
-        "permissive, any (also none), or SPDX identifiers separated by commas."))] = "permissive",
+        "permissive, any (known or not), or SPDX identifiers separated by commas."))] = "permissive",
     unknown_licences: Annotated[Literal["own", "keep", "drop"], Parameter(
         name=("--unknown-licences", "--unknown-licenses"), help=(
         "Files without a known licence. own: keep them from folders and tables, which you named yourself; drop them "

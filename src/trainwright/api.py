@@ -14,7 +14,7 @@ from trainwright.errors import UsageError
 
 if TYPE_CHECKING:
     from trainwright.adapters.base import Adapter
-    from trainwright.seams.intercept import Seen
+    from trainwright.seams.seen import Seen
 
 _FORMS = (
     "trainwright.check takes a transformers Trainer; a LightningModule with its loader (and evaluation loader) or "

@@ -9,8 +9,8 @@ from types import FrameType
 from typing import Any
 
 from trainwright.adapters.base import Adapter
-from trainwright.seams.intercept import Seen, quiet
 from trainwright.seams.place import place_of
+from trainwright.seams.seen import Seen, quiet
 
 
 def is_hf_trainer(value: Any) -> bool:

@@ -13,7 +13,7 @@ from trainwright.adapters import hf_dataset, hf_setup
 from trainwright.adapters.aligning import alignment_of
 from trainwright.adapters.data import as_mapping, length, objects_in_scope, read_split
 from trainwright.adapters.hf_twin import Twin
-from trainwright.seams.intercept import quiet
+from trainwright.seams.seen import quiet
 from trainwright.seams.torch import Observer
 from trainwright.stages.census import measure_split, overlap
 from trainwright.stages.dataset import UNTRIED, DatasetFacts, Lookalike, SplitFacts, TokenizerFacts

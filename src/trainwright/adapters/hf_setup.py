@@ -18,7 +18,6 @@ from torch import nn
 
 from trainwright.adapters.torch_optimizer import is_rate_written, optimizer_places
 from trainwright.core.finding import Place
-from trainwright.seams.intercept import Construction, Seen
 from trainwright.seams.place import (
     assignment_place,
     call_line,
@@ -30,6 +29,7 @@ from trainwright.seams.place import (
     place_of,
     show,
 )
+from trainwright.seams.seen import Construction, Seen
 from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
 
 # What the report calls the parts of a Trainer, by the names of its arguments.

@@ -27,7 +27,7 @@ from trainwright.adapters.torch_step import (
 )
 from trainwright.adapters.vocabulary import vocabulary_of
 from trainwright.core.stage import Stage
-from trainwright.seams.intercept import Seen
+from trainwright.seams.seen import Seen
 from trainwright.seams.torch import Observer, StepRecord
 from trainwright.seams.torch_graph import GraphWatch
 from trainwright.stages.forward import ForwardFacts, MemoryFacts

@@ -23,7 +23,7 @@ from trainwright.adapters.torch_probes import rows_of
 from trainwright.adapters.torch_schedule import dry_run
 from trainwright.adapters.vocabulary import vocabulary_facts
 from trainwright.core.repair import Repair
-from trainwright.seams.intercept import Seen
+from trainwright.seams.seen import Seen
 from trainwright.seams.torch import Observer
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts

@@ -21,9 +21,9 @@ from torch import nn
 from trainwright.adapters.lifted import callers
 from trainwright.adapters.lightning_parts import StandIn, attached, configured
 from trainwright.core.finding import Place
-from trainwright.seams.intercept import Seen
 from trainwright.seams.mute import muted
 from trainwright.seams.place import is_users, keyword_places, place_of, show
+from trainwright.seams.seen import Seen
 from trainwright.seams.torch_gates import Passed
 
 # Methods of the user's module that reports name, by role.

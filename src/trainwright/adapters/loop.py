@@ -22,7 +22,7 @@ from trainwright.adapters.loop_training import LoopTraining
 from trainwright.adapters.torch_optimizer import is_rate_written, optimizer_facts
 from trainwright.core.repair import Repair
 from trainwright.core.stage import Facts
-from trainwright.seams.intercept import Seen, quiet
+from trainwright.seams.seen import Seen, quiet
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.census import measure_split, overlap
 from trainwright.stages.dataset import UNTRIED, DatasetFacts, SplitFacts

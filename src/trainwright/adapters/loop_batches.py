@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from trainwright.adapters.batches import POOLED, RecordingCollator
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair, Seam
-from trainwright.seams.intercept import quiet, watching_loaders
 from trainwright.seams.mute import muted
 from trainwright.seams.place import failure_of
+from trainwright.seams.seen import quiet
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.stacking import lengths_of, watching_stacks
+from trainwright.seams.torch_patches import watching_loaders
 
 if TYPE_CHECKING:
     from trainwright.adapters.loop_training import LoopTraining

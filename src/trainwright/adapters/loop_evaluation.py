@@ -20,10 +20,10 @@ from trainwright.adapters.loop_counters import Added, as_facts, find_counters
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Seam
 from trainwright.seams.aside import NotForALook, aside
-from trainwright.seams.intercept import quiet, watching_loaders
 from trainwright.seams.lift import Loop, called_in
 from trainwright.seams.lift_pass import RETURNED, LiftedPass, lift_pass, reached_functions
 from trainwright.seams.place import failure_of, show
+from trainwright.seams.seen import quiet
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.torch import Observer
 from trainwright.seams.torch_evaluation import (
@@ -34,6 +34,7 @@ from trainwright.seams.torch_evaluation import (
 )
 from trainwright.seams.torch_gates import Gates
 from trainwright.seams.torch_marks import ModelCall, refused_call
+from trainwright.seams.torch_patches import watching_loaders
 from trainwright.stages.evaluation import Comparison, EvaluationFacts
 
 if TYPE_CHECKING:

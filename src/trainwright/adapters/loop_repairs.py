@@ -12,7 +12,7 @@ from trainwright.adapters.loop_items import NamedRows, UnnamedRows, around, eval
 from trainwright.adapters.loop_parts import follow_parameters
 from trainwright.adapters.torch_probes import take_rows
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.intercept import quiet
+from trainwright.seams.seen import quiet
 
 if TYPE_CHECKING:
     from trainwright.adapters.loop_training import LoopTraining, Turn

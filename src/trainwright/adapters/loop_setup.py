@@ -14,8 +14,8 @@ from trainwright.adapters.accelerated import precision_of
 from trainwright.adapters.loop_training import LoopTraining
 from trainwright.adapters.torch_optimizer import optimizer_places
 from trainwright.core.finding import Place
-from trainwright.seams.intercept import Construction, Seen
 from trainwright.seams.place import assignment_place, call_node, is_users, keyword_places, show
+from trainwright.seams.seen import Construction, Seen
 from trainwright.stages.setup import SetupFacts
 
 # What the report calls the parts of a DataLoader, by the names of its arguments.

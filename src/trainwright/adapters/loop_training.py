@@ -41,14 +41,15 @@ from trainwright.adapters.torch_run import Look
 from trainwright.adapters.torch_schedule import DryRun, planned_schedule
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.intercept import Seen, quiet, watching_backward, watching_loaders
 from trainwright.seams.lift import LoopLeft
 from trainwright.seams.mute import muted
+from trainwright.seams.seen import Seen, quiet
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.torch import Observer, StepRecord
 from trainwright.seams.torch_evaluation import EvaluationWatch
 from trainwright.seams.torch_gates import Gates, Passed
 from trainwright.seams.torch_graph import GraphWatch
+from trainwright.seams.torch_patches import watching_backward, watching_loaders
 from trainwright.tensors import torch as tensors
 
 # A window of accumulation longer than this is taken for a loop that never steps.

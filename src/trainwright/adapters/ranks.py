@@ -14,10 +14,11 @@ from torch import nn
 
 from trainwright.adapters.body import Body
 from trainwright.adapters.loop_training import LoopTraining
-from trainwright.seams.intercept import Seen, quiet, watching_loaders
 from trainwright.seams.mute import muted
 from trainwright.seams.ranks import Position
+from trainwright.seams.seen import Seen, quiet
 from trainwright.seams.snapshot import RandomState, seed_everything
+from trainwright.seams.torch_patches import watching_loaders
 from trainwright.stages.setup import RankFacts
 
 # Rows of the training set that are hashed, spread over it: sets that differ, or are ordered differently, differ there.

@@ -10,8 +10,8 @@ import torch
 
 from trainwright.adapters.torch_schedule import DryRun
 from trainwright.core.finding import Failure, Place
-from trainwright.seams.intercept import Construction, Seen
 from trainwright.seams.place import call_node, keyword_places
+from trainwright.seams.seen import Construction, Seen
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 
 

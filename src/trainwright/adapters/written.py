@@ -13,7 +13,6 @@ from torch import nn
 
 from trainwright.adapters.lifted import callers
 from trainwright.core.finding import Place
-from trainwright.seams.intercept import Construction, Loading, Seen
 from trainwright.seams.place import (
     assignment_place,
     attribute_place,
@@ -24,6 +23,7 @@ from trainwright.seams.place import (
     show,
     syntax_tree,
 )
+from trainwright.seams.seen import Construction, Loading, Seen
 
 
 def scope_of(frame: FrameType) -> dict[str, Any]:

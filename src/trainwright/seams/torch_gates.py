@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from trainwright.core.finding import Place
-from trainwright.seams.intercept import watching_backward
 from trainwright.seams.lift import LoopLeft
 from trainwright.seams.place import user_place
+from trainwright.seams.torch_patches import watching_backward
 
 # A step that updates more often than this is an epoch in disguise; it is left there.
 MOST_STEPS = 32

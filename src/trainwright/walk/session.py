@@ -21,10 +21,11 @@ from trainwright.core.rule import Rule
 from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
-from trainwright.seams.intercept import Seen, listening
+from trainwright.seams.intercept import listening
 from trainwright.seams.lift import Loop, loop_of_error, loops_after, training_loop
 from trainwright.seams.place import failure_of, keyword_places, place_of
 from trainwright.seams.ranks import unconnected
+from trainwright.seams.seen import Seen
 from trainwright.seams.snapshot import RandomState
 from trainwright.stages.setup import RankFacts, SetupFacts
 from trainwright.walk.drive import pull
@@ -108,7 +109,7 @@ class Session:
             raise self._own_error
         return self.reports[-1]
 
-    # What the script does (seams.intercept.Listener)
+    # What the script does (seams.seen.Listener)
 
     def refused(self, name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception,
                 frame: FrameType) -> Mapping[str, Any] | None:  # fmt: skip

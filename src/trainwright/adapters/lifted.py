@@ -12,9 +12,10 @@ from torch import nn
 
 from trainwright.adapters.accelerated import framework_of, steps_at_end
 from trainwright.core.finding import Place
-from trainwright.seams.lift import Loop, Statement, called_in, count_of, items_of, lift_body, loops_at
+from trainwright.seams.lift import items_of, lift_body
 from trainwright.seams.place import is_users, show
 from trainwright.seams.seen import Construction
+from trainwright.seams.training_loops import Loop, Statement, called_in, count_of, loops_at
 
 
 class LiftedLoop:

@@ -9,9 +9,9 @@ from types import FunctionType
 from typing import Any
 
 from trainwright.core.finding import Place
-from trainwright.seams.lift import called_in, is_users_object
 from trainwright.seams.lift_pass import LiftedPass, reached_functions
 from trainwright.seams.place import show, syntax_tree
+from trainwright.seams.training_loops import called_in, is_users_object
 from trainwright.stages.evaluation import Counter
 
 _TRAINING = frozenset(["backward", "manual_backward"])
@@ -149,9 +149,9 @@ def _attribute(
 
 
 def _node_of(function: FunctionType) -> ast.AST | None:
-    from trainwright.seams.lift import _code_node
+    from trainwright.seams.training_loops import code_node
 
-    return _code_node(function.__code__)
+    return code_node(function.__code__)
 
 
 def _names_in_training(name: str, lifted: LiftedPass) -> bool:
@@ -173,13 +173,13 @@ def _inside_training(node: ast.AST, lifted: LiftedPass) -> bool:
 
 def _begun(lifted: LiftedPass, name: str) -> Place | None:
     """The last line before the loop that assigns to a name."""
-    from trainwright.seams.lift import _code_node, _own_nodes
+    from trainwright.seams.training_loops import code_node, own_nodes
 
-    for owner in (_code_node(lifted.loop.frame.f_code), syntax_tree(lifted.loop.file)):
+    for owner in (code_node(lifted.loop.frame.f_code), syntax_tree(lifted.loop.file)):
         inside = isinstance(owner, ast.Module) and lifted.loop.frame.f_code.co_name != "<module>"
         lines = [
             n.lineno
-            for n in (_own_nodes(owner) if owner is not None else ())
+            for n in (own_nodes(owner) if owner is not None else ())
             if isinstance(n, (ast.Assign, ast.AnnAssign)) and (inside or n.lineno < lifted.loop.line)
             and any(isinstance(t, ast.Name) and t.id == name and isinstance(t.ctx, ast.Store) for t in ast.walk(n))
         ]  # fmt: skip

@@ -20,7 +20,6 @@ from trainwright.adapters.loop_counters import Added, as_facts, find_counters
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Seam
 from trainwright.seams.aside import NotForALook, aside
-from trainwright.seams.lift import Loop, called_in
 from trainwright.seams.lift_pass import RETURNED, LiftedPass, lift_pass, reached_functions
 from trainwright.seams.place import failure_of, show
 from trainwright.seams.seen import quiet
@@ -35,6 +34,7 @@ from trainwright.seams.torch_evaluation import (
 from trainwright.seams.torch_gates import Gates
 from trainwright.seams.torch_marks import ModelCall, refused_call
 from trainwright.seams.torch_patches import watching_loaders
+from trainwright.seams.training_loops import Loop, called_in
 from trainwright.stages.evaluation import Comparison, EvaluationFacts
 
 if TYPE_CHECKING:

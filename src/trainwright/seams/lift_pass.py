@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from trainwright.seams.lift import LiftedCode, Loop, _code_node, called_in, lift_statements, loops_at
+from trainwright.seams.lift import LiftedCode, lift_statements
 from trainwright.seams.place import last_name, syntax_tree
+from trainwright.seams.training_loops import Loop, called_in, code_node, loops_at
 
 _OVER = "__trainwright_over__"
 RETURNED = "__trainwright_returned__"
@@ -143,7 +144,7 @@ def _following(loop: Loop, callers: Sequence[FrameType]) -> Iterator[tuple[Frame
     )  # fmt: skip
     called = ""
     for frame in frames:
-        owner = _code_node(frame.f_code)
+        owner = code_node(frame.f_code)
         if owner is None:
             return
         line, column = (
@@ -316,23 +317,23 @@ def reached_functions(
     statements: Sequence[ast.AST], scope: Mapping[str, Any], depth: int = 0
 ) -> dict[CodeType, tuple[ast.FunctionDef, FunctionType]]:
     """The user's functions that statements call, by themselves or through one another, by their code."""
-    from trainwright.seams.lift import CALL_DEPTH, _closure, _resolve, _users_functions
+    from trainwright.seams.training_loops import CALL_DEPTH, closure, resolve, users_functions
 
     found: dict[CodeType, tuple[ast.FunctionDef, FunctionType]] = {}
     for call in (n for s in statements for n in ast.walk(s) if isinstance(n, ast.Call)):
-        value = _resolve(call.func, scope)
+        value = resolve(call.func, scope)
         if isinstance(value, type) or depth >= CALL_DEPTH:
             continue
-        functions = _users_functions(value)
+        functions = users_functions(value)
         if not functions and not isinstance(value, FunctionType):
-            functions = _users_functions(vars(type(value)).get("__call__"))
+            functions = users_functions(vars(type(value)).get("__call__"))
         for function in functions:
-            node = _code_node(function.__code__)
+            node = code_node(function.__code__)
             if isinstance(node, ast.FunctionDef) and function.__code__ not in found:
                 found[function.__code__] = (node, function)
-                inside = {**function.__globals__, **_closure(function)}
+                inside = {**function.__globals__, **closure(function)}
                 if isinstance(call.func, ast.Attribute) and node.args.args:
-                    inside[node.args.args[0].arg] = _resolve(call.func.value, scope)
+                    inside[node.args.args[0].arg] = resolve(call.func.value, scope)
                 inside |= _arguments(call, node, scope)
                 found |= reached_functions(node.body, inside, depth + 1)
     return found

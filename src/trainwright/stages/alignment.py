@@ -7,13 +7,14 @@ a label made of one half of the features, predicted from the other half.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, permutations
+from itertools import permutations
 from typing import Any
 
 import numpy as np
+
+from trainwright.stages.alignment_inputs import Inputs, read_inputs
 
 # Rows of the first look, and of the second one when the first finds nothing: about 0.5 s and 2 s on one core.
 FIRST_ROWS = 1_200
@@ -26,19 +27,12 @@ PERMUTATIONS = 40
 # More integers than this are a count or a score rather than classes; and how many other numberings of them are tried.
 MOST_NUMBERED = 20
 NUMBERINGS = 60
-MOST_FEATURES = 4_000
 # A label's score beyond that of its permutations, in their standard deviations, that ends the search.
 PLAINLY_LEARNT = 5.0
 # Random halves of the features that the control tries.
 CONTROLS = 3
 # Rows whose lengths are neighbours are exchanged in the control, so that length alone tells nothing there.
 LENGTH_BLOCK = 16
-# Correlation of neighbouring rows; that of rows in random order is within 0.1 of 0.
-SERIES_CORRELATION = 0.5
-# Random patterns of 5 x 5 (or 5) values, averaged over all places: features that do not mind where a thing lies.
-PATTERNS = 64
-PATTERN_SIZE = 5
-FEWEST_PLACES = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,26 +83,13 @@ def measure_alignment(
     for most in (FIRST_ROWS, MOST_ROWS):
         rows = _chosen(len(labels), most)
         part = {n: [c[i] for i in rows] for n, c in columns.items() if n != label and len(c) == len(labels)}
-        inputs = _inputs(part, accepts)
+        inputs = read_inputs(part, accepts)
         if inputs is None or not _enough(labels[rows], kind):
             return found
         found = _measure(inputs, labels[rows], kind)
         if found is None or found.score > PLAINLY_LEARNT or len(labels) <= most:
             return found
     return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Inputs:
-    kind: str
-    features: np.ndarray
-    """(rows, features), each a quantity of its own: words, or numbers."""
-    more: np.ndarray | None = None
-    """(rows, features) that are made of several of those: pairs of neighbouring words, patterns wherever they lie."""
-    odd: np.ndarray | None = None
-    """(rows, features) of what sums of words cannot say: lengths and sums, and whether they are even."""
-    lengths: np.ndarray
-    single: bool = True
 
 
 def _labels(values: Sequence[Any], kind: str) -> np.ndarray | None:
@@ -144,177 +125,7 @@ def _chosen(rows: int, most: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
 
 
-def _inputs(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> _Inputs | None:
-    """The rows as numbers: of their tokens, else their text, else their numbers."""
-    known = {n: c for n, c in part.items() if n in accepts} or dict(part)
-    tokens = [n for n, c in known.items() if n.startswith("input_ids")]
-    tokens = tokens or [n for n, c in known.items() if _are_sequences(c)]
-    texts = [n for n, c in part.items() if isinstance(c[0], str)]
-    if tokens:
-        rows = [np.asarray(r).reshape(-1) for r in known[tokens[0]]]
-        pairs = (
-            len(tokens) > 1 or len(texts) > 1 or any(np.any(r) for r in part.get("token_type_ids", ())[:50])
-        )
-        if any(r.dtype.kind not in "iu" for r in rows):
-            return None
-        mask = part.get("attention_mask")
-        rows = [r[np.asarray(m).reshape(-1) > 0] if len(np.atleast_1d(m)) == len(r) else r
-                for r, m in zip(rows, mask)] if mask is not None else rows  # fmt: skip
-        written = [str(t) for t in part[texts[0]]] if texts else None
-        return _bag("tokens", [r.tolist() for r in rows], written, single=not pairs)
-    numbers = [n for n, c in known.items() if _is_numeric(c)]
-    if numbers and (len(numbers) == len(known) or not texts):
-        return _numbers([np.stack([_array(v) for v in known[n]]) for n in numbers])
-    if texts:
-        written = [str(t) for t in part[texts[0]]]
-        return _bag("text", [t.lower().split() for t in written], written, single=len(texts) == 1)
-    return None
-
-
-def _array(value: Any) -> np.ndarray:
-    if hasattr(value, "numpy") and hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
-    return np.asarray(value, dtype=np.float32)
-
-
-def _are_sequences(column: Sequence[Any]) -> bool:
-    """Whether the rows are lists of whole numbers that differ in length."""
-    try:
-        rows = [np.asarray(v) for v in column]
-    except (ValueError, TypeError):
-        return False
-    return all(r.ndim == 1 and r.dtype.kind in "iu" for r in rows) and len({len(r) for r in rows}) > 1
-
-
-def _is_numeric(column: Sequence[Any]) -> bool:
-    """Whether every row is an array of numbers of one size."""
-    try:
-        sizes = {_array(v).size for v in column}
-    except (ValueError, TypeError):
-        return False
-    return len(sizes) == 1 and 0 < next(iter(sizes)) <= 1_000_000
-
-
-def _bag(kind: str, rows: list[list[Any]], written: list[str] | None, *, single: bool) -> _Inputs | None:
-    words, more = _counts(rows), _counts([list(pairwise(r)) for r in rows])
-    if words is None:
-        return None
-    lengths = np.asarray([len(r) for r in rows], dtype=np.float64)
-    return _Inputs(kind=kind, features=words, more=more, odd=_odd(rows, written), lengths=lengths,
-                   single=single and not _joined(rows))  # fmt: skip
-
-
-def _odd(rows: list[list[Any]], written: list[str] | None) -> np.ndarray:
-    """(rows, features): lengths, sums, first and last tokens, and whether each divides by 2 and by 3."""
-    coded = [
-        [int(t) if isinstance(t, (int, np.integer)) else zlib.crc32(t.encode()) for t in r] or [0]
-        for r in rows
-    ]
-    wide = [[len(r), len(set(r)), sum(r), r[0], r[-1], max(r)] for r in coded]
-    if written is not None:
-        wide = [[*n, len(t), len(t.split()), sum(map(str.isupper, t)), sum(map(str.isdigit, t))]
-                for n, t in zip(wide, written)]  # fmt: skip
-    table = np.asarray(wide, dtype=np.float64)
-    both = np.concatenate(
-        [np.sign(table) * np.log1p(np.abs(table)), table % 2, table % 3 == 0, table % 3 == 1], axis=1
-    )
-    both = both - both.mean(axis=0)
-    deviation = both.std(axis=0)
-    return np.asarray(both[:, deviation > 0] / deviation[deviation > 0])
-
-
-def _joined(rows: list[list[Any]]) -> bool:
-    """Whether a token stands inside nearly every row, equally often: a separator of two parts, or a template."""
-    inner = [r[1:-1] for r in rows]
-    common = set(inner[0])
-    for row in inner[1:20]:
-        if len(common & set(row)) and len(row):
-            common &= set(row)
-    for token in common:
-        counts = np.asarray([r.count(token) for r in inner])
-        if counts.min() >= 0 and np.mean(counts == np.median(counts)) > 0.95 and np.median(counts) > 0:
-            return True
-    return False
-
-
-def _counts(rows: list[list[Any]]) -> np.ndarray | None:
-    """(rows, features) weights of what occurs in at least two rows: 1 + log count, times its rarity; unit rows."""
-    seen: dict[Any, int] = {}
-    for row in rows:
-        for item in set(row):
-            seen[item] = seen.get(item, 0) + 1
-    chosen = sorted((i for i, n in seen.items() if 2 <= n < len(rows)), key=lambda i: -seen[i])[
-        :MOST_FEATURES
-    ]
-    if len(chosen) < 2:
-        return None
-    index = {item: k for k, item in enumerate(chosen)}
-    table = np.zeros((len(rows), len(chosen)), dtype=np.float32)
-    for number, row in enumerate(rows):
-        for item in row:
-            if (k := index.get(item)) is not None:
-                table[number, k] += 1
-    rarity = np.log(len(rows) / np.asarray([seen[i] for i in chosen]))
-    return np.log1p(table) * rarity.astype(np.float32)
-
-
-def _numbers(columns: list[np.ndarray]) -> _Inputs | None:
-    count = len(columns[0])
-    wide = [c for c in columns if c[0].size > 1]
-    table = _standard(_thinned(np.concatenate([c.reshape(count, -1) for c in columns], axis=1)))
-    if table.shape[1] == 0:
-        return None
-    return _Inputs(kind="numbers", features=table, more=_patterns(wide[0]) if wide else None, lengths=np.zeros(count),
-                   single=len({c.shape for c in wide}) == len(wide) and not _series(table))  # fmt: skip
-
-
-def _series(table: np.ndarray) -> bool:
-    """Whether each row resembles the one before it: windows of a series, or rows in the order of time."""
-    return float((table[1:] * table[:-1]).mean()) > SERIES_CORRELATION
-
-
-def _thinned(table: np.ndarray) -> np.ndarray:
-    if table.shape[1] <= MOST_FEATURES:
-        return table
-    return table[:, np.linspace(0, table.shape[1] - 1, MOST_FEATURES).astype(int)]
-
-
-def _standard(table: np.ndarray) -> np.ndarray:
-    table = np.where(np.isfinite(table), table, 0.0)
-    table = table - table.mean(axis=0)
-    deviation = table.std(axis=0)
-    return np.asarray((table / np.where(deviation > 0, deviation, 1.0))[:, deviation > 0])
-
-
-def _patterns(rows: np.ndarray) -> np.ndarray | None:
-    """(rows, features): how strongly random local patterns occur in an image or a signal, wherever they lie."""
-    rows = np.where(np.isfinite(rows), rows, 0.0)
-    if rows.ndim == 4 and rows.shape[-1] <= 4 < rows.shape[1]:
-        rows = rows.transpose(0, 3, 1, 2)
-    rows = rows.reshape(len(rows), -1, *rows.shape[-2:]) if rows.ndim > 2 else rows[:, None, None]
-    rows = rows[
-        :, :3, :: max(1, rows.shape[2] // 32), :: max(1, rows.shape[3] // (32 if rows.shape[2] > 1 else 256))
-    ]
-    height, width = min(PATTERN_SIZE, rows.shape[2]), min(PATTERN_SIZE, rows.shape[3])
-    if rows.shape[3] < FEWEST_PLACES:
-        return None
-    rows = (rows - rows.mean()) / (rows.std() or 1.0)
-    patterns = (
-        np.random.default_rng(3)
-        .standard_normal((PATTERNS, rows.shape[1] * height * width))
-        .astype(np.float32)
-    )
-    patterns -= patterns.mean(axis=1, keepdims=True)
-    found = []
-    for row in rows.astype(np.float32):
-        places = np.lib.stride_tricks.sliding_window_view(row, (height, width), axis=(1, 2))
-        places = places.transpose(1, 2, 0, 3, 4).reshape(-1, patterns.shape[1])
-        strength = np.maximum(places @ patterns.T, 0.0)
-        found.append(np.concatenate([strength.mean(axis=0), strength.max(axis=0)]))
-    return _standard(np.asarray(found))
-
-
-def _measure(inputs: _Inputs, labels: np.ndarray, kind: str) -> Alignment | None:
+def _measure(inputs: Inputs, labels: np.ndarray, kind: str) -> Alignment | None:
     targets = _targets(labels, kind)
     random = np.random.default_rng(0)
     orders = [random.permutation(len(labels)) for _ in range(PERMUTATIONS)]
@@ -345,14 +156,14 @@ def _measure(inputs: _Inputs, labels: np.ndarray, kind: str) -> Alignment | None
     )
 
 
-def _likeness(inputs: _Inputs) -> float:
+def _likeness(inputs: Inputs) -> float:
     """The similarity (cosine of the weighed words) of a row to the one most like it, the median over the rows."""
     similar = _linear(_unit(inputs.features[:FIRST_ROWS]))
     np.fill_diagonal(similar, 0.0)
     return float(np.median(similar.max(axis=1)))
 
 
-def _pair_control(inputs: _Inputs) -> float:
+def _pair_control(inputs: Inputs) -> float:
     """The score of labels that no word tells and that pairs of words do: whether two sums over the words agree."""
     table = _unit(inputs.features[:FIRST_ROWS])
     kernel, scores = _linear(table) ** 2, []
@@ -399,7 +210,7 @@ def _targets(labels: np.ndarray, kind: str) -> np.ndarray:
     return weighed
 
 
-def _kernels(inputs: _Inputs) -> Any:
+def _kernels(inputs: Inputs) -> Any:
     """Kernels of the probes, each with a mean diagonal of 1: linear, with pairs of words, with near neighbours."""
     if inputs.kind != "numbers":
         length = np.log1p(inputs.lengths)
@@ -461,7 +272,7 @@ def _accuracies(predicted: np.ndarray, targets: np.ndarray, orders: list[np.ndar
     return shares[0], float(np.mean(shares[1:]))
 
 
-def _control(inputs: _Inputs) -> float:
+def _control(inputs: Inputs) -> float:
     """The score of a label made of half of the features, for a probe that sees the other half; the best of some halves.
 
     Exchanging only rows of nearly the same length leaves length no part in it.
@@ -475,7 +286,7 @@ def _control(inputs: _Inputs) -> float:
     return best
 
 
-def _score_of_half(inputs: _Inputs, table: np.ndarray, random: np.random.Generator) -> float:
+def _score_of_half(inputs: Inputs, table: np.ndarray, random: np.random.Generator) -> float:
     half = random.random(table.shape[1]) < 0.5
     table = table if inputs.kind == "numbers" else _unit(table)
     left, right = table[:, half], table[:, ~half]

@@ -22,11 +22,11 @@ from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkF
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import listening
-from trainwright.seams.lift import Loop, loop_of_error, loops_after, training_loop
 from trainwright.seams.place import failure_of, keyword_places, place_of
 from trainwright.seams.ranks import unconnected
 from trainwright.seams.seen import Seen
 from trainwright.seams.snapshot import RandomState
+from trainwright.seams.training_loops import Loop, loop_of_error, loops_after, training_loop
 from trainwright.stages.setup import RankFacts, SetupFacts
 from trainwright.walk.drive import pull
 from trainwright.walk.missing import missing_name

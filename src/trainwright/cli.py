@@ -319,6 +319,8 @@ def _write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> 
     from trainwright.fixes.edits import patch
     from trainwright.report import html, json
 
+    if targets.diff and not patch(report):
+        print(f"trainwright: no fix here is known as an edit; {targets.diff} stays empty.", file=sys.stderr)
     for target, render in ((targets.json, json.render), (targets.html, html.render), (targets.diff, patch)):
         if target == "-":
             stdout.write(render(report))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
+from torch import nn
 
 from trainwright.adapters.torch_gradients import Gradient, Window, clear, gradients_now
 from trainwright.seams.torch import StepRecord
+from trainwright.seams.torch_gates import Passed
+from trainwright.stages.gradients import CutOff, GradientFacts
 
 if TYPE_CHECKING:
     from trainwright.adapters.loop_training import LoopTraining, Turn
@@ -25,6 +29,27 @@ def step_as_training(training: LoopTraining, turn: Turn, *, cleared: bool) -> Gr
     gradient = _held(training, gradients_now(training.model))
     _after_step(training)
     return gradient
+
+
+def cuts_of_their_step(facts: GradientFacts, model: nn.Module, passed: Passed) -> tuple[CutOff, ...]:
+    """The cuts of a step with several updates, without those that keep nothing from the update that it would be for.
+
+    A generator's samples are rightly cut off in its critic's loss: what counts are the cuts between the update before
+    and that of the optimizer that holds the parameters.
+    """
+    firsts = [passed.stepped.index(optimizer) for optimizer in passed.optimizers]
+    if len(firsts) < 2:
+        return facts.cuts
+    names = {id(p): n for n, p in model.named_parameters()}
+    lost = {g.name for g in facts.without}
+    found = []
+    for optimizer, first in zip(passed.optimizers, firsts):
+        held = {names.get(id(p), "") for g in optimizer.param_groups for p in g["params"]} & lost
+        own = [c for c in facts.cuts if held & set(c.upstream) and c.updates_before <= first]
+        within = [c for c in own if c.updates_before == first]
+        within.sort(key=lambda c: c.operation == "item()")  # a loss that is only shown is no cause
+        found += [replace(c, upstream=tuple(n for n in c.upstream if n in held)) for c in within or own]
+    return tuple(found)
 
 
 def _held(training: LoopTraining, gradient: Gradient) -> Gradient:

@@ -11,6 +11,7 @@ from torch import nn
 
 from trainwright.adapters.batches import POOLED
 from trainwright.adapters.data import length
+from trainwright.adapters.loop_gradients import cuts_of_their_step
 from trainwright.adapters.loop_items import evaluation_loaders
 from trainwright.adapters.loop_training import LoopTraining, Turn
 from trainwright.adapters.torch_gradients import further_steps, graph_facts
@@ -137,7 +138,8 @@ def _gradients(
     owners = {
         n: v for n, v in training.scope.items() if hasattr(v, "__dict__") and not isinstance(v, nn.Module)
     }
-    return graph_facts(facts, watch, training.model, owners, training.seen.modules.get)
+    facts = graph_facts(facts, watch, training.model, owners, training.seen.modules.get)
+    return replace(facts, cuts=cuts_of_their_step(facts, training.model, passed))
 
 
 def _further(

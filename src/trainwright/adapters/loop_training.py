@@ -298,6 +298,8 @@ class LoopTraining:
         observer = self._observer(repairs, detail=detail)
         passed = Passed() if passed is None else passed
         left = _left_at_backward() if until_backward else contextlib.nullcontext()
+        if watch is not None:
+            watch.updates = lambda: passed.steps
         with left, observer.catching() as record, watch or contextlib.nullcontext():
             self._run(turn, number, live=live, rate_share=rate_share, passed=passed)
         if record.minimised:

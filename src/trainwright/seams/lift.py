@@ -107,7 +107,9 @@ def items_of(loop: Loop, namespace: dict[str, Any]) -> Iterator[Any]:
     expression = ast.Expression(
         _Liftable(_class_name(loop), _first_argument(loop)).visit(copy.deepcopy(node.iter))
     )
-    yield from eval(compile(ast.fix_missing_locations(expression), loop.file, "eval"), namespace)
+    # Not `yield from`, which would close a file that the loop reads when this generator is closed.
+    for item in eval(compile(ast.fix_missing_locations(expression), loop.file, "eval"), namespace):  # noqa: UP028
+        yield item
 
 
 def _compile(statements: list[ast.stmt], loop: Loop) -> CodeType:

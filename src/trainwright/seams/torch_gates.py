@@ -29,6 +29,8 @@ class Passed:
     """The user's line of the first call of each kind."""
     optimizers: list[Any] = field(default_factory=list)
     """Those that were to step, each once."""
+    stepped: list[Any] = field(default_factory=list)
+    """The optimizer of each of the steps among the calls."""
     schedules: list[Any] = field(default_factory=list)
     gradients: dict[int, torch.Tensor] = field(default_factory=dict)
     """By identity of the parameter: its gradient when the optimizer that holds it was to step."""
@@ -90,6 +92,7 @@ class Gates:
             raise LoopLeft
         self._stepped += 1
         self._note("step")
+        self.passed.stepped.append(optimizer)
         if not any(o is optimizer for o in self.passed.optimizers):
             self.passed.optimizers.append(optimizer)
         if self._live:
@@ -107,7 +110,9 @@ class Gates:
         if closure is not None:
             with torch.enable_grad():
                 answer = closure()
-        for parameter in (*self._parameters, *(p for g in optimizer.param_groups for p in g["params"])):
+        held = {id(p) for o in self._optimizers for g in o.param_groups for p in g["params"]}
+        loose = (p for p in self._parameters if id(p) not in held)
+        for parameter in (*loose, *(p for g in optimizer.param_groups for p in g["params"])):
             if parameter.grad is not None and id(parameter) not in self.passed.gradients:
                 self.passed.gradients[id(parameter)] = parameter.grad.detach().clone()
         return answer

@@ -66,6 +66,8 @@ class GraphWatch(TorchFunctionMode):
         self._seen: set[tuple[str, Place | None]] = set()
         self._hooks: list[Any] = []
         self._enabled: list[tuple[nn.Module, bool]] = []
+        self.updates: Callable[[], int] = lambda: 0
+        """How often an optimizer was to step so far."""
 
     def __enter__(self) -> GraphWatch:
         if self._detail or self._repairs:
@@ -114,7 +116,9 @@ class GraphWatch(TorchFunctionMode):
         if self._detail and (operation, place) not in self._seen and len(self._seen) < MOST_CUTS:
             self._seen.add((operation, place))
             upstream = tuple(sorted(upstream_parameters(value, self._names)))
-            self.record.cuts.append(CutOff(operation=operation, where=place, upstream=upstream))
+            self.record.cuts.append(
+                CutOff(operation=operation, where=place, upstream=upstream, updates_before=self.updates())
+            )
         return result
 
     def _before(self, module: nn.Module, args: Any) -> None:
@@ -134,7 +138,9 @@ class GraphWatch(TorchFunctionMode):
             names = tuple(
                 self._names[id(p)] for p in module.parameters() if p.requires_grad and id(p) in self._names
             )
-            self.record.cuts.append(CutOff(operation=NO_GRAD, where=place, upstream=names))
+            self.record.cuts.append(
+                CutOff(operation=NO_GRAD, where=place, upstream=names, updates_before=self.updates())
+            )
 
     def _after(self, module: nn.Module, args: Any, output: Any) -> None:
         if self._enabled and self._enabled[-1][0] is module:

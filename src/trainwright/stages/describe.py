@@ -44,7 +44,8 @@ def _split(split: SplitFacts) -> str:
     labels = split.labels
     if labels is None or not labels.census or len(labels.census) > 1000:
         return f"{split.name} {rows} rows"
-    return f"{split.name} {rows} rows, {labels.classes} label values over {labels.rows_read:,} rows"
+    values = "1 label value" if labels.classes == 1 else f"{labels.classes} label values"
+    return f"{split.name} {rows} rows, {values} over {labels.rows_read:,} rows"
 
 
 @describe.register
@@ -109,7 +110,7 @@ def _(facts: EvaluationFacts) -> str:
 def _in_loop(facts: EvaluationFacts) -> str:
     lines = ", ".join(str(p.line) for p in facts.evaluated_at[:3])
     where = (
-        f"{facts.batches} batches a pass evaluated at line {lines}"
+        f"{facts.batches} {'batch' if facts.batches == 1 else 'batches'} a pass evaluated at line {lines}"
         if lines
         else "metrics of the training steps"
     )
@@ -119,7 +120,8 @@ def _in_loop(facts: EvaluationFacts) -> str:
 
 @describe.register
 def _(facts: OverfitFacts) -> str:
-    word = "learnt" if facts.learnt else "falling" if facts.falling else "not learnt"
+    falls = facts.falling and facts.losses[-1] < facts.losses[0]
+    word = "learnt" if facts.learnt else "falling" if falls else "not learnt"
     return f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps: {word}"
 
 

@@ -32,6 +32,8 @@ class CutOff:
     where: Place | None
     upstream: tuple[str, ...] = ()
     """Names of the trainable parameters that the tensor was computed from."""
+    updates_before: int = 0
+    """How often an optimizer had been stepped by then."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -465,7 +465,11 @@ def _version(package: str) -> str:
 def _versions() -> dict[str, str]:
     import platform
 
-    loaded = [p for p in ("torch", "transformers", "accelerate", "datasets", "numpy") if p in sys.modules]
+    loaded = [
+        p
+        for p in ("torch", "transformers", "accelerate", "lightning", "datasets", "numpy")
+        if p in sys.modules
+    ]
     return {"python": platform.python_version(), **{p: _version(p) for p in loaded}}
 
 

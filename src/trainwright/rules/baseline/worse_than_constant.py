@@ -75,6 +75,6 @@ def _finding(
         },
         where=where,
         proof=outcome,
-        fix=Fix(does="plan more updates (num_train_epochs) or a higher learning_rate; for a regression, standardise the "
+        fix=Fix(does="plan more updates or a higher learning rate; for a regression, standardise the "
                 "targets or set the last layer's bias to their mean"),
     )  # fmt: skip

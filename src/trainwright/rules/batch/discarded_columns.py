@@ -4,7 +4,7 @@ Why it matters: the Trainer keeps only columns that forward names; a forward(**i
 images or other columns, then misses what the data set has, and the message does not say who took it.
 Evidence: the columns of the data set against those that reach the collator, and what failed for want of them.
 Error: `No columns in the dataset match the model's forward method signature`
-Error: `KeyError: '…'`
+Error: `transformers/trainer.py…KeyError: '…'`
 Fix (safe): remove_unused_columns=False in TrainingArguments.
 """
 

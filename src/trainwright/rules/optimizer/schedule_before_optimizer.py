@@ -26,7 +26,7 @@ def schedule_before_optimizer(optimizer: OptimizerFacts, setup: SetupFacts) -> I
     yield Finding(
         message="the training step moves the schedule on before the optimizer has made its update: "
         "the first rate of the schedule is never used",
-        measured={"schedule_steps_per_update": 2, "schedule": optimizer.schedule_kind},
+        measured={"schedule": optimizer.schedule_kind},
         where=setup.place("schedule_step", "training_step", "compute_loss", "trainer"),
         proof=Proof(
             "the schedule's counter was higher after a training step than before it, with no update between"

@@ -8,7 +8,7 @@ from torch import nn
 
 torch.manual_seed(0)
 net = nn.Linear(3, 1)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.005)
 lines = open({file!r})
 for line in lines:
     *inputs, target = map(float, line.split())

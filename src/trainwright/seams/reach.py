@@ -246,7 +246,13 @@ def _is_stream(value: Any) -> bool:
 def _is_file(value: Any) -> bool:
     if type(value).__module__ not in ("_io", "io", "gzip", "bz2", "lzma") or getattr(value, "closed", True):
         return False
-    return bool(value.seekable()) and bool(value.readable()) and value not in (sys.stdin, sys.__stdin__)
+    if not value.seekable() or not value.readable() or value in (sys.stdin, sys.__stdin__):
+        return False
+    try:
+        value.tell()
+    except OSError:  # a text file that a `for` is going over does not know where it is
+        return False
+    return True
 
 
 def _is_model(value: Any) -> bool:

@@ -19,12 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from cyclopts import App
 
 from corpus import code, corpus, write
 from trainwright.errors import ReadError, UsageError
 from trainwright.lm import stages
-from trainwright.lm.commands.prepare import prepare as prepare_command
 from trainwright.lm.data import SPLITS, documents, open_data
 from trainwright.lm.filters import FilterOptions
 from trainwright.lm.prepare import PrepareOptions, prepare
@@ -463,9 +461,3 @@ def test_wrong_arguments_are_one_line_and_status_two(words: list[str], message: 
     done = command(*words, "--out", str(tmp_path / "data"))
     assert done.returncode == 2
     assert message in done.stderr and "Traceback" not in done.stderr
-
-
-def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    app = App(name="prepare", default_command=prepare_command)
-    app(["--help"], exit_on_error=False, result_action="return_value")
-    assert "trainwright lm prepare --out data" in capsys.readouterr().out

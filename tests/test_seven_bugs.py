@@ -137,9 +137,11 @@ def test_the_bug_is_the_first_cause_at_its_line(bug: str, model: str, tmp_path: 
     first = report.first_cause
     assert first is not None, said(report)
     assert first.name == BUGS[bug][2], said(report)
-    wanted = MODELS[model][0].split("(")[0] if BUGS[bug][3] == "MODEL" else BUGS[bug][3]
+    # Where the model is made, or where the number that its maker passes on is written.
+    wanted = (MODELS[model][0].split("(")[0], BUGS[bug][1]) if BUGS[bug][3] == "MODEL" else (BUGS[bug][3],)
     assert first.where is not None, said(report)
-    assert wanted in script.read_text().split("\n")[first.where.line - 1], said(report)
+    line = script.read_text().split("\n")[first.where.line - 1]
+    assert any(text in line for text in wanted), said(report)
     assert first.fix is not None, said(report)
 
 

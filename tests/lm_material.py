@@ -12,7 +12,8 @@ from trainwright.lm.tokenizer import train_tokenizer
 SMALL = (
     "model.layers=2", "model.heads=2", "model.width=32", "model.context=16", "data.windows=8", "run.updates=12",
     "schedule.warmup_updates=2", "run.evaluate_every=4", "run.sample_every=0", "run.save_every=3", "run.log_every=2",
-    "run.check=false", "run.precision=fp32", "run.keep=20",
+    "run.check=false", "run.precision=fp32", "run.keep=20", "run.evaluate_windows=0",
+    "optimizer.learning_rate=3e-3", "optimizer.muon_learning_rate=0.02",
 )  # fmt: skip
 
 

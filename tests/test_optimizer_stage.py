@@ -8,7 +8,7 @@ from torch import nn
 from transformers import Trainer, TrainingArguments
 
 from trainwright.adapters.torch_schedule import dry_run, length_of
-from trainwright.seams.torch import ModelState, OptimizerState
+from trainwright.seams.torch_state import ModelState, OptimizerState
 
 ROWS = [{"x": torch.randn(4, generator=torch.Generator().manual_seed(i)), "labels": i % 2} for i in range(24)]
 

@@ -126,7 +126,7 @@ class _Kept:
     def __init__(self, owners: Sequence[Any]) -> None:
         from trainwright.seams.reach import ScriptState
         from trainwright.seams.snapshot import AttributeState, RandomState
-        from trainwright.seams.torch import ModelState
+        from trainwright.seams.torch_state import ModelState
 
         modules = [o for o in owners if is_module(o)]
         self._random = RandomState()

@@ -9,7 +9,7 @@ import torch
 
 from trainwright.seams.reach import ScriptState
 from trainwright.seams.snapshot import AttributeState
-from trainwright.seams.torch import ModelState
+from trainwright.seams.torch_state import ModelState
 
 
 def script_state(trainer: Any) -> ScriptState:

@@ -31,8 +31,9 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.place import failure_of
 from trainwright.seams.seen import Seen, quiet
 from trainwright.seams.snapshot import AttributeState, RandomState, loose_generators, seed_everything
-from trainwright.seams.torch import ModelState, Observer, OptimizerState, StepRecord
+from trainwright.seams.torch import Observer, StepRecord
 from trainwright.seams.torch_graph import GraphWatch
+from trainwright.seams.torch_state import ModelState, OptimizerState
 from trainwright.tensors import torch as tensors
 
 # Over so many steps a short run's rate rises where training warms up: a fraction of any real warm-up, and enough for

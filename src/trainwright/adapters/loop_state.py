@@ -12,7 +12,7 @@ from trainwright.adapters.accelerated import scalers_of, wrapped_objects
 from trainwright.adapters.loop_parts import unwrapped
 from trainwright.seams.reach import ScriptState
 from trainwright.seams.snapshot import AttributeState, RandomState, loose_generators
-from trainwright.seams.torch import ModelState, OptimizerState
+from trainwright.seams.torch_state import ModelState, OptimizerState
 
 # Objects of frameworks whose attributes a step changes.
 _FRAMEWORK_STATE = (

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from trainwright.adapters.body import Body
+from trainwright.adapters.data import length
 from trainwright.adapters.loop_training import LoopTraining
 from trainwright.seams.mute import muted
 from trainwright.seams.ranks import Position
@@ -72,8 +73,8 @@ def rank_facts(
         rank=position.rank,
         world_size=position.world_size,
         believed=position.believed,
-        rows=_length(dataset),
-        batches=_length(loader),
+        rows=length(dataset),
+        batches=length(loader),
         sharded=is_sharded(loader),
         samples=_samples(dataset),
         batch=_hash(batch) if batch is not None else "",
@@ -119,15 +120,8 @@ def _first_batch(body: Body) -> tuple[Any, Any]:
     return (loaders[0][0], item) if loaders else (None, None)
 
 
-def _length(value: Any) -> int | None:
-    try:
-        return len(value)
-    except (TypeError, NotImplementedError):
-        return None
-
-
 def _samples(dataset: Any) -> str:
-    rows = _length(dataset)
+    rows = length(dataset)
     if not rows or not hasattr(dataset, "__getitem__"):
         return ""
     found = []

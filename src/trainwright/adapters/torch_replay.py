@@ -11,7 +11,7 @@ import copy
 import torch
 from torch import nn
 
-from trainwright.seams.torch import ModelState
+from trainwright.seams.torch_state import ModelState
 
 _DEVICE_ERRORS = (
     "CUDA error",

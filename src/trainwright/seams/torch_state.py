@@ -1,0 +1,75 @@
+"""The values of a model and of an optimizer as they were, to be put back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+
+class ModelState:
+    """The values of a model's parameters and buffers, which need a gradient, and the gradients themselves.
+
+    Values of tensors on an accelerator are kept in host memory.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        seen = [*model.parameters(), *model.buffers()]
+        self._values = [(t, t.detach().to("cpu", copy=True)) for t in seen]
+        self._needs = [(p, p.requires_grad) for p in model.parameters()]
+        self._gradients = [
+            (p, None if p.grad is None else p.grad.detach().clone()) for p in model.parameters()
+        ]
+        self._training = [(m, m.training) for m in model.modules()]
+        self._dropout = [(m, m.p) for m in model.modules() if isinstance(m, nn.modules.dropout._DropoutNd)]
+
+    def host_values(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Each parameter and buffer with the value it had, in host memory."""
+        return self._values
+
+    @torch.no_grad()
+    def put_back(self) -> None:
+        """Set values, gradients and modes to what they were, in place."""
+        for tensor, value in self._values:
+            tensor.copy_(value)
+        for parameter, needed in self._needs:
+            parameter.requires_grad_(needed)
+        for parameter, gradient in self._gradients:
+            parameter.grad = None if gradient is None else gradient.clone()
+        for module, training in self._training:
+            module.training = training
+        for dropout, probability in self._dropout:
+            dropout.p = probability
+
+
+class OptimizerState:
+    """An optimizer's groups and the state it keeps of each parameter."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+        self._groups = [dict(g, params=list(g["params"])) for g in optimizer.param_groups]
+        self._hooks = [
+            (h, h.copy())
+            for n in ("_pre", "_post")
+            if (h := getattr(optimizer, f"_optimizer_step{n}_hooks", None)) is not None
+        ]
+        self._state = {p: {k: _copied(v) for k, v in s.items()} for p, s in optimizer.state.items()}
+
+    def put_back(self) -> None:
+        """Set groups, state and hooks to what they were."""
+        for hooks, kept in self._hooks:
+            hooks.clear()
+            hooks.update(kept)
+        groups = self._optimizer.param_groups
+        del groups[len(self._groups) :]
+        for group, kept in zip(groups, self._groups):
+            group.clear()
+            group.update(dict(kept, params=list(kept["params"])))
+        self._optimizer.state.clear()
+        for parameter, state in self._state.items():
+            self._optimizer.state[parameter] = {k: _copied(v) for k, v in state.items()}
+
+
+def _copied(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value

@@ -18,7 +18,8 @@ from trainwright.core.finding import Failure, Place
 _OURS = str(Path(__file__).resolve().parents[1])
 # Our frames between a user's call and the framework's function: what they pass on is the user's call.
 _WATCHING = ("seams/torch.py", "seams/torch_trace.py", "seams/torch_graph.py", "seams/torch_evaluation.py", "seams/numpy_evaluation.py",
-             "seams/intercept.py", "seams/seen.py", "seams/torch_patches.py", "seams/trainer_patches.py")  # fmt: skip
+             "seams/intercept.py", "seams/seen.py", "seams/torch_patches.py", "seams/trainer_patches.py",
+             "seams/keras_patches.py", "seams/keras.py")  # fmt: skip
 _LIBRARIES = tuple(
     {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {sysconfig.get_path(p) for p in ("stdlib", "platstdlib", "purelib", "platlib")}

@@ -1,0 +1,347 @@
+"""What `fit` was given to train on, and to validate on: its rows, batches and labels, whatever kind of data it is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.keras_sources import (
+    Arrays,
+    ChangedRows,
+    Drawn,
+    Source,
+    Stream,
+    batch_size_of,
+    split_rows,
+    unpack,
+)
+from trainwright.adapters.keras_streams import source_of
+from trainwright.adapters.keras_values import count_rows, leaves, map_leaves, named, renewed, to_numpy
+
+# So many batches are kept, that every experiment may use the same ones.
+POOLED = 8
+# Names of the arrays that have none of their own: fit's.
+X, Y, WEIGHT = "x", "y", "sample_weight"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """One batch in NumPy, of the structure that the model is given."""
+
+    x: Any
+    y: Any = None
+    sample_weight: Any = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return count_rows([self.x, self.y]) or 0
+
+    def view(self) -> dict[str, Any]:
+        """Its arrays by name: keys of dictionaries, else x, y, sample_weight, with [i] in lists."""
+        taken = dict(named(self.x, X))
+        for root, part in ((Y, self.y), (WEIGHT, self.sample_weight)):
+            taken |= {_free(n, root, taken): a for n, a in named(part, root)}
+        return taken
+
+    def renewed(self, view: Mapping[str, Any]) -> Batch:
+        """The batch with the arrays of a view: those that it lacks are dropped, new ones join a dictionary of inputs."""
+        taken = dict(named(self.x, X))
+        x = renewed(self.x, X, view)
+        known = set(taken)
+        parts = []
+        for root, part in ((Y, self.y), (WEIGHT, self.sample_weight)):
+            own = {n: _free(n, root, taken) for n, _ in named(part, root)}
+            known |= set(own.values())
+            taken |= dict.fromkeys(own.values())
+            parts.append(renewed(part, root, {n: view[key] for n, key in own.items() if key in view}))
+        if isinstance(x, dict):
+            x = {**x, **{k: v for k, v in view.items() if k not in known}}
+        return Batch(x=x, y=parts[0], sample_weight=parts[1])
+
+
+def _free(name: str, root: str, taken: Mapping[str, Any]) -> str:
+    return name if name not in taken else f"{root}.{name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """fit's other arguments, as far as they say how the data are used."""
+
+    epochs: int = 1
+    steps_per_epoch: int | None = None
+    class_weight: Mapping[int, float] | None = None
+
+
+def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool = False) -> FitData:
+    """What fit trains on and validates on.
+
+    Args:
+        given: fit's arguments by name; those that were not given may be left out.
+        floats: what fit makes of arrays of other floating-point numbers: Keras's floatx.
+        listed: fit takes lists of numbers for arrays, as tf_keras does.
+    """
+    x, y, weight = (_as_array(given.get(n), listed) for n in (X, Y, WEIGHT))
+    epochs, steps = int(given.get("epochs") or 1), given.get("steps_per_epoch")
+    size, shuffle = given.get("batch_size"), given.get("shuffle", True)
+    source = source_of(
+        x, y, weight, batch_size=size, shuffle=shuffle, steps=steps, floats=floats, listed=listed
+    )
+    plan = Plan(epochs=epochs - int(given.get("initial_epoch") or 0), steps_per_epoch=steps,
+                class_weight=given.get("class_weight"))  # fmt: skip
+    held, share = given.get("validation_data"), float(given.get("validation_split") or 0.0)
+    held_size, held_steps = given.get("validation_batch_size") or size, given.get("validation_steps")
+    if held is not None:
+        parts = (_as_array(p, listed) for p in unpack(held))
+        kept = source_of(
+            *parts, batch_size=held_size, shuffle=False, steps=held_steps, floats=floats, listed=listed
+        )
+        return FitData(
+            "train", source, plan, validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps))
+        )
+    if not share or not isinstance(source, Arrays):
+        return FitData("train", source, plan)
+    cut = math.floor((source.rows or 0) * (1.0 - share))
+    kept = Arrays(x, y, weight, batch_size=held_size or batch_size_of((source.rows or 0) - cut, held_steps), shuffle=False,
+                  order=slice(cut, source.rows), floats=floats)  # fmt: skip
+    size = size or batch_size_of(cut, steps)
+    trained = Arrays(x, y, weight, batch_size=size, shuffle=shuffle, order=slice(0, cut), floats=floats)
+    return FitData("train", trained, plan, validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps)),
+                   split=share)  # fmt: skip
+
+
+def _as_array(value: Any, listed: bool) -> Any:
+    """A list of numbers as the array that tf_keras makes of it; Keras refuses it, and it is left."""
+    inner = value
+    while isinstance(inner, list) and inner:
+        inner = inner[0]
+    return (
+        np.asarray(value) if listed and isinstance(inner, (int, float, str)) and inner is not value else value
+    )
+
+
+class FitData:
+    """One set of fit's: the training set, or the one to validate on.
+
+    Args:
+        validation: the set to validate on, where this is the training set.
+        split: the share that `validation_split` took off the end, where it did.
+    """
+
+    def __init__(self, name: str, source: Source, plan: Plan, *, validation: FitData | None = None,
+                 split: float = 0.0) -> None:  # fmt: skip
+        self.name, self.source, self.plan = name, source, plan
+        self.validation, self.split = validation, split
+        self._pool: list[Batch] = []
+
+    @property
+    def kind(self) -> str:
+        """arrays, tf.data, PyDataset, DataLoader, generator, rows, unknown."""
+        return self.source.kind
+
+    @property
+    def length(self) -> int | None:
+        """How many rows an epoch has; None: not known before they are read."""
+        return self.source.rows
+
+    @property
+    def batch_size(self) -> int | None:
+        """Rows in a batch; None where the data do not say."""
+        return self.source.batch_size
+
+    @property
+    def batches_per_epoch(self) -> int | None:
+        """Steps in an epoch: as given, else as many as the data have; None: until they end."""
+        return self.plan.steps_per_epoch or self.source.batches
+
+    @property
+    def shuffled(self) -> bool | None:
+        """Whether training draws the rows in a random order; None where that cannot be told from outside."""
+        return self.source.shuffled
+
+    def elements(self) -> Iterator[Batch]:
+        """Batches of one epoch from the beginning, in NumPy: of arrays in their order, else in that of training."""
+        for element in self.source.elements():
+            yield self._batch(element)
+
+    def items(self, most: int) -> Iterator[Batch]:
+        """The first rows, each as a batch without the axis of rows."""
+        taken = (row for element in self.elements() for row in rows_of_batch(element))
+        yield from itertools.islice(taken, most)
+
+    def labels(self, most: int, *, seconds: float = 6.0) -> np.ndarray | None:
+        """The targets of the first rows, where they are one array; None where there are none, or several arrays."""
+        if isinstance(self.source, Arrays):
+            found = leaves(self.source.y)
+            rows = min(most, self.source.rows or 0)
+            return self.source.whole(found[0])[:rows] if len(found) == 1 else None
+        parts: list[np.ndarray] = []
+        started, read = time.monotonic(), 0
+        for batch in self.elements():
+            found = leaves(batch.y)
+            if len(found) != 1:
+                return None
+            parts.append(found[0])
+            read += len(found[0])
+            if read >= most or time.monotonic() - started > seconds:
+                break
+        return np.concatenate(parts)[:most] if parts else None
+
+    def batches(self, count: int, seed: int) -> list[Batch]:
+        """Some batches as fit makes them; one is among those with most classes, several follow each other.
+
+        The seed chooses which; the same seed gives the same.
+        """
+        pool = self.pool(max(POOLED, count))
+        if not pool:
+            return []
+        if count == 1:
+            richest = sorted(pool, key=lambda b: -_classes(b))
+            return [richest[seed % len(richest)]]
+        start = seed % len(pool)
+        return (pool[start:] + pool[:start])[:count]
+
+    def pool(self, size: int = POOLED) -> list[Batch]:
+        """The first batches of an epoch; of arrays that fit shuffles, of one shuffled order."""
+        if len(self._pool) < size:
+            self._pool = list(itertools.islice(self._in_training_order(), size))
+        return self._pool
+
+    def _in_training_order(self) -> Iterator[Batch]:
+        if not (isinstance(self.source, Arrays) and self.source.shuffled):
+            return self.elements()
+        order = np.random.default_rng(1).permutation(self.source.rows or 0)
+        size = self.source.batch_size
+        starts = range(0, len(order), size)
+        return (self._batch(self.source.at(order[s : s + size])) for s in starts)
+
+    def last_batch(self) -> Batch | None:
+        """The last batch of an epoch, often smaller than the others; None where only reading all would tell."""
+        source = self.source
+        if isinstance(source, Arrays) and source.rows:
+            return self._batch(
+                source.at(slice((source.rows - 1) // source.batch_size * source.batch_size, source.rows))
+            )
+        if isinstance(source, Stream) and source.last is not None and (found := source.last()) is not None:
+            return self._batch(found)
+        return None
+
+    def _batch(self, element: Any) -> Batch:
+        x, y, weight = (map_leaves(to_numpy, part) for part in unpack(element))
+        return Batch(x=x, y=y, sample_weight=self._weight(y, weight))
+
+    def _weight(self, y: Any, weight: Any) -> Any:
+        """The given weights, or those that class_weight makes, as Keras makes them."""
+        if weight is not None or not self.plan.class_weight or len(leaves(y)) != 1:
+            return weight
+        labels = leaves(y)[0]
+        if labels.ndim > 1:
+            labels = labels.argmax(axis=-1) if labels.shape[-1] != 1 else labels[..., 0]
+        if labels.dtype.kind not in "iufb":
+            return None
+        wanted = self.plan.class_weight
+        flat = [wanted.get(int(v), 1.0) for v in np.round(labels.reshape(-1).astype(np.float64))]
+        return np.asarray(flat, dtype=np.float32).reshape(labels.shape)
+
+    def for_training(self) -> dict[str, Any]:
+        """fit's arguments that must be given anew, because looking has drawn from them."""
+        changed: dict[str, Any] = {}
+        if isinstance(self.source, Drawn):
+            changed["x"] = self.source.again()
+        if self.validation is not None and isinstance(self.validation.source, Drawn):
+            changed["validation_data"] = self.validation.source.again()
+        return changed
+
+    def put_back(self) -> None:
+        """Undo what looking has changed."""
+        self.source.put_back()
+        if self.validation is not None:
+            self.validation.put_back()
+
+    # What repairs do to a set of rows, by way of tensors/keras.py.
+
+    def __len__(self) -> int:
+        if self.length is None:
+            raise TypeError(f"the number of rows of a {self.kind} is not known before they are read")
+        return self.length
+
+    def chosen(self, rows: Sequence[int]) -> FitData:
+        """The set of these rows only; of data that are read in order, in that order."""
+        if isinstance(self.source, Arrays):
+            return self._with(self.source.chosen(rows))
+        wanted = set(rows)
+        return self._with(
+            ChangedRows(self.source, lambda row, n: row if n in wanted else None, rows=len(rows))
+        )
+
+    def changed(self, change: Callable[[dict[str, Any], int], Mapping[str, Any]]) -> FitData:
+        """The set with each row changed as it is read; the change is given the row by name, and its number."""
+
+        def renew(row: Any, number: int) -> Any:
+            item = Batch(x=row[0], y=row[1], sample_weight=row[2])
+            new = item.renewed(change(item.view(), number))
+            return new.x, new.y, new.sample_weight
+
+        return self._with(ChangedRows(self.source, renew))
+
+    def shuffled_rows(self, most: int = 50_000) -> FitData:
+        """The same rows in a random order that stays the same; of data that are read in order, the first of them."""
+        if isinstance(self.source, Arrays):
+            order = list(range(self.source.rows or 0))
+            random.Random(0).shuffle(order)
+            return self._with(self.source.chosen(order))
+        arrays = self.gathered(most)
+        return arrays.shuffled_rows() if isinstance(arrays.source, Arrays) else self
+
+    def gathered(self, most: int) -> FitData:
+        """The first rows as arrays in memory."""
+        batches, read = [], 0
+        for batch in self.elements():
+            batches.append(batch)
+            read += batch.rows
+            if read >= most:
+                break
+        if not batches:
+            return self
+        return self._with(
+            joined([(b.x, b.y, b.sample_weight) for b in batches], self.batch_size or batches[0].rows)
+        )
+
+    def _with(self, source: Source) -> FitData:
+        return FitData(self.name, source, self.plan, validation=self.validation, split=self.split)
+
+
+def rows_of_batch(batch: Batch) -> Iterator[Batch]:
+    """The rows of a batch."""
+    for x, y, weight in split_rows((batch.x, batch.y, batch.sample_weight)):
+        yield Batch(x=x, y=y, sample_weight=weight)
+
+
+def joined(parts: Sequence[tuple[Any, Any, Any]], batch_size: int) -> Arrays:
+    """Batches of one structure, one after the other, as arrays that are read in this order."""
+
+    def join(members: Sequence[Any]) -> Any:
+        first = members[0]
+        if isinstance(first, Mapping):
+            return {k: join([m[k] for m in members]) for k in first}
+        if isinstance(first, (list, tuple)):
+            return type(first)(join([m[i] for m in members]) for i in range(len(first)))
+        return None if first is None else np.concatenate(members)
+
+    x, y, weight = (join([p[i] for p in parts]) for i in range(3))
+    return Arrays(x, y, weight, batch_size=batch_size, shuffle=False)
+
+
+def _classes(batch: Batch) -> int:
+    found = leaves(batch.y)
+    labels = found[0] if len(found) == 1 else None
+    if labels is None or labels.dtype.kind not in "iub" or labels.size != batch.rows:
+        return 0
+    return int(np.unique(labels).size)

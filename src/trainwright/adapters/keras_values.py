@@ -1,0 +1,165 @@
+"""The nested values that Keras data are made of: dictionaries, lists and tuples of arrays of every kind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def is_nested(value: Any) -> bool:
+    """Whether it is a structure, not an array."""
+    return isinstance(value, (Mapping, list, tuple))
+
+
+def leaves(value: Any) -> list[Any]:
+    """The arrays of a structure in their order; None is none."""
+    if isinstance(value, Mapping):
+        return [leaf for member in value.values() for leaf in leaves(member)]
+    if isinstance(value, (list, tuple)):
+        return [leaf for member in value for leaf in leaves(member)]
+    return [] if value is None else [value]
+
+
+def map_leaves(change: Callable[[Any], Any], value: Any) -> Any:
+    """The same structure with every array changed."""
+    if isinstance(value, Mapping):
+        return {k: map_leaves(change, v) for k, v in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(map_leaves(change, v) for v in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(map_leaves(change, v) for v in value)
+    return None if value is None else change(value)
+
+
+def named(value: Any, root: str) -> Iterator[tuple[str, Any]]:
+    """The arrays of a structure by name: a dictionary's keys as they are, "x[1]" of a list, else the root."""
+    if isinstance(value, Mapping):
+        for key, member in value.items():
+            yield from named(member, str(key))
+    elif isinstance(value, (list, tuple)):
+        for position, member in enumerate(value):
+            yield from named(member, f"{root}[{position}]")
+    elif value is not None:
+        yield root, value
+
+
+def renewed(value: Any, root: str, view: Mapping[str, Any]) -> Any:
+    """The structure with the arrays that a view holds under their names; those that it lacks are left out."""
+    if isinstance(value, Mapping):
+        parts = {k: renewed(m, str(k), view) for k, m in value.items()}
+        return {k: p for k, p in parts.items() if p is not None or value[k] is None}
+    if isinstance(value, (list, tuple)):
+        members = [renewed(m, f"{root}[{i}]", view) for i, m in enumerate(value)]
+        return type(value)(*members) if hasattr(value, "_fields") else type(value)(members)
+    return None if value is None else view.get(root)
+
+
+def rows_of(value: Any) -> int | None:
+    """The number of rows of an array; None for a single value."""
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return len(value) if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) else None
+    return int(shape[0]) if len(shape) and shape[0] is not None else None
+
+
+def count_rows(value: Any) -> int | None:
+    """The number of rows of a structure, by its first array."""
+    first = next(iter(leaves(value)), None)
+    return None if first is None else rows_of(first)
+
+
+def take(value: Any, index: Any) -> Any:
+    """Rows of an array of any kind, as a NumPy array; `index` is a slice or an array of row numbers."""
+    kind = _kind(value)
+    if kind == "pandas":
+        return to_numpy(value.iloc[index])
+    if kind == "ragged" and not isinstance(index, slice):
+        return to_numpy(sys.modules["tensorflow"].gather(value, index))
+    if kind == "tensorflow" and not isinstance(index, slice):
+        return to_numpy(value)[index] if value.dtype.name == "string" else value.numpy()[index]
+    if kind == "sparse tensor":
+        return to_numpy(value)[index]
+    if kind == "scipy":
+        return to_numpy(value.tocsr()[index])
+    if kind in ("list", "array-like"):
+        return np.asarray(value)[index]
+    return to_numpy(value[index])
+
+
+def to_numpy(value: Any) -> Any:
+    """An array of any kind as NumPy has it: half precision as float32, strings as objects, ragged rows padded with 0."""
+    kind = _kind(value)
+    if kind == "ragged":
+        return to_numpy(value.to_tensor())
+    if kind == "sparse tensor":
+        return to_numpy(sys.modules["tensorflow"].sparse.to_dense(value))
+    if kind == "pandas":
+        return _of_pandas(value)
+    if kind == "scipy":
+        return np.asarray(value.todense())
+    if kind == "torch":
+        value = value.detach().cpu()
+        return (value.float() if "16" in str(value.dtype) and value.is_floating_point() else value).numpy()
+    array = np.asarray(value.numpy() if kind == "tensorflow" else value)
+    if array.dtype.kind == "V" or array.dtype.name in (
+        "float16",
+        "bfloat16",
+    ):  # bfloat16 of ml_dtypes is a void
+        return array.astype(np.float32)
+    if array.dtype.kind == "O":
+        return _texts(array)
+    return array
+
+
+def _texts(array: np.ndarray) -> np.ndarray:
+    """Bytes as TensorFlow gives them, as text; other objects as they are."""
+    flat = array.reshape(-1)
+    if flat.size == 0 or not isinstance(flat[0], bytes):
+        return array
+    read = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in flat]
+    return np.array(read, dtype=object).reshape(array.shape)
+
+
+def _of_pandas(value: Any) -> np.ndarray:
+    """A frame or series as fit makes an array of it, a series of numbers with a second axis of 1."""
+    array = value.to_numpy()
+    if array.dtype.kind == "O":
+        return _texts(array)
+    return np.asarray(array)
+
+
+def _kind(value: Any) -> str:
+    """What makes the array: numpy, tensorflow, ragged, sparse tensor, torch, pandas, scipy, list, array-like."""
+    if isinstance(value, np.ndarray):
+        return "numpy"
+    if isinstance(value, (list, tuple, int, float, str, bytes, bool, np.generic)):
+        return "list"
+    for parent in type(value).__mro__:
+        module = parent.__module__.split(".")[0]
+        if module == "tensorflow":
+            return {"RaggedTensor": "ragged", "SparseTensor": "sparse tensor"}.get(
+                type(value).__name__, "tensorflow"
+            )
+        if module in ("torch", "pandas", "scipy"):
+            return module
+    return "array-like"
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is something that rows can be taken of, and no source of batches."""
+    return not is_nested(value) and (
+        hasattr(value, "__array__") or _kind(value) in ("ragged", "scipy", "sparse tensor")
+    )
+
+
+def stack(rows: Sequence[Any]) -> Any:
+    """Rows of one structure as one structure of arrays."""
+    first = rows[0]
+    if isinstance(first, Mapping):
+        return {k: stack([r[k] for r in rows]) for k in first}
+    if isinstance(first, (list, tuple)):
+        return type(first)(stack([r[i] for r in rows]) for i in range(len(first)))
+    return None if first is None else np.stack([np.asarray(r) for r in rows])

@@ -8,9 +8,8 @@ from typing import Any
 
 from trainwright.adapters import keras_evaluation, keras_setup, keras_step, short_run
 from trainwright.adapters.base import Run
-from trainwright.adapters.keras_batch import measure_batch
 from trainwright.adapters.keras_constant import answers, constant_and_floor
-from trainwright.adapters.keras_dataset import measure_dataset
+from trainwright.adapters.keras_looks import measure_batch, measure_dataset
 from trainwright.adapters.keras_optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras_twin import Fit, Twin, catching
 from trainwright.core.repair import Repair
@@ -44,11 +43,11 @@ class KerasAdapter:
 
     def measure_dataset(self) -> DatasetFacts:
         with quiet():
-            return measure_dataset(self.twin, self.fit.frame)
+            return measure_dataset(self.twin.data)
 
     def measure_batch(self) -> BatchFacts:
         with quiet():
-            return measure_batch(self.twin)
+            return measure_batch(self.twin.data, self.twin.take(1, seed=0)[0])
 
     def measure_step(self) -> keras_step.StepFacts:
         return keras_step.measure_step(self.twin)

@@ -53,7 +53,7 @@ class Twin:
         self._script = ScriptState([*_user_parts(model, self.compiled)], leave=[model])
         self.data: FitData = fit_data(fit.given, floats=keras.config.floatx())
         self._start: KerasState | None = None
-        self._changed_batch: list[Callable[[dict[str, Any]], dict[str, Any]]] = []
+        self.batch_changes: list[Callable[[dict[str, Any]], dict[str, Any]]] = []
 
     @property
     def compiled(self) -> Construction | None:
@@ -68,7 +68,7 @@ class Twin:
     def takes(self, count: int, *, seed: int) -> list[Batch]:
         """Some of the first batches, with the repairs of batches in force."""
         batches = self.data.batches(count, seed)
-        for change in self._changed_batch:
+        for change in self.batch_changes:
             batches = [b.renewed(change(b.view())) for b in batches]
         return batches
 
@@ -96,25 +96,37 @@ class Twin:
                 self._call(batch, training=False)
             self._start = KerasState([model])
 
+    def try_to_build(self) -> None:
+        """Let the model make its weights; one that cannot is the forward stage's matter."""
+        with contextlib.suppress(Exception):
+            self.build(self.take(1, seed=0)[0])
+
     @contextlib.contextmanager
     def ready(self, seed: int) -> Iterator[None]:
-        """Seeded random numbers; the optimizer's repairs in force."""
-        with quiet(), self.in_force():
+        """Seeded random numbers; repairs of the model that are tried are made, and undone by `reset`."""
+        with quiet(), self._parts_kept():
+            self.try_to_build()
             seed_everything(self.model, seed)
+            for repair in self.change.tried:
+                if repair.seam == Seam.TRAINER:
+                    self._change_parts(repair)
             yield
 
     @contextlib.contextmanager
-    def in_force(self) -> Iterator[None]:
-        """Repairs of the model that are tried are made, and undone by `reset`."""
-        for repair in self.change.tried:
-            if repair.seam == Seam.TRAINER:
-                self._change_parts(repair)
-        kept = self._changed_batch
-        self._changed_batch = list(kept)
+    def _parts_kept(self) -> Iterator[None]:
+        data, changes = self.data, self.batch_changes
+        self.batch_changes = list(changes)
         try:
             yield
         finally:
-            self._changed_batch = kept
+            self.data, self.batch_changes = data, changes
+
+    @property
+    def planned_updates(self) -> int | None:
+        """How many updates the real training would make."""
+        batches = self.data.batches_per_epoch
+        accumulated = getattr(self.model.optimizer, "gradient_accumulation_steps", None) or 1
+        return None if batches is None else batches * max(self.data.plan.epochs, 0) // accumulated
 
     def build_optimizer(self) -> None:
         """Make the optimizer ready for the model's variables, with the repairs in force."""
@@ -144,21 +156,24 @@ class Twin:
 
     # One step
 
+    number = staticmethod(number)
+
     def observer(self, *, detail: bool) -> Observer:
         """What watches a step, with the repairs in force."""
-        compiles = self.backend.name == "tensorflow" and bool(self.model.jit_compile)
         return Observer(
             self.model, self.change.all, detail=detail,
             places=self.seen.modules.get, asked_at=self.seen.asked_at,
-            run_loss=self._run_compiled if compiles else None, loss_at=self.loss_place,
+            run_loss=self.run_loss, loss_at=self.loss_place,
         )  # fmt: skip
 
-    def _run_compiled(self, call: Callable[..., Any], *args: Any) -> Any:
-        return self.backend.compiled(call)(*args)
+    def run_loss(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Call a loss as training does: through the compiler where the model was compiled to use it."""
+        compiles = self.backend.name == "tensorflow" and bool(self.model.jit_compile)
+        return self.backend.compiled(call)(*args) if compiles else call(*args)
 
     def compute(self, batch: Batch, observer: Observer, *, training: bool = True) -> Any:
         """The loss of a batch: the model's answer and its losses, as its own step computes them."""
-        x, y, weight = self._tensors(batch)
+        x, y, weight = self.tensors_of(batch)
         y_pred = self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
         observer.record.output = y_pred
         with _failing_as(observer.record, Stage.LOSS):
@@ -198,7 +213,7 @@ class Twin:
     def _own_step(self, batch: Batch, observer: Observer) -> None:
         """The user's own train_step, whose update is caught."""
         record, optimizer = observer.record, self.model.optimizer
-        data = tuple(part for part in self._tensors(batch))
+        data = tuple(part for part in self.tensors_of(batch))
         while data and data[-1] is None:
             data = data[:-1]
 
@@ -231,10 +246,10 @@ class Twin:
             return self._call(batch, training=training)
 
     def _call(self, batch: Batch, *, training: bool) -> Any:
-        x, _, _ = self._tensors(batch)
+        x, _, _ = self.tensors_of(batch)
         return self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
 
-    def _tensors(self, batch: Batch) -> tuple[Any, Any, Any]:
+    def tensors_of(self, batch: Batch) -> tuple[Any, Any, Any]:
         return (as_tensors(batch.x), as_tensors(batch.y), as_tensors(batch.sample_weight))
 
     def _others(self) -> list[Any]:
@@ -259,7 +274,7 @@ class Twin:
             self.data = call["train_dataset"]
         if call["collator"] is not _same:
             change = call["collator"].change
-            self._changed_batch.append(lambda view: change(dict(view)))
+            self.batch_changes.append(lambda view: change(dict(view)))
 
     def put_back(self) -> None:
         """Undo everything since it was made."""

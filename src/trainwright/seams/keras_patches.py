@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from trainwright.seams.place import place_of, places_on_the_way, user_frame
@@ -22,10 +23,12 @@ def patch_model(module: Any) -> None:
         if not active() or frame is None:
             return original(self, *args, **kwargs)
         given = signature.bind(self, *args, **kwargs).arguments
-        call = functools.partial(original, self, *args, **kwargs)
-        return listener().fitting_model(
-            self, frame, {k: v for k, v in given.items() if k != "self"}, call
-        )  # fmt: skip
+        told = {k: v for k, v in given.items() if k != "self"}
+
+        def train(changed: Mapping[str, Any]) -> Any:
+            return original(self, *args, **kwargs) if not changed else original(self, **{**told, **changed})
+
+        return listener().fitting_model(self, frame, told, train)
 
     owner.fit = fit
     _patch_compile(owner)

@@ -69,9 +69,13 @@ class Listener(Protocol):
         """The script calls `fit` of a Lightning Trainer, with these arguments."""
 
     def fitting_model(
-        self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]
+        self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
     ) -> Any:
-        """The script calls `fit` of a model that trains itself, with these arguments."""
+        """The script calls `fit` of a model that trains itself, with these arguments.
+
+        Args:
+            original: trains for real; it is given the arguments that are others than the script's.
+        """
 
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """A call on the trainer before training (evaluate, predict) raised."""

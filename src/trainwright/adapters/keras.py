@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -36,10 +37,13 @@ class KerasAdapter:
         twin, data = self.twin, self.twin.data
         with quiet():
             twin.try_to_build()
-            return keras_setup.setup_facts(
+            freezes = keras_setup.ineffective_freezes(twin.model, twin.seen, twin.real_step)
+            twin.reset()
+            facts = keras_setup.setup_facts(
                 twin.model, self.fit.given, self.fit.frame, twin.seen, twin.backend,
                 batch_size=data.batch_size, planned_updates=twin.planned_updates, epochs=data.plan.epochs,
             )  # fmt: skip
+            return replace(facts, ineffective_freezes=freezes)
 
     def measure_dataset(self) -> DatasetFacts:
         with quiet():
@@ -66,7 +70,7 @@ class KerasAdapter:
             record = observer.record if observer.record.failure else twin.take_step(batch, 0)
             facts = optimizer_facts(
                 model.optimizer, model, before, record.failure, rate_given=given, planned=twin.planned_updates,
-                user_built=built,
+                user_built=built, library=keras_setup.library_name(twin.scope),
             )  # fmt: skip
         twin.reset()
         return facts

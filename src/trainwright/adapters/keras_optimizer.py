@@ -98,7 +98,7 @@ def rate_of(optimizer: Any) -> float:
 
 def optimizer_facts(
     optimizer: Any, model: Any, before: Mapping[str, np.ndarray], failure: Failure | None, *, rate_given: bool,
-    planned: int | None, user_built: bool,
+    planned: int | None, user_built: bool, library: str,
 ) -> OptimizerFacts:  # fmt: skip
     """What one update did, and the schedule over the planned ones.
 
@@ -125,6 +125,9 @@ def optimizer_facts(
         learning_rate=peak,
         rate_given=rate_given,
         user_built=user_built,
+        rate_keyword="learning_rate",
+        named_by_string=not user_built,
+        library=library,
         trainable=tuple(named),
         held=tuple(named),
         changed={n: _change(before[n], named[n]) for n in named if n in before},

@@ -6,7 +6,8 @@ import ast
 import importlib.metadata
 import inspect
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any
 
 import keras
@@ -26,7 +27,7 @@ from trainwright.seams.place import (
     show,
 )
 from trainwright.seams.seen import Construction, Seen
-from trainwright.stages.setup import Argument, OverriddenMethod, SetupFacts
+from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
 from trainwright.tensors import keras as tensors
 
 _WATCHED = ("train_step", "test_step", "compute_loss", "compute_metrics", "call")
@@ -189,6 +190,41 @@ def _overrides(model: Any) -> list[OverriddenMethod]:
             where = Place(show(code.co_filename), code.co_firstlineno)
             found.append(OverriddenMethod(name=name, missing=(), where=where))
     return found
+
+
+def library_name(scope: Mapping[str, Any]) -> str:
+    """How a script reaches Keras: keras, tf.keras; empty where it has no name for it."""
+    modules = {n: getattr(v, "__name__", "") for n, v in scope.items() if isinstance(v, ModuleType)}
+    own = next((n for n, name in modules.items() if name in ("keras", "keras.api", "keras._tf_keras.keras")), "")
+    other = next((n for n, name in modules.items() if name == "tensorflow"), "")
+    return own or (f"{other}.keras" if other else "")
+
+
+def ineffective_freezes(model: Any, seen: Seen, step: Callable[[], None]) -> tuple[IneffectiveFreeze, ...]:
+    """Layers that were frozen after the training function was made, and that a step of it changes all the same.
+
+    Args:
+        step: takes one step as `fit` would, with the function that it would use.
+    """
+    if model.train_function is None:
+        return ()
+    layers = tensors.named_layers(model)
+    frozen = [(n, la) for n, la in layers.items() if la in seen.frozen_layers and not la.trainable and la.weights]
+    if not frozen:
+        return ()
+    named = {id(v): n for n, (_, v) in tensors.named_variables(model).items()}
+    before = {id(v): tensors.to_numpy(v.value).copy() for _, la in frozen for v in la.weights}
+    step()
+    found = []
+    for _, layer in frozen:
+        moved = [v for v in layer.weights if not np.array_equal(before[id(v)], tensors.to_numpy(v.value))]
+        if moved and not any(layer in other._flatten_layers(include_self=False) for _, other in frozen):
+            found.append(
+                IneffectiveFreeze(attribute="trainable", on_modules=True, kind=type(layer).__name__, objects=1,
+                                  parameters=tuple(named[id(v)] for v in moved), where=seen.frozen_layers[layer],
+                                  after_compile=True)
+            )  # fmt: skip
+    return tuple(found)
 
 
 def versions() -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from trainwright.adapters import keras_setup
 from trainwright.adapters.keras_data import Batch
 from trainwright.adapters.keras_probes import Probes, probes_of
 from trainwright.adapters.keras_twin import Twin
@@ -173,7 +174,8 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
     """What the observed step says of the loss; None if it was not reached."""
     if record.failed_stage == Stage.FORWARD:
         return None
-    calls = tuple(record.loss_calls)
+    library = keras_setup.library_name(twin.scope)
+    calls = tuple(replace(c, library=library) for c in record.loss_calls)
     call = _main(calls)
     kept = record.kept_losses[calls.index(call)] if call else None
     classes = call.inputs.shape[-1] if call and call.function in CLASS_LOSSES and len(call.inputs.shape) > 1 else None

@@ -204,6 +204,11 @@ class Twin:
                 self.update(record.gradients, record.trained)
         return record
 
+    def real_step(self) -> None:
+        """One step by the function that fit uses, where it was made before."""
+        batch = self.take(1, seed=0)[0]
+        self.model.train_on_batch(batch.x, batch.y, sample_weight=batch.sample_weight)
+
     def update(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         """One update of the weights."""
         optimizer = self.model.optimizer

@@ -84,6 +84,18 @@ class KeptLoss:
     value: Any = None
 
 
+def aligned(kept: KeptLoss) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and targets in the shapes in which Keras compares them: an axis of one at the end is taken off or added."""
+    scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
+    if kept.kind.sparse is not None:
+        return scores, targets
+    if scores.ndim == targets.ndim + 1 and scores.shape[-1] == 1:
+        return (scores, targets[:, None]) if targets.ndim == 1 else (scores[..., 0], targets)
+    if targets.ndim == scores.ndim + 1 and targets.shape[-1] == 1:
+        return scores, targets[..., 0]
+    return scores, targets
+
+
 def with_kind(loss: Any, kind: Kind, changed: Mapping[str, Any]) -> Any:
     """The loss with another flag, or another function of the names that the rules know."""
     own, options = kind.own, dict(getattr(loss, "_fn_kwargs", {}))
@@ -111,7 +123,7 @@ def with_kind(loss: Any, kind: Kind, changed: Mapping[str, Any]) -> Any:
 
 def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = None, **more: Any) -> LossCall:
     """The facts of one call."""
-    scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
+    scores, targets = aligned(kept)
     kind = kept.kind
     if kind.sparse and targets.dtype.kind == "f" and bool((targets == np.round(targets)).all()):
         targets = targets.astype(np.int64)  # Keras takes class indices in any dtype
@@ -140,6 +152,7 @@ def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = 
         from_logits=kind.from_logits,
         takes_indices=kind.sparse,
         own_name=kind.own,
+        casts_targets=True,
         rows_sum_to_one=rows_sum,
         log_normalised=rows_sum and kind.function == "nll_loss",
         in_unit_range=unit,

@@ -32,6 +32,10 @@ class LossCall:
     """It takes class indices; False: a row of one number a class; None: its name does not say."""
     own_name: str = ""
     """The framework's name of it, where that is another than `function`."""
+    casts_targets: bool = False
+    """It takes targets of any type of number."""
+    library: str = ""
+    """How the script reaches the library of its losses: keras, tf.keras; empty where it does not, or by another way."""
     rows_sum_to_one: bool = False
     """The inputs are a probability distribution over their class axis."""
     log_normalised: bool = False

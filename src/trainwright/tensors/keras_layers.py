@@ -99,6 +99,7 @@ def widen_head(model: Any, classes: int) -> str:
 def resize(variable: Any, values: np.ndarray) -> None:
     """Give a variable values of another shape; whoever holds it holds the new ones."""
     variable._initialize(ops.convert_to_tensor(values, dtype=variable.dtype))
+    variable._shape = tuple(values.shape)
 
 
 def forget_parameters(model: Any) -> None:

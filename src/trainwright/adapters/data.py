@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from trainwright.core.finding import Failure
 from trainwright.seams.place import failure_of
@@ -38,7 +38,7 @@ def read_split(name: str, dataset: Any, *, seconds: float = 6.0) -> Split:
         return _read_iterable(name, dataset, seconds)
     columns, class_names = whole_columns(dataset)
     base: dict[str, Any] = {"name": name, "rows": rows, "class_names": class_names}
-    passing = _Passing(rows, keeping=not columns)
+    passing = Passing(rows, keeping=not columns)
     started = time.monotonic()
     for row in range(min(rows, CENSUS_LABELS)) if not columns else ():
         if time.monotonic() - started > seconds or not passing.read(dataset, row):
@@ -56,7 +56,7 @@ def _evenly(rows: int, count: int) -> list[int]:
     return sorted({int(i) for i in np.linspace(0, rows - 1, min(rows, count))}) if rows else []
 
 
-class _Passing:
+class Passing:
     """What is kept of items that are read one by one: a sample of them whole, small columns of all, and hashes.
 
     Args:
@@ -165,6 +165,12 @@ def whole_columns(dataset: Any) -> tuple[dict[str, Sequence[Any]], dict[str, Seq
     """Columns that can be read without making items, and the class names of those that have them."""
     if _is_hugging_face(dataset):
         return _arrow_columns(dataset)
+    return _torch_columns(dataset) if "torch" in sys.modules else ({}, {})
+
+
+def _torch_columns(dataset: Any) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[str]]]:
+    from torch.utils.data import ConcatDataset, Subset, TensorDataset
+
     reads = getattr(type(dataset), "__getitem__", None)  # of a subclass that overrides it, items are read
     if reads is TensorDataset.__getitem__:
         return {str(i): a.detach().cpu().numpy() for i, a in enumerate(dataset.tensors)}, {}
@@ -278,7 +284,7 @@ def _uniform(chunks: Any) -> Any:
 
 
 def _read_iterable(name: str, dataset: Any, seconds: float) -> Split:
-    passing = _Passing(SAMPLED_ITEMS, keeping=False)
+    passing = Passing(SAMPLED_ITEMS, keeping=False)
     started = time.monotonic()
     base: dict[str, Any] = {"name": name, "kind": "iterable"}
     ended = False

@@ -27,13 +27,14 @@ def named_like_labels(name: str) -> bool:
 
 
 def label_sources(train: SplitFacts, evaluation: SplitFacts | None, held: Split | None,
-                  scope: Mapping[str, Any], passed: Sequence[Any]) -> Iterator[LabelSource]:  # fmt: skip
+                  scope: Mapping[str, Any], passed: Sequence[Any], sizes: Sequence[int] = ()) -> Iterator[LabelSource]:  # fmt: skip
     """Values that the training labels may have been made of, where all of these are the same.
 
     Args:
         held: what was read of the evaluation set.
         scope: the script's objects.
         passed: the training and evaluation sets.
+        sizes: other numbers of rows that the labels had, before a part of them was taken.
     """
     labels = train.labels
     if (
@@ -60,7 +61,7 @@ def label_sources(train: SplitFacts, evaluation: SplitFacts | None, held: Split 
             yield LabelSource(
                 expression=column.name, values=column.values, rows=column.counted, own_column=True
             )
-    yield from _sources_in_scope(labels.column, train.rows, scope, passed)
+    yield from _sources_in_scope(labels.column, [train.rows, *sizes], scope, passed)
 
 
 def _splits(held: Split | None, name: str, label: str, column: Any) -> bool:
@@ -71,10 +72,10 @@ def _splits(held: Split | None, name: str, label: str, column: Any) -> bool:
     return len(seen) > 1
 
 
-def _sources_in_scope(label: str, rows: int | None, scope: Mapping[str, Any],
+def _sources_in_scope(label: str, rows: Sequence[int | None], scope: Mapping[str, Any],
                       passed: Sequence[Any]) -> Iterator[LabelSource]:  # fmt: skip
     found: list[LabelSource] = []
-    sizes = {rows}
+    sizes = {*rows}
     for named in objects_in_scope(scope):
         if any(named.value is p for p in passed):
             continue

@@ -41,8 +41,13 @@ class Batch:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
-        return count_rows([self.x, self.y]) or 0
+        """How many rows it has; 1 where it is a single row that nobody made a batch of."""
+        return 1 if self.is_row else count_rows([self.x, self.y]) or 0
+
+    @property
+    def is_row(self) -> bool:
+        """Whether one of its values has no axis of rows."""
+        return any(not np.ndim(a) for a in (*leaves(self.x), *leaves(self.y)))
 
     def view(self) -> dict[str, Any]:
         """Its arrays by name: keys of dictionaries, else x, y, sample_weight, with [i] in lists."""
@@ -52,7 +57,10 @@ class Batch:
         return taken
 
     def renewed(self, view: Mapping[str, Any]) -> Batch:
-        """The batch with the arrays of a view: those that it lacks are dropped, new ones join a dictionary of inputs."""
+        """The batch with the arrays of a view: those that it lacks are dropped, new ones join a dictionary of inputs.
+
+        A new `y` or `sample_weight` is the target or the weight of a batch that has none.
+        """
         taken = dict(named(self.x, X))
         x = renewed(self.x, X, view)
         known = set(taken)
@@ -62,9 +70,13 @@ class Batch:
             known |= set(own.values())
             taken |= dict.fromkeys(own.values())
             parts.append(renewed(part, root, {n: view[key] for n, key in own.items() if key in view}))
+        y = parts[0] if self.y is not None or Y in known else view.get(Y)
+        weight = parts[1] if self.sample_weight is not None or WEIGHT in known else view.get(WEIGHT)
         if isinstance(x, dict):
+            known |= {Y} if self.y is None else set()
+            known |= {WEIGHT} if self.sample_weight is None else set()
             x = {**x, **{k: v for k, v in view.items() if k not in known}}
-        return Batch(x=x, y=parts[0], sample_weight=parts[1])
+        return Batch(x=x, y=y, sample_weight=weight)
 
 
 def _free(name: str, root: str, taken: Mapping[str, Any]) -> str:
@@ -139,6 +151,10 @@ class FitData:
                  split: float = 0.0) -> None:  # fmt: skip
         self.name, self.source, self.plan = name, source, plan
         self.validation, self.split = validation, split
+        self.seen_batches: int | None = None
+        """How many batches one pass had, once it was read to its end."""
+        self.seen_last: Batch | None = None
+        """The last batch of that pass."""
         self._pool: list[Batch] = []
 
     @property
@@ -223,7 +239,7 @@ class FitData:
         return (self._batch(self.source.at(order[s : s + size])) for s in starts)
 
     def last_batch(self) -> Batch | None:
-        """The last batch of an epoch, often smaller than the others; None where only reading all would tell."""
+        """The last batch of an epoch, often smaller than the others; None where only reading on would tell."""
         source = self.source
         if isinstance(source, Arrays) and source.rows:
             return self._batch(
@@ -231,7 +247,7 @@ class FitData:
             )
         if isinstance(source, Stream) and source.last is not None and (found := source.last()) is not None:
             return self._batch(found)
-        return None
+        return self.seen_last
 
     def _batch(self, element: Any) -> Batch:
         x, y, weight = (map_leaves(to_numpy, part) for part in unpack(element))
@@ -271,6 +287,9 @@ class FitData:
         if self.length is None:
             raise TypeError(f"the number of rows of a {self.kind} is not known before they are read")
         return self.length
+
+    def __bool__(self) -> bool:
+        return True  # a set of unknown length is one, too
 
     def chosen(self, rows: Sequence[int]) -> FitData:
         """The set of these rows only; of data that are read in order, in that order."""

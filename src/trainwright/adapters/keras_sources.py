@@ -29,15 +29,25 @@ DEFAULT_BATCH = 32
 class Source(Protocol):
     """One epoch of data, looked at without training on it."""
 
-    kind: str
-    """arrays, tf.data, PyDataset, DataLoader, generator, rows (made by a repair), unknown."""
-    rows: int | None
-    """In one epoch; None: not known before it is read."""
-    batches: int | None
-    """In one epoch; None: not known, or without end."""
-    batch_size: int | None
-    shuffled: bool | None
-    """Whether rows are drawn in a random order; None where that cannot be told from outside."""
+    @property
+    def kind(self) -> str:
+        """arrays, tf.data, PyDataset, DataLoader, generator, rows (changed by a repair), unknown."""
+
+    @property
+    def rows(self) -> int | None:
+        """Of one epoch; None: not known before it is read."""
+
+    @property
+    def batches(self) -> int | None:
+        """Of one epoch; None: not known, or without end."""
+
+    @property
+    def batch_size(self) -> int | None:
+        """Rows in a batch; None where the data do not say."""
+
+    @property
+    def shuffled(self) -> bool | None:
+        """Whether rows are drawn in a random order; None where that cannot be told from outside."""
 
     def elements(self) -> Iterator[Any]:
         """Batches from the beginning, as the data give them: x, (x,), (x, y) or (x, y, sample_weight)."""
@@ -81,9 +91,8 @@ class Arrays:
         return rows.astype(self.floats) if rows.dtype.kind == "f" and rows.dtype.name != self.floats else rows
 
     def whole(self, array: Any) -> np.ndarray:
-        """One of the arrays with the rows in force, of the dtype that was given."""
-        taken: np.ndarray = take(array, slice(None) if self.order is None else self.order)
-        return taken
+        """One of the arrays with the rows in force, as fit makes it."""
+        return self._taken(array, slice(None) if self.order is None else self.order)
 
     def chosen(self, rows: Sequence[int]) -> Arrays:
         """The same arrays with these rows only."""
@@ -212,7 +221,11 @@ def split_rows(element: Any) -> Iterator[Any]:
     """The rows of one batch, each as (x, y, weight)."""
     x, y, weight = unpack(element)
     for row in range(count_rows([x, y]) or 0):
-        yield tuple(map_leaves(lambda a, r=row: take(a, slice(r, r + 1))[0], p) for p in (x, y, weight))
+        yield tuple(_row(part, row) for part in (x, y, weight))
+
+
+def _row(part: Any, row: int) -> Any:
+    return map_leaves(lambda a: take(a, slice(row, row + 1))[0], part)
 
 
 def unpack(element: Any) -> tuple[Any, Any, Any]:

@@ -11,6 +11,11 @@ from trainwright.core.finding import Failure
 from trainwright.core.stage import Facts, Stage
 from trainwright.stages.tensor import TensorFacts
 
+# Smaller planes are no pictures.
+_SMALLEST_PLANE = 8
+# Noise has 1.13 (2/sqrt(pi)); pictures of 8 x 8 up to 0.8.
+_SMOOTH = 0.9
+
 
 @dataclass(frozen=True, kw_only=True)
 class LabelMaskFacts:
@@ -84,9 +89,13 @@ class ImageFacts:
     key: str
     shape: tuple[int, ...]
     roughness: float
-    """As the batch has them: rows, channels, height, width."""
+    """As the model takes them: rows, channels, height, width, or with the channels last."""
     reread_roughness: float
-    """As the same numbers read with the channels last."""
+    """As the same numbers read with the channels last; for a model that takes them there, with the channels first."""
+    taken_at: int = 1
+    """The axis on which the model takes the channels: 1 or 3."""
+    found_at: int | None = None
+    """The axis on which the batch has them, where that is the other one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +139,10 @@ class BatchFacts(Facts):
     eos_id: int | None = None
     vocabulary: int | None = None
     """Rows of the model's input embedding."""
+    embedding: str = ""
+    """The name of that layer, where the model has no name for it by itself."""
+    token_key: str = "input_ids"
+    """The key of the token ids."""
     largest_token: int | None = None
     tokenizer_size: int | None = None
     unknown_share: float | None = None
@@ -153,6 +166,14 @@ class BatchFacts(Facts):
     """The attention mask is the collator's work: the rows that it was given have none, or another one."""
     decoded: tuple[str, ...] = ()
     """The first rows, decoded with the tokenizer in reach."""
+    target_keys: tuple[str, ...] | None = None
+    """Where the framework takes inputs and targets apart: the targets of this batch; None elsewhere."""
+    targets_wanted_by: str = ""
+    """The loss that compares with such targets, and cannot be computed without; empty: none is known."""
+    made_floats: tuple[str, ...] = ()
+    """Integer inputs that the model makes floating-point numbers of."""
+    last_rows: int | None = None
+    """Rows of the last batch of an epoch, where that is known."""
     evaluation_failure: Failure | None = None
     evaluation_tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
 
@@ -226,17 +247,39 @@ def measure_label_count(labels: np.ndarray, ignored: int = -100) -> LabelCount:
     )
 
 
-def measure_images(key: str, images: np.ndarray) -> ImageFacts | None:
-    """Return how rough images (rows, channels, height, width) are, as they are and read with the channels last."""
-    rows, channels, height, width = images.shape
-    if channels not in (2, 3, 4) or min(height, width) < 8 or not images.std():
+def measure_images(key: str, images: np.ndarray, taken_at: int = 1) -> ImageFacts | None:
+    """Return how rough images are, as they are and read with their channels on the other axis.
+
+    Args:
+        images: rows, channels, height, width; or the channels last.
+        taken_at: the axis on which the model takes the channels: 1, or 3 where that is known.
+    """
+    rows, *sizes = images.shape
+    other = 4 - taken_at
+    channels, plane = images.shape[taken_at], [n for i, n in enumerate(sizes, 1) if i != taken_at]
+    if not images.std():
         return None
-    reread = images.reshape(rows, height, width, channels).transpose(0, 3, 1, 2)
-    return ImageFacts(
-        key=key, shape=images.shape, roughness=_roughness(images), reread_roughness=_roughness(reread)
-    )
+    if channels in (2, 3, 4) and min(plane) >= _SMALLEST_PLANE:
+        reread = images.reshape(rows, *((*plane, channels) if taken_at == 1 else (channels, *plane)))
+        return ImageFacts(key=key, shape=images.shape, roughness=_roughness(images, taken_at),
+                          reread_roughness=_roughness(reread, other), taken_at=taken_at)  # fmt: skip
+    if taken_at == 3 and _channels_elsewhere(images, taken_at):
+        return ImageFacts(key=key, shape=images.shape, roughness=_roughness(images, taken_at),
+                          reread_roughness=_roughness(images, other), taken_at=taken_at, found_at=other)  # fmt: skip
+    return None
 
 
-def _roughness(images: np.ndarray) -> float:
-    steps = [np.abs(np.diff(images, axis=axis)).mean() for axis in (2, 3)]
+def _channels_elsewhere(images: np.ndarray, taken_at: int) -> bool:
+    """Whether the other axis has as many entries as images have channels, and the two that are left are a picture."""
+    other = 4 - taken_at
+    plane = [n for i, n in enumerate(images.shape) if i not in (0, other)]
+    if images.shape[other] not in (1, 3, 4) or min(plane) < _SMALLEST_PLANE:
+        return False
+    return plane[0] == plane[1] and _roughness(images, other) < _SMOOTH
+
+
+def _roughness(images: np.ndarray, channels_at: int) -> float:
+    """The mean step between neighbours on the two axes of the plane, in standard deviations."""
+    axes = [axis for axis in (1, 2, 3) if axis != channels_at and images.shape[axis] > 1]
+    steps = [np.abs(np.diff(images, axis=axis)).mean() for axis in axes]
     return float(np.mean(steps) / images.std())

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -34,13 +35,14 @@ _FOLLOWING = ("attention_mask", "token_type_ids", "special_tokens_mask", "positi
 
 
 def measure_split(split: Split, label_names: Sequence[str], inputs: Sequence[str] = (), *,
-                  seconds: float = 4.0) -> SplitFacts:  # fmt: skip
+                  seconds: float = 4.0, one_hot: bool = False) -> SplitFacts:  # fmt: skip
     """Return the facts of a set that was read.
 
     Args:
         label_names: the columns that may hold the labels, the likeliest first.
         inputs: names of the arguments that the model takes.
         seconds: how long the hashing of rows may take.
+        one_hot: labels that are rows of 0 and a single 1 are classes.
     """
     names = list(dict.fromkeys([*split.columns, *(k for item in split.items for k in item)]))
     label = next((n for n in label_names if n in names), None)
@@ -53,7 +55,7 @@ def measure_split(split: Split, label_names: Sequence[str], inputs: Sequence[str
         values = split.columns.get(label)
         values = values if values is not None else [item.get(label) for item in split.items]
         read = len(values)
-        labels = measure_labels(label, values, split.class_names.get(label, ()))
+        labels = measure_labels(label, values, split.class_names.get(label, ()), one_hot=one_hot)
     hashed, rows = _hash_rows(split, label, inputs, seconds)
     return SplitFacts(
         name=split.name,
@@ -70,9 +72,19 @@ def measure_split(split: Split, label_names: Sequence[str], inputs: Sequence[str
     )
 
 
-def measure_labels(column: str, values: Sequence[Any], class_names: Sequence[str] = ()) -> LabelFacts:
-    """Return the census of a label column; of vectors and tokens, of at most CENSUS_LABELS rows."""
+def measure_labels(column: str, values: Sequence[Any], class_names: Sequence[str] = (), *,
+                   one_hot: bool = False) -> LabelFacts:  # fmt: skip
+    """Return the census of a label column; of vectors and tokens, of at most CENSUS_LABELS rows.
+
+    Args:
+        one_hot: rows of 0 and a single 1 are classes.
+    """
     base: dict[str, Any] = {"column": column, "class_names": tuple(class_names)}
+    if one_hot and isinstance(values, np.ndarray) and is_one_hot(values):
+        base |= {"rows_read": len(values), "one_hot": True}
+        classes = values.argmax(axis=1)
+        found = _measure_numeric_labels(classes, [classes], base)
+        return replace(found, dtype=str(values.dtype), per_row=values.shape[1])
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufb":
         return _measure_numeric_labels(values, [values], base | {"rows_read": len(values)})
     present = [v for v in plain_values(_first(values)) if v is not None]
@@ -91,6 +103,13 @@ def measure_labels(column: str, values: Sequence[Any], class_names: Sequence[str
         return LabelFacts(kind=kind, counted=len(present), dtype=kind, **base)
     flat = np.concatenate([a.reshape(-1) for a in arrays]) if arrays[0].ndim else np.asarray(present)
     return _measure_numeric_labels(flat, arrays, base)
+
+
+def is_one_hot(values: np.ndarray) -> bool:
+    """Whether each row has a single 1 and else 0, over two columns or more."""
+    if values.ndim != 2 or values.shape[1] < 2 or not len(values) or values.dtype.kind not in "iufb":
+        return False
+    return bool(np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1))
 
 
 def _first(values: Sequence[Any]) -> Sequence[Any]:

@@ -110,6 +110,8 @@ class LabelFacts:
     deviation: float | None = None
     per_row: int = 1
     """Labels a row (median), for tokens and vectors."""
+    one_hot: bool = False
+    """Each class is given as a row of numbers, 1 at its place and 0 elsewhere; the census is that of the classes."""
 
     @property
     def classes(self) -> int:
@@ -235,6 +237,26 @@ class TokenizerFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EpochFacts:
+    """How many steps the epochs will have, where the framework goes over the data by number of steps."""
+
+    epochs: int
+    asked: int | None
+    """Steps in an epoch, as the user gave them; None: as many as the data have."""
+    batches: int
+    """In one pass over the data."""
+    again: int
+    """In a later pass: fewer where the data can be gone over only once."""
+    steps: tuple[int, ...]
+    """How many steps each epoch will have, the first 1,000."""
+
+    @property
+    def wanted(self) -> int:
+        """Steps of these epochs, if each had what was asked for, or all the data."""
+        return len(self.steps) * (self.asked or self.batches)
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatasetFacts(Facts):
     """The training and evaluation sets as the loader will read them."""
 
@@ -266,6 +288,8 @@ class DatasetFacts(Facts):
     loss; empty where it takes them; begins with UNTRIED where a step on other rows fails too."""
     label_place: Place | None = None
     """The user's line that wrote the label column."""
+    epochs: EpochFacts | None = None
+    """None where epochs are counted otherwise, or the data were not seen to end."""
 
     @property
     def splits(self) -> tuple[SplitFacts, ...]:

@@ -2,6 +2,7 @@
 
 Why it matters: images with the channels last stop at a message about weights and groups; images that were reshaped
 where their axes should have been moved pass, as noise.
+Where the channels come last, channels first pass in silence: the convolution slides over colours and rows of pixels.
 Evidence: the batch's axes against the convolution's channels; the roughness of the images read in either order.
 Error: `expected input… to have … channels, but got … channels instead`
 Error: `Make sure that the channel dimension of the pixel values match`
@@ -30,8 +31,11 @@ SMOOTHER = 0.5
 
 @rule("TW212", Severity.ERROR)
 def channels_misplaced(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterator[Finding]:
-    """Channels on the last axis where a convolution failed on them; or channels that were made by reshaping."""
-    if forward.failure is not None:
+    """Channels on another axis than the convolution takes them on; or channels that were made by reshaping."""
+    if batch.images is not None and batch.images.found_at is not None:
+        if _reaches_convolution(batch.images, forward):
+            yield _first(batch.images, setup)
+    elif forward.failure is not None:
         yield from _last(batch, setup, forward)
     elif batch.images is not None and batch.images.reread_roughness < SMOOTHER * batch.images.roughness:
         yield _scrambled(batch.images, setup)
@@ -63,18 +67,53 @@ def _last(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterat
             return
 
 
+def _reaches_convolution(images: ImageFacts, forward: ForwardFacts) -> bool:
+    """Whether a convolution is given the images as they are in the batch, or the model refuses them."""
+    called = [*forward.modules, *([forward.failed_module] if forward.failed_module else [])]
+    given = [m.inputs[0].shape for m in called if m.kind.startswith("Conv") and m.inputs]
+    return images.shape[1:] in [shape[1:] for shape in given] or (not given and forward.failure is not None)
+
+
+def _first(images: ImageFacts, setup: SetupFacts) -> Finding:
+    channels, width = images.shape[1], images.shape[3]
+    return Finding(
+        message=f"{images.key} has the shape {images.shape}, with its {channels} {'channel' if channels == 1 else 'channels'} "
+        f"on axis 1; the first convolution takes them on the last axis, where there are {width} columns of pixels",
+        measured={"shape": str(images.shape), "channels": channels, "last_axis": width,
+                  "roughness": round(images.reread_roughness, 4)},
+        where=setup.place("train_dataset_made", "train_dataset", "trainer", "train_call"),
+        proof=Proof(f"on axes 2 and 3 neighbouring values differ by {images.reread_roughness:.2f} deviations, as pixels do; "
+                    f"in noise it is 1.13"),
+        repair=_permute_to_last(images.key),
+        fix=Fix(does="move the channels to the end: np.transpose(images, (0, 2, 3, 1)), and Input(shape=(height, width, "
+                "channels)); or data_format=\"channels_first\" where the device takes it", safety=Safety.SAFE),
+    )  # fmt: skip
+
+
+def _permute_to_last(key: str) -> Repair:
+    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        return {**batch, key: tensors.permute(batch[key], (0, 2, 3, 1))}
+
+    return change_batches(f"move the channels of {key} to the last axis", change)
+
+
 def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
     ratio = images.roughness / images.reread_roughness
-    rows, channels, height, width = images.shape
+    rows, channels, height, width = (
+        images.shape[i] for i in ((0, 1, 2, 3) if images.taken_at == 1 else (0, 3, 1, 2))
+    )
+    other = (rows, height, width, channels) if images.taken_at == 1 else (rows, channels, height, width)
+    order = "last" if images.taken_at == 1 else "first"
     return Finding(
-        message=f"{images.key} was reshaped to {images.shape}, not permuted: read with the channels last, neighbouring "
+        message=f"{images.key} was reshaped to {images.shape}, not permuted: read with the channels {order}, neighbouring "
         f"pixels are {ratio:.1f} times more alike",
         measured={"roughness": round(images.roughness, 4), "reread_roughness": round(images.reread_roughness, 4)},
         where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
         proof=Proof(f"a mean step of {images.roughness:.3f} deviations between neighbours, and {images.reread_roughness:.3f} read "
-                    f"as ({rows}, {height}, {width}, {channels})"),
-        repair=_reread(images.key),
-        fix=Fix(does="write permute(2, 0, 1) (or np.transpose) where the images are reshaped", safety=Safety.SAFE),
+                    f"as {other}"),
+        repair=_reread(images.key, images.taken_at),
+        fix=Fix(does=f"write {'permute(2, 0, 1) (or np.transpose)' if images.taken_at == 1 else 'np.transpose'} where the images are reshaped",
+                safety=Safety.SAFE),
     )  # fmt: skip
 
 
@@ -95,10 +134,17 @@ def _permute(key: str, axes: int) -> Repair:
     return change_batches(f"move the channels of {key} to axis 1", change)
 
 
-def _reread(key: str) -> Repair:
+def _reread(key: str, taken_at: int) -> Repair:
     def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
-        rows, channels, height, width = batch[key].shape
-        images = tensors.reshape(batch[key], (rows, height, width, channels))
-        return {**batch, key: tensors.permute(images, (0, 3, 1, 2))}
+        rows, *sizes = batch[key].shape
+        if taken_at == 1:
+            channels, height, width = sizes
+            images = tensors.reshape(batch[key], (rows, height, width, channels))
+            return {**batch, key: tensors.permute(images, (0, 3, 1, 2))}
+        height, width, channels = sizes
+        images = tensors.reshape(batch[key], (rows, channels, height, width))
+        return {**batch, key: tensors.permute(images, (0, 2, 3, 1))}
 
-    return change_batches(f"read {key} with the channels last, and permute", change)
+    return change_batches(
+        f"read {key} with the channels {'last' if taken_at == 1 else 'first'}, and permute", change
+    )

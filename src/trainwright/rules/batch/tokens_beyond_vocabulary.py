@@ -21,8 +21,6 @@ from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
 
-_TOKENS = "input_ids"
-
 
 @rule("TW211", Severity.ERROR)
 def tokens_beyond_vocabulary(
@@ -33,7 +31,7 @@ def tokens_beyond_vocabulary(
     if table is None:
         return
     rows, name, place = table
-    column = dataset.train.column(_TOKENS) if dataset else None
+    column = dataset.train.column(batch.token_key) if dataset else None
     seen = [int(v) for v in (column.maximum if column else None, _largest(batch, forward)) if v is not None]
     if not seen or max(seen) < rows:
         return
@@ -48,8 +46,8 @@ def tokens_beyond_vocabulary(
         proof=Proof(f"id {largest} has no row among {rows}"),
         repair=_resize(needed, name),
         fix=Fix(
-            does=f"call model.resize_token_embeddings({count})" if not name or setup.loads_checkpoint
-            else f"give the embedding {needed} rows (vocab_size={count})",
+            does=f"call model.resize_token_embeddings({count})" if not name or (setup.loads_checkpoint and not batch.embedding)
+            else f"give the embedding {needed} rows ({'input_dim' if batch.embedding else 'vocab_size'}={count})",
             safety=Safety.SAFE,
         ),
     )  # fmt: skip
@@ -58,7 +56,11 @@ def tokens_beyond_vocabulary(
 def _table(batch: BatchFacts, forward: ForwardFacts | None) -> tuple[int, str, Place | None] | None:
     """Rows, module name and place of the embedding of tokens: that of the model, or the one that failed."""
     if batch.vocabulary is not None:
-        return batch.vocabulary, "", None
+        return (
+            batch.vocabulary,
+            batch.embedding,
+            forward.place_of(batch.embedding) if forward and batch.embedding else None,
+        )
     failed = forward.failed_module if forward else None
     if failed is None or failed.kind != "Embedding" or not failed.sizes or not failed.inputs:
         return None

@@ -60,10 +60,10 @@ def unscaled_inputs(
 
 
 def _largest(batch: BatchFacts) -> tuple[str, TensorFacts | None]:
-    """The floating-point input whose values go farthest, where they go beyond LARGE."""
+    """The input of floating-point numbers (as the model takes it) whose values go farthest, where beyond LARGE."""
     found = {
         k: max(abs(t.minimum or 0.0), abs(t.maximum or 0.0)) for k, t in batch.tensors.items()
-        if t.is_float and k != batch.label_key and "mask" not in k and "label" not in k
+        if (t.is_float or k in batch.made_floats) and k != batch.label_key and "mask" not in k and "label" not in k
     }  # fmt: skip
     key = max(found, key=lambda k: found[k], default="")
     return (key, batch.tensors[key]) if key and found[key] > LARGE else (key, None)
@@ -93,4 +93,6 @@ def _kept(key: str, scale: tuple[Any, Any]) -> Repair:
 
 
 def _scaled(tensor: Any, scale: tuple[Any, Any], tensors: Any) -> Any:
-    return tensors.like((tensors.to_numpy(tensor) - scale[0]) / scale[1], tensor)
+    values = (tensors.to_numpy(tensor) - scale[0]) / scale[1]
+    integers = "int" in str(tensor.dtype)  # that the model makes floats of
+    return tensors.like(values, tensor, "float32" if integers else None)

@@ -1,0 +1,174 @@
+"""fit's data sets in numbers: the training set and what it is validated on, and how many steps the epochs will have."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from trainwright.adapters import hf_dataset
+from trainwright.adapters.aligning import alignment_of
+from trainwright.adapters.keras_data import FitData, X
+from trainwright.adapters.keras_read import class_columns, read_set, target_names, without_labels
+from trainwright.adapters.keras_sources import Arrays, Drawn
+from trainwright.adapters.keras_text import readable_rows
+from trainwright.adapters.keras_values import named
+from trainwright.core.finding import Place
+from trainwright.stages.census import measure_split, overlap
+from trainwright.stages.dataset import UNTRIED, DatasetFacts, EpochFacts, Split, SplitFacts
+
+OVERLAP_NAMED = 100_000
+MOST_EPOCHS = 1_000
+# So many batches of a generator are looked at when Keras begins with it, and given again at each later epoch.
+PEEKED_BATCHES = 2
+
+
+def measure_dataset(
+    data: FitData,
+    *,
+    scope: Mapping[str, Any],
+    accepts: Sequence[str] = (),
+    label_place: Place | None = None,
+    outcome: Callable[[FitData], str] | None = None,
+) -> DatasetFacts:
+    """Read a sample of the data and a census of its labels.
+
+    Args:
+        scope: the script's objects.
+        accepts: the names of the inputs that the model takes; empty: all that the data give.
+        label_place: the user's line that made the targets.
+        outcome: what becomes of a training step on the first rows of a set: the exception, the loss if it is not
+            finite, or "".
+    """
+    labels = target_names(data)
+    read = read_set(data)
+    inputs = tuple(accepts) or without_labels(_names(read), labels)
+    train = measure_split(read, labels, inputs, one_hot=True)
+    held = read_set(data.validation) if data.validation is not None else None
+    evaluation = measure_split(held, labels, inputs, one_hot=True) if held else None
+    shared = overlap(train, evaluation)
+    return DatasetFacts(
+        train=train,
+        evaluation=evaluation,
+        accepts=inputs,
+        alignment=alignment_of(class_columns(read, labels), train, inputs),
+        evaluation_alignment=alignment_of(class_columns(held, labels), evaluation, inputs) if held and evaluation else None,
+        decoded=readable_rows(data, scope),
+        shuffles=_shuffles(data),
+        batch_size=data.batch_size or next((b.rows for b in data.pool(1) if read.failure is None), 0),
+        overlap=len(shared),
+        overlap_rows=tuple(shared[:OVERLAP_NAMED]),
+        sources=tuple(hf_dataset.label_sources(train, evaluation, held, scope, _passed(data), _uncut(data))),
+        unusable_rows={s.name: _try_rows(d, s, inputs, outcome) for d, s in _sets(data, train, evaluation)},
+        label_place=label_place,
+        epochs=_epochs(data, read),
+    )  # fmt: skip
+
+
+def _names(read: Split) -> dict[str, Any]:
+    names = [*read.columns, *read.digests, *(k for item in read.items[:1] for k in item)]
+    return dict.fromkeys(names)
+
+
+def _shuffles(data: FitData) -> bool | None:
+    """Whether rows are drawn in another order than they are read in here.
+
+    What is streamed is read here as training will read it, its own shuffling included.
+    """
+    return data.shuffled if data.kind in ("arrays", "PyDataset", "DataLoader", "rows") else False
+
+
+def _passed(data: FitData) -> list[Any]:
+    """The arrays that fit was given."""
+    sets = [data] if data.validation is None else [data, data.validation]
+    sources = [d.source for d in sets]
+    given = [(s.x, s.y) for s in sources if isinstance(s, Arrays)]
+    return [a for pair in given for part in pair for _, a in named(part, X)]
+
+
+def _uncut(data: FitData) -> tuple[int, ...]:
+    """The number of rows before the end was split off for validation."""
+    return (len(data) + len(data.validation),) if data.split and data.validation is not None else ()
+
+
+def _sets(
+    data: FitData, train: SplitFacts, evaluation: SplitFacts | None
+) -> list[tuple[FitData, SplitFacts]]:
+    pairs = [(data, train)]
+    if data.validation is not None and evaluation is not None:
+        pairs.append((data.validation, evaluation))
+    return pairs
+
+
+def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str],
+              outcome: Callable[[FitData], str] | None) -> str:  # fmt: skip
+    """What training does with rows whose inputs or targets are missing or not finite; empty: nothing bad."""
+    bad = hf_dataset.suspicious_rows(facts, inputs)
+    if not bad or facts.rows is None or outcome is None:
+        return ""
+    # Half of each, in one batch: a loss that leaves unknown labels out needs some that are known.
+    count = max(1, min(16, data.batch_size or 16) // 2)
+    others = list(itertools.islice((r for r in range(facts.rows) if r not in bad), count))
+    usual = outcome(data.chosen(others)) if others else ""
+    if usual:
+        return f"{UNTRIED}: {usual}"
+    known = others if (data.batch_size or 2) > 1 else []
+    return outcome(data.chosen([*known, *sorted(bad)[:count]]))
+
+
+def _epochs(data: FitData, read: Split) -> EpochFacts | None:
+    """How many steps each epoch will have; None where the data were not seen to end."""
+    if read.failure is not None or not (batches := _batches(data, read)):
+        return None
+    once = isinstance(data.source, Drawn)
+    again = min(PEEKED_BATCHES, batches) if once else batches
+    epochs = min(max(1, data.plan.epochs), MOST_EPOCHS)
+    known = data.source.batches is not None
+    steps = steps_of_epochs(batches, again, known=known, asked=data.plan.steps_per_epoch, epochs=epochs)
+    return EpochFacts(
+        epochs=data.plan.epochs, asked=data.plan.steps_per_epoch, batches=batches, again=again, steps=steps
+    )
+
+
+def _batches(data: FitData, read: Split) -> int | None:
+    """The batches of one pass over the data."""
+    if data.source.batches is not None:
+        return data.source.batches
+    return data.seen_batches if read.rows is not None and read.rows == read.read else None
+
+
+def steps_of_epochs(
+    batches: int, again: int, *, known: bool, asked: int | None, epochs: int
+) -> tuple[int, ...]:
+    """How many steps each epoch has: as keras/src/trainers/epoch_iterator.py (3.15) goes over the data.
+
+    With a number of steps, one pass over the data goes on from epoch to epoch; where it ends within an epoch, the
+    epoch ends there, and the next one begins anew.
+
+    Args:
+        batches: in the first pass.
+        again: in each later pass.
+        known: the data say how many batches they have.
+    """
+    count = batches if known else None
+    left: int | None = None
+    passes = itertools.chain([batches], itertools.repeat(again))
+    seen = 0
+    steps = []
+    for _ in range(epochs):
+        taken = 0
+        if left is None or asked is None:
+            left, seen = next(passes), 0
+        for _ in range(asked or count or left + 1):
+            if count and seen >= count:
+                break
+            seen += 1
+            if left == 0:
+                count, left = count or seen, None
+                break
+            left -= 1
+            taken += 1
+        if left is not None and count and seen >= count:
+            left = None
+        steps.append(taken)
+    return tuple(steps)

@@ -1,0 +1,73 @@
+"""TW205 labels-inside-inputs: the loss compares with targets, and the data give one dictionary that holds them.
+
+Why it matters: training stops in the loss (or takes a wrong way round it), with a message that names neither labels nor
+data: on TensorFlow on None, on torch on the dtype `object`, on JAX on an array of None.
+Evidence: the structure of one batch: inputs without targets, and a key of labels among the inputs.
+Error: `None values not supported.`
+Error: `Invalid dtype: object`
+Error: `None is not a valid value for jnp.array`
+Fix (safe): give pairs (inputs, labels), or label_cols= where the data set is made; or compile without a loss where the
+model computes its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Repair
+from trainwright.core.rule import rule
+from trainwright.rules.repairs import change_batches
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.setup import SetupFacts
+
+LABELS = ("labels", "label", "label_ids", "targets", "target", "y")
+# By which the target of a batch is known where it has no name of its own.
+TARGET = "y"
+
+
+@rule("TW205", Severity.ERROR)
+def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Inputs without targets that hold labels, for a loss that wants targets."""
+    key = misplaced_labels(batch)
+    if key is None:
+        return
+    loss, keys = batch.targets_wanted_by, ", ".join(batch.tensors)
+    own = (
+        ", or compile without a loss: the model takes labels and computes its own"
+        if key in _taken(batch)
+        else ""
+    )
+    yield Finding(
+        message=f'the loss "{loss}" compares with targets, and the data give none: "{key}" is one of the inputs ({keys})',
+        measured={"loss": loss, "key": key, "keys": keys},
+        where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+        proof=Proof(
+            f"a batch of {batch.rows} rows is one dictionary of {keys}, and no pair (inputs, targets)"
+        ),
+        repair=_apart(key),
+        fix=Fix(
+            does=f'give pairs: (inputs without "{key}", their "{key}"); with to_tf_dataset, label_cols=["{key}"]{own}',
+            safety=Safety.SAFE,
+        ),
+    )
+
+
+def misplaced_labels(batch: BatchFacts) -> str | None:
+    """The key of the inputs that holds the targets that the loss wants."""
+    if batch.target_keys != () or not batch.targets_wanted_by:
+        return None
+    return next((k for k in LABELS if k in batch.tensors), None)
+
+
+def _taken(batch: BatchFacts) -> tuple[str, ...]:
+    return batch.accepts if set(batch.accepts) != set(batch.tensors) else ()
+
+
+def _apart(key: str) -> Repair:
+    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        return {**{k: v for k, v in batch.items() if k != key}, TARGET: batch[key]}
+
+    return change_batches(f'take "{key}" out of the inputs, as the targets', change)

@@ -1,0 +1,38 @@
+"""TW206 missing-targets: the loss compares with targets, and the data give inputs alone.
+
+Why it matters: training stops in the loss, with a message on None, on the dtype `object` or on an array of None, that
+does not say that the data lack their second part.
+Evidence: the structure of one batch, and the loss that was compiled.
+Error: `None values not supported.`
+Error: `Invalid dtype: object`
+Error: `None is not a valid value for jnp.array`
+Fix (manual): give (x, y): targets as fit's second argument, or pairs from the data set or generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.rules.batch.labels_inside_inputs import misplaced_labels
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW206", Severity.ERROR)
+def missing_targets(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Inputs without targets, for a loss that wants them."""
+    if batch.target_keys != () or not batch.targets_wanted_by or not batch.tensors or misplaced_labels(batch):
+        return
+    keys, loss = ", ".join(batch.tensors), batch.targets_wanted_by
+    yield Finding(
+        message=f'the loss "{loss}" compares with targets, and the data give none: a batch holds {keys} alone',
+        measured={"loss": loss, "keys": keys, "rows": batch.rows},
+        where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+        proof=Proof(f"a batch of {batch.rows} rows has no second part"),
+        fix=Fix(
+            does="give the targets: fit(x, y), or pairs (inputs, targets) from the data set or generator"
+        ),
+    )

@@ -1,0 +1,58 @@
+"""TW117 exhausted-data: the data end before steps_per_epoch x epochs, or can be gone over only once.
+
+Why it matters: epochs are cut short with no more than a warning. With a number of steps, one pass over the data goes on
+from epoch to epoch, and the epoch in which it ends, ends there: 469 batches at 468 steps make every second epoch one
+step long. A Python generator is empty after its first pass: later epochs get its first two batches again.
+Evidence: the batches of one pass, counted, and the steps that each epoch will have.
+Error: `Your input ran out of data; interrupting training`
+Fix (safe): leave steps_per_epoch out, or repeat the data set (`.repeat()`, a generator that begins anew).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.dataset import DatasetFacts, EpochFacts
+from trainwright.stages.setup import SetupFacts
+
+# An incomplete last batch, or a few batches that steps_per_epoch was rounded up over, are no loss.
+LOST_SHARE = 0.05
+
+
+@rule("TW117", Severity.WARNING)
+def exhausted_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Fewer steps than were asked for, or than the epochs have by one pass each."""
+    epochs = dataset.epochs
+    if epochs is None or not epochs.wanted:
+        return
+    lost = epochs.wanted - sum(epochs.steps)
+    if lost <= LOST_SHARE * epochs.wanted:
+        return
+    shown = ", ".join(map(str, epochs.steps[:6])) + (", …" if len(epochs.steps) > 6 else "")
+    asked = f"{epochs.asked} steps an epoch" if epochs.asked else f"{epochs.batches} batches an epoch"
+    yield Finding(
+        message=f"{_ending(epochs)}: the epochs will have {shown} steps, {sum(epochs.steps)} in all and not "
+        f"{epochs.wanted} ({len(epochs.steps)} x {asked})",
+        measured={"batches": epochs.batches, "asked": epochs.asked or epochs.batches, "epochs": epochs.epochs,
+                  "steps": sum(epochs.steps), "wanted": epochs.wanted},
+        where=setup.place("steps_per_epoch", "train_dataset_made", "train_dataset", "train_call"),
+        proof=Proof(f"one pass over the data gave {epochs.batches} batches"),
+        fix=_fix(epochs),
+    )  # fmt: skip
+
+
+def _ending(epochs: EpochFacts) -> str:
+    if epochs.again < epochs.batches:
+        return f"the data can be gone over once, and end after {epochs.batches} batches"
+    return f"one pass over the data has {epochs.batches} batches, at {epochs.asked} steps an epoch"
+
+
+def _fix(epochs: EpochFacts) -> Fix:
+    if epochs.again < epochs.batches:
+        does = "let the generator begin anew when it ends (while True), and give steps_per_epoch; or pass a data set"
+    else:
+        does = "leave steps_per_epoch out, or let the data repeat (.repeat())"
+    return Fix(does=does, safety=Safety.SAFE)

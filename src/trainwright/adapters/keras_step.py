@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras.src.layers.convolutional.base_conv import BaseConv
 
 from trainwright.adapters import keras_setup
 from trainwright.adapters.keras_data import Batch
@@ -154,7 +155,8 @@ def _default_deviation(layer: Any, name: str, shape: tuple[int, ...]) -> float |
     """Keras's own: Glorot uniform for dense and convolution layers, uniform in +-0.05 for embeddings."""
     if isinstance(layer, keras.layers.Embedding):
         return 0.05 / math.sqrt(3)
-    if name.endswith("kernel") and len(shape) >= 2 and hasattr(layer, "_kernel"):
+    plain = isinstance(layer, (keras.layers.Dense, BaseConv))
+    if plain and name.endswith("kernel") and len(shape) >= 2:
         receptive = math.prod(shape[:-2])
         return math.sqrt(2 / (receptive * (shape[-2] + shape[-1])))
     return None

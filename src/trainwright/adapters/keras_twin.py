@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import numpy as np
 
 from trainwright.adapters.base import Change
 from trainwright.adapters.keras_backend import Backend, backend_of, number
-from trainwright.adapters.keras_data import Batch, FitData, fit_data
+from trainwright.adapters.keras_data import POOLED, Batch, FitData, fit_data
 from trainwright.adapters.keras_state import AllState, KerasState, seed_everything
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
@@ -25,6 +26,10 @@ from trainwright.seams.reach import ScriptState
 from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
 from trainwright.tensors import keras as tensors
+
+
+Changing = Callable[[dict[str, Any]], dict[str, Any]]
+"""What makes another batch of one, as arrays by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +58,9 @@ class Twin:
         self._script = ScriptState([*_user_parts(model, self.compiled)], leave=[model])
         self.data: FitData = fit_data(fit.given, floats=keras.config.floatx())
         self._start: KerasState | None = None
-        self.batch_changes: list[Callable[[dict[str, Any]], dict[str, Any]]] = []
+        self.batch_changes: list[Changing] = []
+        """Kept repairs of the batches that the data give."""
+        self._tried_changes: list[Changing] = []
 
     @property
     def compiled(self) -> Construction | None:
@@ -68,11 +75,43 @@ class Twin:
     def takes(self, count: int, *, seed: int) -> list[Batch]:
         """Some of the first batches, with the repairs of batches in force."""
         batches = self.data.batches(count, seed)
-        for change in self.batch_changes:
-            batches = [b.renewed(change(b.view())) for b in batches]
-        return batches
+        return [self.repaired(b) for b in batches]
 
-    # What torch_run.Steps asks for
+    def repaired(self, batch: Batch) -> Batch:
+        """A batch as the data give it, with the repairs that are kept."""
+        for change in [*self.batch_changes, *(self._by_seam(r) for r in self.change.kept if r.seam == Seam.BATCH)]:
+            batch = batch.renewed(change(batch.view()))
+        return batch
+
+    def _by_seam(self, repair: Repair) -> Changing:
+        """A repair of batches as a function of a batch's arrays by name."""
+
+        def change(view: dict[str, Any]) -> dict[str, Any]:
+            return dict(repair.change(Call(seam=Seam.BATCH, given=view, tensors=tensors)).given)
+
+        return change
+
+    def changed_pool(self) -> list[Batch] | None:
+        """The first batches as repairs have changed them; None where none does."""
+        if not self.batch_changes and not any(r.seam == Seam.BATCH for r in self.change.kept):
+            return None
+        return self.takes(POOLED, seed=0)
+
+    def outcome(self, data: FitData) -> str:
+        """What becomes of a step on the first rows of a set: the exception, the loss if it is not finite, or ""."""
+        first = next(iter(data.elements()), None)
+        if first is None:
+            return ""
+        batch = self.repaired(first)
+        self.reset()
+        with self.ready(0):
+            record, loss = self.look_at(batch)
+        self.reset()
+        if record.failure is not None:
+            return str(record.failure)
+        return "" if loss is None or math.isfinite(loss) else f"the loss is {loss}"
+
+    # What short_run.Steps asks for
 
     take = takes
 
@@ -109,17 +148,18 @@ class Twin:
             seed_everything(self.model, seed)
             for repair in self.change.tried:
                 if repair.seam == Seam.TRAINER:
-                    self._change_parts(repair)
+                    self._change_parts(repair, self._tried_changes)
+                elif repair.seam == Seam.BATCH:
+                    self._tried_changes.append(self._by_seam(repair))
             yield
 
     @contextlib.contextmanager
     def _parts_kept(self) -> Iterator[None]:
-        data, changes = self.data, self.batch_changes
-        self.batch_changes = list(changes)
+        data, self._tried_changes = self.data, []
         try:
             yield
         finally:
-            self.data, self.batch_changes = data, changes
+            self.data, self._tried_changes = data, []
 
     @property
     def planned_updates(self) -> int | None:
@@ -163,7 +203,7 @@ class Twin:
         return Observer(
             self.model, self.change.all, detail=detail,
             places=self.seen.modules.get, asked_at=self.seen.asked_at,
-            run_loss=self.run_loss, loss_at=self.loss_place,
+            run_loss=self.run_loss if detail else None, loss_at=self.loss_place,
         )  # fmt: skip
 
     def run_loss(self, call: Callable[..., Any], *args: Any) -> Any:
@@ -255,6 +295,9 @@ class Twin:
         return self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
 
     def tensors_of(self, batch: Batch) -> tuple[Any, Any, Any]:
+        """Inputs, targets and weights as the model is given them, with the repairs that are tried."""
+        for change in self._tried_changes:
+            batch = batch.renewed(change(batch.view()))
         return (as_tensors(batch.x), as_tensors(batch.y), as_tensors(batch.sample_weight))
 
     def _others(self) -> list[Any]:
@@ -266,20 +309,22 @@ class Twin:
         """Keep a repair in force from now on."""
         if repair.seam == Seam.TRAINER:
             self.reset()
-            self._change_parts(repair)
+            self._change_parts(repair, self.batch_changes)
             self._start = KerasState([self.model])
         self.change.kept.append(repair)
 
-    def _change_parts(self, repair: Repair) -> None:
+    def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
         data = self.data
         given = {"model": self.model, "train_dataset": data, "eval_dataset": data.validation, "collator": _same,
                  "metrics": None}  # fmt: skip
         call = repair.change(Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
         if call["train_dataset"] is not data:
             self.data = call["train_dataset"]
+        if call["eval_dataset"] is not data.validation:
+            self.data.validation = call["eval_dataset"]
         if call["collator"] is not _same:
             change = call["collator"].change
-            self.batch_changes.append(lambda view: change(dict(view)))
+            changes.append(lambda view: change(dict(view)))
 
     def put_back(self) -> None:
         """Undo everything since it was made."""

@@ -82,6 +82,8 @@ def rate_place(setup: SetupFacts) -> Place | None:
 
 def set_rate(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> Fix:
     """Write another rate where the script writes its rate."""
+    if optimizer.rate_keyword:
+        return _set_argument(setup, optimizer, rate)
     name = "lr" if optimizer.user_built else "learning_rate"
     where = rate_place(setup)
     value = f"{rate:.0e}".replace("e-0", "e-")
@@ -90,6 +92,18 @@ def set_rate(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> Fix:
         function = ""
     edits = (SetKeyword(where.file, where.line, name, value, function),) if where else ()
     return Fix(does=f"set {name}={value}", safety=Safety.UNSAFE, edits=edits)
+
+
+def _set_argument(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> Fix:
+    """The same for an optimizer that is given to the framework, as an object or by its name."""
+    where, value = rate_place(setup), f"{rate:.0e}".replace("e-0", "e-")
+    if not optimizer.named_by_string:
+        edit = (SetKeyword(where.file, where.line, optimizer.rate_keyword, value, optimizer.kind),) if where else ()
+        return Fix(does=f"set {optimizer.rate_keyword}={value}", safety=Safety.UNSAFE, edits=edit)
+    prefix = f"{optimizer.library}.optimizers." if optimizer.library else ""
+    built = f"{prefix}{optimizer.kind}({optimizer.rate_keyword}={value})"
+    edit = (SetKeyword(where.file, where.line, "optimizer", built, "compile"),) if where and prefix else ()
+    return Fix(does=f"pass {built} as the optimizer", safety=Safety.UNSAFE, edits=edit)
 
 
 def keep_rate(factor: float) -> Repair:

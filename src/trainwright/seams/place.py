@@ -18,7 +18,8 @@ from trainwright.core.finding import Failure, Place
 _OURS = str(Path(__file__).resolve().parents[1])
 # Our frames between a user's call and the framework's function: what they pass on is the user's call.
 _WATCHING = ("seams/torch.py", "seams/torch_trace.py", "seams/torch_graph.py", "seams/torch_evaluation.py", "seams/numpy_evaluation.py",
-             "seams/intercept.py", "seams/seen.py", "seams/torch_patches.py", "seams/trainer_patches.py")  # fmt: skip
+             "seams/intercept.py", "seams/seen.py", "seams/torch_patches.py", "seams/trainer_patches.py",
+             "seams/keras_patches.py", "seams/keras.py")  # fmt: skip
 _LIBRARIES = tuple(
     {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {sysconfig.get_path(p) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -342,6 +343,24 @@ def training_lines(file: str, reached: int) -> list[int]:
         and isinstance(n.func.value, ast.Name)
         and n.func.value.id in trainers
         and n.lineno > reached
+    )
+
+
+def fit_lines(file: str, reached: int) -> list[int]:
+    """Lines after `reached` that call `.fit(…)` on what the call there trains, or on the result of its like."""
+    first = call_node(file, reached, "fit")
+    tree = syntax_tree(file)
+    if tree is None or first is None or not isinstance(first.func, ast.Attribute):
+        return []
+    trained = ast.unparse(first.func.value)
+    return sorted(
+        n.lineno
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr == "fit"
+        and ast.unparse(n.func.value) == trained
+        and n.lineno > (first.end_lineno or reached)
     )
 
 

@@ -28,6 +28,8 @@ class Construction:
     line: int
     place: Place
     keywords: frozenset[str]
+    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The values of the arguments, where these are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +68,15 @@ class Listener(Protocol):
     ) -> Any:
         """The script calls `fit` of a Lightning Trainer, with these arguments."""
 
+    def fitting_model(
+        self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
+    ) -> Any:
+        """The script calls `fit` of a model that trains itself, with these arguments.
+
+        Args:
+            original: trains for real; it is given the arguments that are others than the script's.
+        """
+
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """A call on the trainer before training (evaluate, predict) raised."""
 
@@ -98,6 +109,11 @@ class Seen:
     trained: set[int] = field(default_factory=set)
     frozen: dict[int, tuple[weakref.ref[Any], Place]] = field(default_factory=dict)
     """Parameters whose requires_grad was set to False, by identity, and the line that did it."""
+    losses: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
+    compiled: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
+    """The last call of each model's `compile`."""
+    frozen_layers: weakref.WeakKeyDictionary[Any, Place] = field(default_factory=weakref.WeakKeyDictionary)
+    """Layers whose trainable was set to False, and the line that did it."""
     ranks: tuple[RankFacts, ...] = ()
     """What the processes of a distributed training have each; empty where there is one."""
     misspelt: list[tuple[weakref.ref[Any], str, Place]] = field(default_factory=list)

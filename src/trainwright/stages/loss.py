@@ -26,6 +26,16 @@ class LossCall:
     value: float | None = None
     """None: the call raised."""
     failure: Failure | None = None
+    from_logits: bool | None = None
+    """The loss was told that its inputs are scores (True) or probabilities; None: it has no such setting."""
+    takes_indices: bool | None = None
+    """It takes class indices; False: a row of one number a class; None: its name does not say."""
+    own_name: str = ""
+    """The framework's name of it, where that is another than `function`."""
+    casts_targets: bool = False
+    """It takes targets of any type of number."""
+    library: str = ""
+    """How the script reaches the library of its losses: keras, tf.keras; empty where it does not, or by another way."""
     rows_sum_to_one: bool = False
     """The inputs are a probability distribution over their class axis."""
     log_normalised: bool = False

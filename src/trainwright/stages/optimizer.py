@@ -37,6 +37,12 @@ class OptimizerFacts(Facts):
     """False: the rate is a default that nobody wrote."""
     user_built: bool = False
     """The script built the optimizer itself."""
+    rate_keyword: str = ""
+    """The name of its rate among its arguments; empty: lr, or the framework's own argument."""
+    named_by_string: bool = False
+    """The script gave its name, and the framework built it with defaults alone."""
+    library: str = ""
+    """How the script reaches the library of its optimizers: keras, tf.keras; empty where it does not."""
     trainable: tuple[str, ...] = ()
     """Names of the parameters that require a gradient."""
     held: tuple[str, ...] = ()

@@ -66,6 +66,9 @@ class IneffectiveFreeze:
     parameters: tuple[str, ...]
     """Names of the parameters there that still require a gradient."""
     where: Place
+    after_compile: bool = False
+    """It would freeze, had it been set before the training step was compiled; the parameters are those that a step
+    was seen to change."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -216,6 +216,20 @@ class Session:
             self._walk_fit(trainer, frame, given)
         raise WalkFinished
 
+    def fitting_model(
+        self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
+    ) -> Any:
+        """The script calls `fit` of a model: walk it; then train for real, or leave the script."""
+        assert self._seen is not None
+        if self.reports and not self._train:  # the script caught WalkFinished and goes on
+            raise WalkFinished
+        changed = self._walk_model_fit(model, frame, given)
+        if self._train and not self._walk.interrupted and not _stops(self.reports[-1]):
+            self._seen.trained.add(id(model))
+            self._walk = self._new_walk()
+            return original(changed)
+        raise WalkFinished
+
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """`trainer.evaluate()` or `predict()` raised before training: walk, the cause will be on the way."""
         self._walk_training(trainer, frame)
@@ -278,6 +292,19 @@ class Session:
             return HFTrainerAdapter(trainer, frame, self._seen or Seen())
 
         self._walk_adapter(make, lambda: "" if self._train else later_trainings(trainer, frame))
+
+    def _walk_model_fit(self, model: Any, frame: FrameType, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Walk a model's `fit`; return the arguments that training must be given anew."""
+        from trainwright.adapters.keras import KerasAdapter
+
+        made: list[KerasAdapter] = []
+
+        def make() -> Adapter:
+            made.append(KerasAdapter(model, given, frame, self._seen or Seen()))
+            return made[0]
+
+        self._walk_adapter(make, lambda: "" if self._train else later_fits(frame))
+        return made[0].for_training() if made else {}
 
     def _walk_loop(self, loop: Loop) -> None:
         from trainwright.adapters.lifted import LiftedLoop, callers
@@ -467,7 +494,7 @@ def _versions() -> dict[str, str]:
 
     loaded = [
         p
-        for p in ("torch", "transformers", "accelerate", "lightning", "datasets", "numpy")
+        for p in ("torch", "transformers", "accelerate", "lightning", "datasets", "keras", "tensorflow", "jax", "numpy")
         if p in sys.modules
     ]
     return {"python": platform.python_version(), **{p: _version(p) for p in loaded}}
@@ -478,6 +505,17 @@ def later_trainings(trainer: Any, frame: FrameType) -> str:
     from trainwright.seams.place import training_lines
 
     lines = training_lines(frame.f_code.co_filename, frame.f_lineno)
+    if not lines:
+        return ""
+    shown = ", ".join(str(n) for n in lines)
+    return f"The check ends at the first training call; the one at line {shown} was not walked."
+
+
+def later_fits(frame: FrameType) -> str:
+    """The same of further calls of `fit`."""
+    from trainwright.seams.place import fit_lines
+
+    lines = fit_lines(frame.f_code.co_filename, frame.f_lineno)
     if not lines:
         return ""
     shown = ", ".join(str(n) for n in lines)

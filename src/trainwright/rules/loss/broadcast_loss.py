@@ -2,7 +2,8 @@
 
 Why it matters: (N, 1) outputs against (N) targets give N x N differences and no error: the best that the model can
 learn is the mean of the targets.
-Evidence: the two shapes at the loss call; aligned, the loss has another value.
+Evidence: the two shapes at the loss call; aligned, the loss has another value. Where each row's one target is
+compared with the output at every step of a sequence, the last step alone is learnt better.
 Error: `The size of tensor a … must match the size of tensor b`
 Error: `Using a target size … that is different to the input size`
 Error: `Target size … must be the same as input size …`
@@ -13,25 +14,28 @@ Fix (safe): give both the same shape (squeeze(-1) the outputs, or unsqueeze(-1) 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import rule
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
 _ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
                 "binary_cross_entropy_with_logits")  # fmt: skip
 _CLASSES = ("cross_entropy", "nll_loss")
+_LAST = "give the loss the output of the last step (return_sequences=False, or outputs[:, -1])"
 
 
 @rule("TW407", Severity.ERROR)
-def broadcast_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
+def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts) -> Diagnosis:
     """An element-wise loss over more elements than either side has, or over shapes that do not fit."""
     call = next((c for c in loss.calls if (c.function in _ELEMENTWISE and _crossed(c)) or _column(c)), None)
     if call is None:
+        yield from _repeated_targets(loss, setup, forward)
         return
     scores, targets = call.inputs.shape, call.targets.shape
     spread = _spread(scores, targets)
@@ -40,11 +44,54 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         message=f"{call.function} of outputs {scores} and targets {targets} {what}, for {targets[0]} rows"
         + _values(call),
         measured={"outputs": str(scores), "targets": str(targets), "pairs": math.prod(spread or ())},
-        where=call.at or loss.at or setup.place("model"),
+        where=(_head(forward) if _per_step(call) else None) or call.at or loss.at or setup.place("model"),
         proof=Proof(_proof(call, spread)),
-        repair=_align(call.function) if _same_numbers(call) or _column(call) else None,
-        fix=Fix(does=_advice(scores, targets), safety=Safety.SAFE),
+        repair=_align(call.function) if _same_numbers(call) or _column(call)
+        else _last_step(call.function) if _per_step(call) else None,
+        fix=Fix(does=_LAST if _per_step(call) else _advice(scores, targets), safety=Safety.SAFE),
     )
+
+
+def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts) -> Diagnosis:
+    """One target a row compared with an output at every step of a sequence, where the last step alone is learnt better."""
+    call = next((c for c in loss.calls if c.function in _ELEMENTWISE and not c.failure and _per_step(c)), None)
+    if call is None or forward.output is None or len(forward.output.shape) != 3 or forward.output.shape[2] != 1:
+        return
+    outcome = yield Trial(change=_last_step(call.function), steps=16)
+    if not outcome.clearly_better:
+        return
+    rows, steps = call.inputs.shape[:2]
+    yield Finding(
+        message=f"{call.function} compares the outputs at all {steps} steps of a sequence {forward.output.shape} with one "
+        f"target a row: {rows * steps:,} pairs for {rows} rows",
+        measured={"outputs": str(forward.output.shape), "targets": str(call.targets.shape), "pairs": rows * steps},
+        where=_head(forward) or call.at or loss.at or setup.place("model"),
+        proof=outcome,
+        repair=_last_step(call.function),
+        fix=Fix(does=_LAST, safety=Safety.UNSAFE),
+    )  # fmt: skip
+
+
+def _per_step(call: LossCall) -> bool:
+    """Whether there is one target for all steps of a row."""
+    scores, targets = call.inputs.shape, call.targets.shape
+    return len(scores) in (2, 3) and scores[1] > 1 and math.prod(targets) == scores[0] and math.prod(scores[2:]) == 1
+
+
+def _head(forward: ForwardFacts) -> Place | None:
+    """The line of the layer that last gave a sequence of vectors."""
+    several = [m.where for m in forward.modules if m.leaf and m.output and len(m.output.shape) == 3 and m.output.shape[2] > 1]
+    return several[-1] if several else None
+
+
+def _last_step(function: str) -> Repair:
+    def change(call: Call) -> Call:
+        scores = call["logits"]
+        if call["function"] != function or len(scores.shape) != 3:
+            return call
+        return call.replace(logits=scores[:, -1])
+
+    return Repair("compare the last step's output alone", Seam.LOSS, change)
 
 
 def _values(call: LossCall) -> str:

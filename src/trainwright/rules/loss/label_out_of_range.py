@@ -13,11 +13,13 @@ Fix (safe): give the model as many outputs as there are labels, or renumber the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Place, Severity
+from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
@@ -55,9 +57,10 @@ def label_out_of_range(
         )
         numbers = _renumbered(seen, width, int(ignored))
         if numbers is None:
-            yield _too_narrow(
+            found = _too_narrow(
                 seen, width, split.name, row, _head(setup, forward, split.name), _is_stored(forward)
             )
+            yield replace(found, proof=_silent(loss), fix=_for_layer(found, forward))
         else:
             yield _misnumbered(seen, width, numbers, row, setup, split.name)
         return
@@ -126,6 +129,25 @@ def _too_narrow(
             ),
         ),
     )
+
+
+def _silent(loss: LossFacts) -> Proof | None:
+    """Where the loss did not stop: which rows' own losses are not finite, and what they share."""
+    if loss.value is None or math.isfinite(loss.value) or not loss.row_losses:
+        return None
+    bad = [i for i, x in enumerate(loss.row_losses) if not math.isfinite(x)]
+    labels = {loss.row_labels[i] for i in bad} if len(loss.row_labels) == len(loss.row_losses) else set()
+    told = f": the rows with label {' or '.join(f'{x:g}' for x in sorted(labels))}" if labels else ""
+    return Proof(
+        f"nothing stops: the loss is {loss.value}, because that of {len(bad)} of {len(loss.row_losses)} rows is{told}"
+    )
+
+
+def _for_layer(found: Finding, forward: ForwardFacts) -> Fix | None:
+    """The fix in the words of a script that builds its last layer itself."""
+    if found.fix is None or forward.head is None or forward.head.kind != "Dense":
+        return found.fix
+    return replace(found.fix, does=f"give the last layer {found.measured['needed_outputs']} units", edits=())
 
 
 def _head_arguments(classes: int, stored: bool) -> dict[str, str]:

@@ -43,7 +43,7 @@ def missing_activation(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 
 def _outside(call: LossCall) -> bool:
-    if call.inputs.non_finite:
+    if call.inputs.non_finite or call.from_logits is not None:  # of those wrong-logits-flag speaks
         return False
     if call.function == "binary_cross_entropy":
         return not call.in_unit_range

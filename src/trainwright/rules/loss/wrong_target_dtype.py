@@ -39,7 +39,7 @@ def wrong_target_dtype(
     """A loss that raised, given targets of another type than its own."""
     call = loss.call
     failure = loss.failure or (gradients.failure if gradients else None)
-    if call is None or failure is None:
+    if call is None or failure is None or call.casts_targets:
         return
     wanted, function = _wanted(call, failure.message)
     if not wanted or (wanted == call.targets.dtype and function == call.function):

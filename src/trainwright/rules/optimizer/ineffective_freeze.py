@@ -2,8 +2,9 @@
 
 Why it matters: the layers are trained all the same; a backbone that was to stay is changed by every step.
 Evidence: the attribute that was set (a layer has no requires_grad, and a parameter no require_grad), and the
-parameters below it that still require a gradient.
-Fix (safe): call layer.requires_grad_(False), or set requires_grad on each of layer.parameters().
+parameters below it that still require a gradient; or a step of the compiled training function that changes them.
+Fix (safe): call layer.requires_grad_(False), or set requires_grad on each of layer.parameters(); in Keras, compile
+again after `layer.trainable` was changed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from trainwright.stages.setup import IneffectiveFreeze, SetupFacts
 def ineffective_freeze(setup: SetupFacts) -> Iterator[Finding]:
     """An attribute of a layer, or a misspelt one of a parameter, that was set to False."""
     for one in setup.ineffective_freezes:
+        if one.after_compile:
+            yield _too_late(one)
+            continue
         owner = f"layers ({one.kind})" if one.on_modules else "parameters"
         yield Finding(
             message=f"{one.attribute} = False was set on {one.objects} {owner}, which freezes nothing: "
@@ -32,6 +36,17 @@ def ineffective_freeze(setup: SetupFacts) -> Iterator[Finding]:
             fix=Fix(does="call requires_grad_(False) on the layer" if one.on_modules else "write requires_grad = False",
                     safety=Safety.SAFE),
         )  # fmt: skip
+
+
+def _too_late(one: IneffectiveFreeze) -> Finding:
+    return Finding(
+        message=f"{one.attribute} = False was set on a layer ({one.kind}) after the training step was compiled, and is not "
+        f"seen by it: one step changes {len(one.parameters)} of its weights",
+        measured={"attribute": one.attribute, "objects": one.objects, "changed_weights": len(one.parameters)},
+        where=one.where,
+        proof=Proof(f"{one.parameters[0]} is another after one step of the compiled training function"),
+        fix=Fix(does="call compile again after the line that freezes", safety=Safety.SAFE),
+    )
 
 
 def _freeze(one: IneffectiveFreeze) -> Repair:

@@ -1,0 +1,124 @@
+"""A Keras model that is about to be fitted, on TensorFlow, torch or JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+from trainwright.adapters import keras_evaluation, keras_setup, keras_step, short_run
+from trainwright.adapters.base import Run
+from trainwright.adapters.keras_constant import answers, constant_and_floor
+from trainwright.adapters.keras_looks import measure_batch, measure_dataset
+from trainwright.adapters.keras_optimizer import is_rate_given, optimizer_facts, trained_values
+from trainwright.adapters.keras_twin import Fit, Twin, catching
+from trainwright.core.repair import Repair
+from trainwright.seams.keras_loss import KeptLoss
+from trainwright.seams.seen import Seen, quiet
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.setup import SetupFacts
+
+
+class KerasAdapter:
+    """One `fit` that is about to train, measured on the model itself, which is put back after each look."""
+
+    framework = "keras"
+
+    def __init__(self, model: Any, given: Mapping[str, Any], frame: FrameType, seen: Seen) -> None:
+        self.fit = Fit(model=model, given=given, frame=frame)
+        with quiet():
+            self.twin = Twin(self.fit, seen)
+
+    def measure_setup(self) -> SetupFacts:
+        twin, data = self.twin, self.twin.data
+        with quiet():
+            twin.try_to_build()
+            freezes = keras_setup.ineffective_freezes(twin.model, twin.seen, twin.real_step)
+            twin.reset()
+            facts = keras_setup.setup_facts(
+                twin.model, self.fit.given, self.fit.frame, twin.seen, twin.backend,
+                batch_size=data.batch_size, planned_updates=twin.planned_updates, epochs=data.plan.epochs,
+            )  # fmt: skip
+            return replace(facts, ineffective_freezes=freezes)
+
+    def measure_dataset(self) -> DatasetFacts:
+        with quiet():
+            return measure_dataset(self.twin.data)
+
+    def measure_batch(self) -> BatchFacts:
+        with quiet():
+            return measure_batch(self.twin.data, self.twin.take(1, seed=0)[0])
+
+    def measure_step(self) -> keras_step.StepFacts:
+        return keras_step.measure_step(self.twin)
+
+    def measure_optimizer(self) -> OptimizerFacts:
+        twin, model = self.twin, self.twin.model
+        batch = twin.take(1, seed=0)[0]
+        twin.reset()
+        given = is_rate_given(model.optimizer, twin.seen) if model.optimizer is not None else True
+        built = model.optimizer in twin.seen.optimizers if model.optimizer is not None else False
+        with twin.ready(0):
+            observer = twin.observer(detail=False)
+            with catching(observer.record):
+                twin.build_optimizer()
+            before = trained_values(model)
+            record = observer.record if observer.record.failure else twin.take_step(batch, 0)
+            facts = optimizer_facts(
+                model.optimizer, model, before, record.failure, rate_given=given, planned=twin.planned_updates,
+                user_built=built, library=keras_setup.library_name(twin.scope),
+            )  # fmt: skip
+        twin.reset()
+        return facts
+
+    def measure_evaluation(self, batches: int) -> EvaluationFacts:
+        twin = self.twin
+        twin.reset()
+        with twin.ready(0):
+            facts = keras_evaluation.measure(twin, batches)
+        twin.reset()
+        return facts
+
+    def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
+              seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
+        return short_run.train(
+            self.twin, self._at_end, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds,
+            enough=enough,
+        )  # fmt: skip
+
+    def _at_end(self, batches: Sequence[Any]) -> dict[str, Any]:
+        """Losses and predictions of the batches in evaluation mode, and what a constant prediction loses there."""
+        losses: list[float] = []
+        kept: list[list[KeptLoss]] = []
+        for batch in batches:
+            record, loss = self.twin.look_at(batch)
+            if record.failure is not None or loss is None:
+                return {}
+            losses.append(loss)
+            kept.append(list(record.kept_losses))
+        constant, floor = constant_and_floor(kept, losses)
+        told = [answers(calls[0]) if len(calls) == 1 else ([], []) for calls in kept]
+        complete = all(p for p, _ in told)
+        return {
+            "evaluated": sum(losses) / len(losses),
+            "constant": constant,
+            "floor": floor,
+            "predictions": tuple(c for p, _ in told for c in p) if complete else (),
+            "labels": tuple(c for _, t in told for c in t) if complete else (),
+        }
+
+    def apply(self, repair: Repair) -> None:
+        with quiet():
+            self.twin.apply(repair)
+
+    def put_back(self) -> None:
+        with quiet():
+            self.twin.put_back()
+
+    def for_training(self) -> dict[str, Any]:
+        """fit's arguments that must be given anew, because looking has drawn from them."""
+        return self.twin.data.for_training()

@@ -1,0 +1,176 @@
+"""A Keras optimizer resolved: every argument with its value, given or a default; its first update, its schedule."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from trainwright.core.finding import Failure, Place
+from trainwright.seams.place import call_node, keyword_places
+from trainwright.seams.seen import Construction, Seen
+from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
+from trainwright.stages.setup import Argument
+from trainwright.tensors import keras as tensors
+
+_POINTS = 200
+
+
+def resolved(optimizer: Any, seen: Seen) -> dict[str, Argument]:
+    """Every argument of the optimizer's, as `optimizer.<name>`; given where the script wrote it."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if inner is None:
+        return {}
+    parameters = inspect.signature(type(inner).__init__).parameters
+    config, written = _config(inner), written_arguments(inner, seen)
+    found = {}
+    for name, parameter in parameters.items():
+        if name in ("self", "name", "kwargs") or name not in config:
+            continue
+        default = None if parameter.default is inspect.Parameter.empty else parameter.default
+        found[f"optimizer.{name}"] = Argument(
+            name=name, value=_plain(config[name]), given=name in written, default=_plain(default)
+        )
+    return found
+
+
+def _config(optimizer: Any) -> dict[str, Any]:
+    try:
+        return dict(optimizer.get_config())
+    except (NotImplementedError, TypeError, AttributeError):  # an optimizer of the user's own without one
+        return {}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):  # a schedule, as Keras writes it down
+        return value.get("class_name", "a schedule")
+    if isinstance(value, float):
+        return float(f"{value:.7g}")  # a rate is kept as float32
+    return value if isinstance(value, (int, str, bool, type(None))) else type(value).__name__
+
+
+def written_arguments(optimizer: Any, seen: Seen) -> frozenset[str]:
+    """The arguments that the script wrote where it built the optimizer; none for one that a string names."""
+    built = seen.optimizers.get(optimizer)
+    call = _call(built)
+    if built is None or call is None:
+        return frozenset()
+    names = [n for n in inspect.signature(type(optimizer).__init__).parameters if n != "self"]
+    if any(k.arg is None for k in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
+        return frozenset(names)
+    return frozenset([*names[: len(call.args)], *(k.arg for k in call.keywords if k.arg)])
+
+
+def _call(built: Construction | None) -> ast.Call | None:
+    return call_node(built.frame_file, built.line, built.name) if built is not None else None
+
+
+def is_rate_given(optimizer: Any, seen: Seen) -> bool:
+    """Whether the script wrote the rate; False where it is a default."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if "learning_rate" in written_arguments(inner, seen):
+        return True
+    default = inspect.signature(type(inner).__init__).parameters.get("learning_rate")
+    if default is None or not isinstance(default.default, float):
+        return True
+    return abs(rate_of(inner) - default.default) > 1e-6 * default.default  # set on the object afterwards
+
+
+def optimizer_places(optimizer: Any, seen: Seen) -> dict[str, Place]:
+    """The line that built the optimizer, and that of its rate."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    built = seen.optimizers.get(inner)
+    if built is None:
+        return {}
+    rate = keyword_places(built.frame_file, built.line, built.name).get("learning_rate")
+    return {"optimizer": built.place, "learning_rate": rate[0] if rate else built.place}
+
+
+def rate_of(optimizer: Any) -> float:
+    """The rate of the next update."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    return float(tensors.to_numpy(keras.ops.convert_to_tensor(inner.learning_rate)))
+
+
+def optimizer_facts(
+    optimizer: Any, model: Any, before: Mapping[str, np.ndarray], failure: Failure | None, *, rate_given: bool,
+    planned: int | None, user_built: bool, library: str,
+) -> OptimizerFacts:  # fmt: skip
+    """What one update did, and the schedule over the planned ones.
+
+    Args:
+        before: the trainable weights before the update, by name.
+    """
+    if optimizer is None:
+        return OptimizerFacts(failure=failure)
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    named = {n: v for n, (_, v) in tensors.named_variables(model).items() if _is_trained(v, model)}
+    schedule, peak = _schedule(inner, planned)
+    group = GroupFacts(
+        parameters=sum(int(np.prod(v.shape)) for v in named.values()),
+        tensors=len(named),
+        learning_rate=peak,
+        weight_decay=float(getattr(inner, "weight_decay", None) or 0.0),
+        names=tuple(named),
+    )
+    given = isinstance(inner._learning_rate, keras.optimizers.schedules.LearningRateSchedule)
+    return OptimizerFacts(
+        failure=failure,
+        kind=type(inner).__name__,
+        groups=(group,),
+        learning_rate=peak,
+        rate_given=rate_given,
+        user_built=user_built,
+        rate_keyword="learning_rate",
+        named_by_string=not user_built,
+        library=library,
+        trainable=tuple(named),
+        held=tuple(named),
+        changed={n: _change(before[n], named[n]) for n in named if n in before},
+        schedule_kind=type(inner._learning_rate).__name__ if given else "",
+        schedule_given=given,
+        schedule_length=_length(inner._learning_rate) if given else None,
+        schedule=schedule,
+        schedule_steps=planned if given else None,
+        planned_updates=planned,
+    )
+
+
+def _is_trained(variable: Any, model: Any) -> bool:
+    return any(variable is v for v in model.trainable_variables)
+
+
+def _change(before: np.ndarray, variable: Any) -> float:
+    now = tensors.to_numpy(variable.value)
+    size = float(np.linalg.norm(before.astype(np.float64)))
+    moved = float(np.linalg.norm(now.astype(np.float64) - before))
+    return moved / size if size else moved
+
+
+def _schedule(optimizer: Any, planned: int | None) -> tuple[tuple[tuple[int, float], ...], float]:
+    """(update, factor of the peak) over the planned updates, and the peak."""
+    rate = optimizer._learning_rate
+    if not isinstance(rate, keras.optimizers.schedules.LearningRateSchedule) or not planned:
+        return (), rate_of(optimizer)
+    steps = sorted({int(s) for s in np.linspace(0, max(planned - 1, 0), min(planned, _POINTS))})
+    rates = [float(tensors.to_numpy(keras.ops.convert_to_tensor(rate(s)))) for s in steps]
+    peak = max(rates) or 1e-12
+    return tuple((s, r / peak) for s, r in zip(steps, rates)), max(rates)
+
+
+def _length(schedule: Any) -> int | None:
+    steps = getattr(schedule, "decay_steps", None)
+    return int(steps) if isinstance(steps, (int, float)) else None
+
+
+def trained_values(model: Any, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+    """The trainable weights, by name."""
+    return {
+        n: np.array(tensors.to_numpy(v.value))
+        for n, (_, v) in tensors.named_variables(model).items()
+        if (names is None or n in names) and _is_trained(v, model)
+    }

@@ -1,0 +1,124 @@
+"""Probes of a Keras model's forward pass: other inputs, other numbers of rows, rows beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+from trainwright.adapters.keras_data import Batch
+from trainwright.adapters.keras_twin import Twin
+from trainwright.core.finding import Failure
+from trainwright.seams.place import failure_of
+from trainwright.tensors import keras as tensors
+
+_SAME_WITHIN = 1e-6
+_PERTURBED_BY = 0.1
+
+
+@dataclass(kw_only=True)
+class Probes:
+    """What the probes show; None: not tried, or does not apply."""
+
+    same_for_other_inputs: bool | None = None
+    same_when_perturbed: bool | None = None
+    fails_at_rows: int | None = None
+    other_rows_failure: Failure | None = None
+    other_rows_from: str = ""
+    leaking_rows: float | None = None
+    ignored_inputs: tuple[str, ...] = ()
+
+
+def probes_of(twin: Twin, batches: Sequence[Batch]) -> Probes:
+    """All probes, each from the weights at the start."""
+    found = Probes()
+    twin.reset()
+    first = _answer(twin, batches[0])
+    if first is None:
+        return found
+    if len(batches) > 1 and batches[1].rows == batches[0].rows:
+        other = _answer(twin, batches[1])
+        if other is not None and other.shape == first.shape and _differ(batches[0].x, batches[1].x):
+            found.same_for_other_inputs = _same(first, other)
+            if found.same_for_other_inputs:
+                found.same_when_perturbed = _same_perturbed(twin, batches)
+    _leaks(twin, batches, first, found)
+    _other_rows(twin, batches[0], found)
+    found.ignored_inputs = tuple(_ignored(twin, batches[0], first))
+    twin.reset()
+    return found
+
+
+def _answer(twin: Twin, batch: Batch) -> np.ndarray | None:
+    try:
+        output = twin.answer(batch)
+    except Exception:  # a batch that raises is measured as a step
+        return None
+    found = next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None)
+    return tensors.to_numpy(found) if found is not None else None
+
+
+def _differ(one: Any, other: Any) -> bool:
+    pairs = zip(keras.tree.flatten(one), keras.tree.flatten(other))
+    return any(a.shape != b.shape or not np.array_equal(a, b) for a, b in pairs)
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    scale = float(np.abs(one).max()) or 1.0
+    return bool(np.abs(one.astype(np.float64) - other).max() <= _SAME_WITHIN * scale)
+
+
+def _same_perturbed(twin: Twin, batches: Sequence[Batch]) -> bool | None:
+    random = np.random.default_rng(0)
+    for variable in twin.model.trainable_variables:
+        values = tensors.to_numpy(variable.value)
+        spread = float(values.std()) or 0.1
+        variable.assign(values + random.normal(0, _PERTURBED_BY * spread, values.shape).astype(values.dtype))
+    one, other = (_answer(twin, b) for b in batches[:2])
+    twin.reset()
+    return None if one is None or other is None else _same(one, other)
+
+
+def _leaks(twin: Twin, batches: Sequence[Batch], first: np.ndarray, found: Probes) -> None:
+    """By how much row 0's output changes when only the other rows do."""
+    rows = batches[0].rows
+    if len(batches) < 2 or rows < 2 or batches[1].rows != rows or first.ndim == 0 or len(first) != rows:
+        return
+    mixed = keras.tree.map_structure(lambda a, b: np.concatenate([a[:1], b[1:]]) if a.shape == b.shape else a,
+                                     batches[0].x, batches[1].x)  # fmt: skip
+    answer = _answer(twin, Batch(x=mixed, y=batches[0].y))
+    if answer is None or answer.shape != first.shape:
+        return
+    scale = float(np.abs(first).max()) or 1.0
+    found.leaking_rows = float(np.abs(answer[0].astype(np.float64) - first[0]).max() / scale)
+
+
+def _other_rows(twin: Twin, batch: Batch, found: Probes) -> None:
+    """Whether the forward pass takes the last training batch, or another number of rows."""
+    last = twin.data.last_batch()
+    if last is None or last.rows in (0, batch.rows):
+        return
+    try:
+        twin.answer(last)
+    except Exception as error:  # what a smaller batch raises is the finding
+        found.fails_at_rows = last.rows
+        found.other_rows_failure = failure_of(error)
+        found.other_rows_from = "the last training batch"
+
+
+def _ignored(twin: Twin, batch: Batch, first: np.ndarray) -> list[str]:
+    """Names of inputs, of several, whose exchange between rows changes nothing."""
+    if not isinstance(batch.x, dict) or len(batch.x) < 2 or batch.rows < 2:
+        return []
+    found = []
+    for name, values in batch.x.items():
+        turned = np.roll(values, 1, axis=0)
+        if np.array_equal(turned, values):
+            continue
+        answer = _answer(twin, Batch(x={**batch.x, name: turned}, y=batch.y))
+        if answer is not None and answer.shape == first.shape and np.array_equal(answer, first):
+            found.append(name)
+    return found

@@ -1,0 +1,240 @@
+"""What a Keras fit was given: hyper-parameters given and by default, and the user's lines where each was written."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import inspect
+import platform
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+import keras
+import numpy as np
+
+from trainwright.adapters.keras_backend import Backend
+from trainwright.adapters.keras_optimizer import optimizer_places, resolved
+from trainwright.core.finding import Place
+from trainwright.seams.keras_loss import kind_of
+from trainwright.seams.place import (
+    assignment_place,
+    is_users,
+    key_places,
+    keyword_places,
+    names_of,
+    place_of,
+    show,
+)
+from trainwright.seams.seen import Construction, Seen
+from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
+from trainwright.tensors import keras as tensors
+
+_WATCHED = ("train_step", "test_step", "compute_loss", "compute_metrics", "call")
+# What the report calls fit's arguments.
+_ROLES = {"x": "train_dataset", "y": "labels", "validation_data": "eval_dataset"}
+_COMPILE_DEFAULTS = {"loss_weights": None, "metrics": None, "weighted_metrics": None, "run_eagerly": False,
+                     "steps_per_execution": 1, "jit_compile": "auto"}  # fmt: skip
+
+
+def setup_facts(
+    model: Any, given: Mapping[str, Any], frame: Any, seen: Seen, backend: Backend, *, batch_size: int | None,
+    planned_updates: int | None, epochs: int,
+) -> SetupFacts:  # fmt: skip
+    """The arguments, places and devices of the training that is about to start."""
+    weights = [v for _, v in tensors.named_variables(model).values()]
+    trained = {id(v) for v in model.trainable_variables}
+    compiled = seen.compiled.get(model)
+    return SetupFacts(
+        framework="keras",
+        versions=versions(),
+        call=f"{type(model).__name__}.fit",
+        arguments=arguments(model, given, seen),
+        places=find_places(model, frame, seen),
+        overrides=tuple(_overrides(model)),
+        model_class=type(model).__name__,
+        loads_checkpoint=_loads_checkpoint(model, seen),
+        parameters=sum(_size(v) for v in weights),
+        trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
+        frozen_at=tuple(dict.fromkeys(seen.frozen_layers.values())),
+        device=backend.device(weights[0]) if weights else "cpu",
+        precision={"mixed_bfloat16": "bf16", "bfloat16": "bf16", "mixed_float16": "fp16", "float16": "fp16"}.get(
+            model.dtype_policy.name, "fp32"
+        ),
+        batch_size=batch_size or 0,
+        accumulation=getattr(model.optimizer, "gradient_accumulation_steps", None) or 1,
+        epochs=float(epochs),
+        planned_updates=planned_updates,
+        ranks=seen.ranks,
+    ) if compiled is not None or model.compiled else SetupFacts(framework="keras", versions=versions())  # fmt: skip
+
+
+def _size(variable: Any) -> int:
+    return int(np.prod(variable.shape)) if variable.shape else 1
+
+
+def _loads_checkpoint(model: Any, seen: Seen) -> bool:
+    return any(layer in seen.loadings for layer in tensors.named_layers(model).values())
+
+
+def arguments(model: Any, given: Mapping[str, Any], seen: Seen) -> dict[str, Argument]:
+    """Every hyper-parameter in force: of fit, of compile, of the optimizer, of the losses."""
+    found: dict[str, Argument] = {}
+    for name, parameter in inspect.signature(keras.Model.fit).parameters.items():
+        if name in ("self", "x", "y", "validation_data", "callbacks", "sample_weight", "verbose"):
+            continue
+        value = given.get(name, parameter.default)
+        if isinstance(value, (int, float, str, bool, type(None))):
+            found[name] = Argument(name=name, value=value, given=name in given, default=parameter.default)
+    compiled = seen.compiled.get(model)
+    told = compiled.given if compiled else {}
+    for name, default in _COMPILE_DEFAULTS.items():
+        value = told.get(name, default)
+        if isinstance(value, (int, float, str, bool, type(None))):
+            if name == "jit_compile":
+                value = bool(model.jit_compile)
+            found[name] = Argument(name=name, value=value, given=name in told, default=default)
+    named = told.get("optimizer", "rmsprop")
+    if isinstance(named, str):
+        found["optimizer"] = Argument(name="optimizer", value=named, given="optimizer" in told, default="rmsprop")
+    return {**found, **resolved(model.optimizer, seen), **_losses(told.get("loss"))}
+
+
+def _losses(loss: Any) -> dict[str, Argument]:
+    """What a loss that a string names leaves at its defaults."""
+    found = {}
+    named = loss.items() if isinstance(loss, Mapping) else enumerate(loss) if isinstance(loss, (list, tuple)) else [("", loss)]
+    for key, one in named:
+        if not isinstance(one, str):
+            continue
+        prefix = f"loss[{key!r}]" if key != "" else "loss"
+        found[prefix] = Argument(name=prefix, value=one, given=True)
+        try:
+            function = keras.losses.get(one)
+        except ValueError:
+            continue
+        kind = kind_of(function)
+        parameters = inspect.signature(getattr(function, "fn", function)).parameters
+        for name, parameter in parameters.items():
+            if name not in ("y_true", "y_pred") and parameter.default is not inspect.Parameter.empty:
+                found[f"{prefix}.{name}"] = Argument(
+                    name=name, value=parameter.default, given=False, default=parameter.default
+                )
+        del kind
+    return found
+
+
+def compile_places(compiled: Construction | None) -> dict[str, Place]:
+    """Where each argument of compile was written."""
+    if compiled is None:
+        return {}
+    written = keyword_places(compiled.frame_file, compiled.line, "compile")
+    found = {name: place for name, (place, _) in written.items()}
+    return {"compile": compiled.place, **{n: found.get(n, compiled.place) for n in ("optimizer", "loss")}, **found}
+
+
+def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
+    """The user's lines, by role."""
+    compiled = seen.compiled.get(model)
+    places = compile_places(compiled)
+    if "optimizer" in places:
+        places["learning_rate"] = places["optimizer"]
+    places |= optimizer_places(model.optimizer, seen)
+    call = place_of(frame)
+    places |= {"train_call": call, "trainer": call}
+    file = frame.f_code.co_filename
+    for keyword, (place, value) in keyword_places(file, frame.f_lineno, "fit").items():
+        role = _ROLES.get(keyword, keyword)
+        places[role] = place
+        _add_made(places, role, value, file, frame.f_lineno)
+    _add_positional(places, file, frame.f_lineno)
+    if model in seen.modules:
+        places["model"] = seen.modules[model]
+    for name in names_of(model, frame):
+        if made := assignment_place(file, name, frame.f_lineno):
+            places.setdefault("model", made)
+    for method in _WATCHED:
+        code = getattr(getattr(type(model), method, None), "__code__", None)
+        if code is not None and is_users(code.co_filename):
+            places[method] = Place(show(code.co_filename), code.co_firstlineno)
+    if limits := key_places(file, "max_length", frame.f_lineno):
+        places["max_length"] = limits[-1]
+    return places
+
+
+def _add_positional(places: dict[str, Place], file: str, line: int) -> None:
+    """x and y are mostly given by position."""
+    from trainwright.seams.place import call_node
+
+    call = call_node(file, line, "fit")
+    for role, value in zip(("train_dataset", "labels", "batch_size", "epochs"), call.args if call else ()):
+        places.setdefault(role, Place(show(file), value.lineno))
+        _add_made(places, role, value, file, line)
+
+
+def _add_made(places: dict[str, Place], role: str, value: ast.expr, file: str, line: int) -> None:
+    """The line that made what an argument names."""
+    while isinstance(value, (ast.Subscript, ast.Attribute)):
+        value = value.value
+    if isinstance(value, ast.Tuple) and value.elts:
+        value = value.elts[0]
+    if isinstance(value, ast.Name) and (made := assignment_place(file, value.id, line)):
+        places[f"{role}_made"] = made
+
+
+def _overrides(model: Any) -> list[OverriddenMethod]:
+    found = []
+    for name in _WATCHED:
+        code = getattr(getattr(type(model), name, None), "__code__", None)
+        if code is not None and is_users(code.co_filename):
+            where = Place(show(code.co_filename), code.co_firstlineno)
+            found.append(OverriddenMethod(name=name, missing=(), where=where))
+    return found
+
+
+def library_name(scope: Mapping[str, Any]) -> str:
+    """How a script reaches Keras: keras, tf.keras; empty where it has no name for it."""
+    modules = {n: getattr(v, "__name__", "") for n, v in scope.items() if isinstance(v, ModuleType)}
+    own = next((n for n, name in modules.items() if name in ("keras", "keras.api", "keras._tf_keras.keras")), "")
+    other = next((n for n, name in modules.items() if name == "tensorflow"), "")
+    return own or (f"{other}.keras" if other else "")
+
+
+def ineffective_freezes(model: Any, seen: Seen, step: Callable[[], None]) -> tuple[IneffectiveFreeze, ...]:
+    """Layers that were frozen after the training function was made, and that a step of it changes all the same.
+
+    Args:
+        step: takes one step as `fit` would, with the function that it would use.
+    """
+    if model.train_function is None:
+        return ()
+    layers = tensors.named_layers(model)
+    frozen = [(n, la) for n, la in layers.items() if la in seen.frozen_layers and not la.trainable and la.weights]
+    if not frozen:
+        return ()
+    named = {id(v): n for n, (_, v) in tensors.named_variables(model).items()}
+    before = {id(v): tensors.to_numpy(v.value).copy() for _, la in frozen for v in la.weights}
+    step()
+    found = []
+    for _, layer in frozen:
+        moved = [v for v in layer.weights if not np.array_equal(before[id(v)], tensors.to_numpy(v.value))]
+        if moved and not any(layer in other._flatten_layers(include_self=False) for _, other in frozen):
+            found.append(
+                IneffectiveFreeze(attribute="trainable", on_modules=True, kind=type(layer).__name__, objects=1,
+                                  parameters=tuple(named[id(v)] for v in moved), where=seen.frozen_layers[layer],
+                                  after_compile=True)
+            )  # fmt: skip
+    return tuple(found)
+
+
+def versions() -> dict[str, str]:
+    """The versions that matter for a Keras script."""
+    backend = keras.config.backend()
+    found = {"python": platform.python_version(), "keras": f"{keras.__version__} ({backend})"}
+    for package in ({"tensorflow": ("tensorflow", "tensorflow-cpu")}.get(backend, (backend,))):
+        try:
+            found[backend] = importlib.metadata.version(package)
+            break
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {**found, "numpy": np.__version__}

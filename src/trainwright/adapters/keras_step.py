@@ -1,0 +1,277 @@
+"""One observed step of a Keras model, and what further looks at it show, as facts of three stages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import keras
+import numpy as np
+
+from trainwright.adapters import keras_setup
+from trainwright.adapters.keras_data import Batch
+from trainwright.adapters.keras_probes import Probes, probes_of
+from trainwright.adapters.keras_twin import Twin
+from trainwright.core.stage import Stage
+from trainwright.seams.keras import StepRecord
+from trainwright.seams.keras_loss import CLASS_LOSSES, losses_of_rows
+from trainwright.stages.forward import ForwardFacts, ParameterFacts
+from trainwright.stages.gradients import GradientFacts, GradientOf
+from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.tensors import keras as tensors
+
+StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
+# How many of the first batches' losses are measured at the weights of the start.
+_LOSSES_OF = 4
+
+
+def measure_step(twin: Twin) -> StepFacts:
+    """Take one observed step without an update, then the further ones; what follows a stage that raised is None."""
+    batches = twin.take(2, seed=0)
+    twin.reset()
+    with twin.ready(0):
+        record = _observed(twin, batches[0])
+        loss = loss_facts(twin, record, batches[0])
+        gradients = gradient_facts(twin, record)
+        twin.reset()
+        forward = forward_facts(twin, record, batches)
+        if gradients is not None and gradients.failure is None:
+            gradients = replace(gradients, batch_losses=tuple(_losses(twin)))
+    twin.reset()
+    return forward, loss, gradients
+
+
+def _observed(twin: Twin, batch: Batch) -> StepRecord:
+    """The step's record: layers and losses seen eagerly, then the gradients of the same step."""
+    if twin.own_step:
+        return twin.step_gradients(batch, twin.observer(detail=True))
+    observer = twin.observer(detail=True)
+    record = observer.record
+    from trainwright.adapters.keras_twin import catching
+
+    with observer, catching(record):
+        record.loss = twin.number(twin.compute(batch, observer))
+    if record.failure is not None:
+        return record
+    twin.reset()
+    second = twin.step_gradients(batch, twin.observer(detail=False))
+    record.gradients, record.trained = second.gradients, second.trained
+    record.failure, record.failed_stage, record.error = second.failure, second.failed_stage, second.error
+    if second.loss is not None:
+        record.loss = second.loss
+    return record
+
+
+def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> ForwardFacts:
+    """What the observed step and the probes say of the forward pass."""
+    failed = record.failure if record.failed_stage == Stage.FORWARD else None
+    output = first_array(record.output)
+    scores = scores_of(record, output)
+    unit = scores is not None and bool(scores.size) and bool(((scores >= 0) & (scores <= 1)).all())
+    dense = [m for m in record.modules if m.kind == "Dense"]
+    probes = probes_of(twin, batches) if failed is None and record.output is not None else Probes()
+    stochastic = [la for la in tensors.named_layers(twin.model).values() if is_stochastic(la)]
+    given = batches[0].x
+    return ForwardFacts(
+        failure=failed,
+        failed_module=record.failed_module if failed is not None else None,
+        given=tuple(given) if isinstance(given, dict) else ("x",),
+        modules=tuple(record.modules),
+        parameters=tuple(parameter_facts(twin)),
+        output=tensors.array_facts(scores, requires_grad=True) if scores is not None else None,
+        output_in_unit_range=unit,
+        output_rows_sum_to_one=unit and scores.ndim > 1 and scores.shape[-1] > 1  # type: ignore[union-attr]
+        and bool(np.abs(scores.sum(-1) - 1).max() < 1e-3),  # type: ignore[union-attr]
+        head=dense[-1] if dense else None,
+        training=record.training is not False,
+        stochastic=bool(stochastic),
+        non_finite_from=record.non_finite_from,
+        same_for_other_inputs=probes.same_for_other_inputs,
+        same_when_perturbed=probes.same_when_perturbed,
+        fails_at_rows=probes.fails_at_rows,
+        other_rows_failure=probes.other_rows_failure,
+        other_rows_from=probes.other_rows_from,
+        leaking_rows=probes.leaking_rows,
+        ignored_inputs=probes.ignored_inputs,
+    )
+
+
+def first_array(output: Any) -> np.ndarray | None:
+    """The first tensor of an answer."""
+    found = next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None) if output is not None else None
+    return tensors.to_numpy(found) if found is not None else None
+
+
+def scores_of(record: StepRecord, output: np.ndarray | None) -> np.ndarray | None:
+    """What the loss was given, else the model's first output."""
+    return tensors.to_numpy(record.kept_losses[-1].scores) if record.kept_losses else output
+
+
+def is_stochastic(layer: Any) -> bool:
+    """Whether it is a layer with dropout or batch statistics."""
+    kind = type(layer).__name__
+    return kind == "BatchNormalization" or ("ropout" in kind and bool(getattr(layer, "rate", 0)))
+
+
+def parameter_facts(twin: Twin) -> list[ParameterFacts]:
+    """Every weight as it stands."""
+    trained = {id(v) for v in twin.model.trainable_variables}
+    layers, found = tensors.named_layers(twin.model), []
+    for name, (path, variable) in tensors.named_variables(twin.model).items():
+        values = tensors.to_numpy(variable.value)
+        facts = tensors.array_facts(values, dtype=str(variable.dtype))
+        layer = layers[path]
+        found.append(
+            ParameterFacts(
+                name=name,
+                shape=facts.shape,
+                trainable=id(variable) in trained,
+                dtype=facts.dtype,
+                mean=facts.mean or 0.0,
+                deviation=facts.deviation or 0.0,
+                non_finite=facts.non_finite,
+                identical_rows=_identical_units(values, name),
+                module=path,
+                module_kind=type(layer).__name__,
+                default_deviation=_default_deviation(layer, name, facts.shape),
+                frozen_at=None if id(variable) in trained else _frozen_at(twin, path),
+            )
+        )
+    return found
+
+
+def _identical_units(values: np.ndarray, name: str) -> bool:
+    """Whether all units of a matrix (its last axis, as Keras has it) are equal."""
+    if values.ndim < 2 or values.shape[-1] < 2:
+        return False
+    columns = values.reshape(-1, values.shape[-1])
+    return bool((columns == columns[:, :1]).all())
+
+
+def _default_deviation(layer: Any, name: str, shape: tuple[int, ...]) -> float | None:
+    """Keras's own: Glorot uniform for dense and convolution layers, uniform in +-0.05 for embeddings."""
+    if isinstance(layer, keras.layers.Embedding):
+        return 0.05 / math.sqrt(3)
+    if name.endswith("kernel") and len(shape) >= 2 and hasattr(layer, "_kernel"):
+        receptive = math.prod(shape[:-2])
+        return math.sqrt(2 / (receptive * (shape[-2] + shape[-1])))
+    return None
+
+
+def _frozen_at(twin: Twin, path: str) -> Any:
+    layers = tensors.named_layers(twin.model)
+    while True:
+        if layers[path] in twin.seen.frozen_layers:
+            return twin.seen.frozen_layers[layers[path]]
+        if not path:
+            return None
+        path = path.rpartition(".")[0]
+
+
+def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None:
+    """What the observed step says of the loss; None if it was not reached."""
+    if record.failed_stage == Stage.FORWARD:
+        return None
+    library = keras_setup.library_name(twin.scope)
+    calls = tuple(replace(c, library=library) for c in record.loss_calls)
+    call = _main(calls)
+    kept = record.kept_losses[calls.index(call)] if call else None
+    classes = call.inputs.shape[-1] if call and call.function in CLASS_LOSSES and len(call.inputs.shape) > 1 else None
+    chance = math.log(classes) if classes and classes > 1 else None
+    rows = losses_of_rows(kept, twin.run_loss) if kept is not None and record.failed_stage != Stage.GRADIENTS else None
+    place = call.at if call else None
+    return LossFacts(
+        failure=record.failure if record.failed_stage == Stage.LOSS else None,
+        function=call.function if call else "",
+        call=call,
+        calls=calls,
+        value=record.loss,
+        classes=classes,
+        chance_nats=chance,
+        expected=_expected(call, chance),
+        at=place or twin.loss_place(None),
+        row_losses=tuple(float(x) for x in rows) if rows is not None else (),
+        row_labels=_row_labels(kept, rows),
+        own_model_loss=False,
+        targets_are_labels=True,
+    )
+
+
+def _main(calls: tuple[LossCall, ...]) -> LossCall | None:
+    """The call that raised, else the last classification, else the last."""
+    failed = [c for c in calls if c.failure]
+    classing = [c for c in calls if c.function in CLASS_LOSSES]
+    return next(iter([*failed[-1:], *classing[-1:], *calls[-1:]]), None)
+
+
+def _expected(call: LossCall | None, chance: float | None) -> float | None:
+    """The loss of a model that knows nothing: uniform scores, or zero for every target."""
+    if call is None or call.options.get("reduction", "mean") != "mean" or call.options.get("has_weight"):
+        return chance if call is not None and call.options.get("reduction", "mean") == "mean" else None
+    if chance is not None:
+        return chance
+    if call.function.startswith("binary_cross_entropy"):
+        return math.log(2)
+    if call.function == "mse_loss" and call.targets.deviation is not None:
+        return call.targets.deviation**2 + (call.targets.mean or 0.0) ** 2
+    return None
+
+
+def _row_labels(kept: Any, rows: np.ndarray | None) -> tuple[float, ...]:
+    """One label a row, where rows have one."""
+    if kept is None or rows is None:
+        return ()
+    targets = tensors.to_numpy(kept.targets)
+    if targets.ndim == 2 and targets.shape[1] > 1 and bool((targets.sum(1) == 1).all()):
+        targets = targets.argmax(1)
+    if targets.size != len(rows) or targets.dtype.kind not in "iufb":
+        return ()
+    return tuple(float(x) for x in targets.reshape(-1))
+
+
+def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
+    """What reached each weight; None if gradients were not reached."""
+    if record.failed_stage in (Stage.FORWARD, Stage.LOSS):
+        return None
+    names = {id(v): (n, p) for n, (p, v) in tensors.named_variables(twin.model).items()}
+    layers, found = tensors.named_layers(twin.model), []
+    pairs = zip(record.trained, record.gradients or [None] * len(record.trained))
+    for variable, gradient in pairs:
+        name, path = names.get(id(variable), (variable.path, ""))
+        values = tensors.to_numpy(gradient).astype(np.float64) if gradient is not None else None
+        found.append(
+            GradientOf(
+                name=name,
+                module=path,
+                shape=tuple(variable.shape),
+                norm=None if values is None else float(np.linalg.norm(values)),
+                weight_norm=float(np.linalg.norm(tensors.to_numpy(variable.value))),
+                non_finite=0 if values is None else int((~np.isfinite(values)).sum()),
+                where=twin.seen.modules.get(layers.get(path)) if path in layers else None,
+            )
+        )
+    norms = [g.norm for g in found if g.norm is not None]
+    optimizer = twin.model.optimizer
+    return GradientFacts(
+        failure=record.failure if record.failed_stage == Stage.GRADIENTS else None,
+        gradients=tuple(found),
+        norm=float(np.sqrt(np.sum(np.square(norms)))) if norms else None,
+        clip_at=getattr(optimizer, "global_clipnorm", None) or getattr(optimizer, "clipnorm", None),
+        loss_finite=record.loss is None or math.isfinite(record.loss),
+        loss_requires_grad=bool(norms) or not found,
+        forward_parameters=tuple(g.name for g in found),
+        accumulation=getattr(optimizer, "gradient_accumulation_steps", None) or 1,
+        backwards=(None,),
+    )
+
+
+def _losses(twin: Twin) -> list[float]:
+    """The loss of each of the first batches at the weights of the start."""
+    found = []
+    for batch in twin.take(_LOSSES_OF, seed=0):
+        record, loss = twin.look_at(batch)
+        if record.failure is None and loss is not None:
+            found.append(loss)
+    return found

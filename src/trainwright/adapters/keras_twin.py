@@ -1,0 +1,367 @@
+"""A Keras model about to be fitted, as something that can take steps with repairs in force and be put back."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import keras
+import numpy as np
+
+from trainwright.adapters.base import Change
+from trainwright.adapters.keras_backend import Backend, backend_of, number
+from trainwright.adapters.keras_data import Batch, FitData, fit_data
+from trainwright.adapters.keras_state import AllState, KerasState, seed_everything
+from trainwright.core.finding import Place
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.stage import Stage
+from trainwright.seams.keras import Observer, StepRecord
+from trainwright.seams.place import failure_of, is_users
+from trainwright.seams.reach import ScriptState
+from trainwright.seams.seen import Construction, Seen, quiet
+from trainwright.seams.snapshot import loose_generators
+from trainwright.tensors import keras as tensors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """One call of `fit`: the model, the arguments by name, and where it stands."""
+
+    model: Any
+    given: Mapping[str, Any]
+    frame: FrameType
+
+
+class Twin:
+    """The model itself, its optimizer and its data, put back to what they were after every run.
+
+    A copy would not do: a subclassed model cannot be made anew from outside.
+    """
+
+    def __init__(self, fit: Fit, seen: Seen) -> None:
+        self.fit, self.seen = fit, seen
+        self.model = fit.model
+        self.scope: dict[str, Any] = {**fit.frame.f_globals, **fit.frame.f_locals}
+        self.change = Change()
+        self.backend: Backend = backend_of()
+        model = self.model
+        self._given = AllState([model], loose_generators(self.scope.values()))
+        self._script = ScriptState([*_user_parts(model, self.compiled)], leave=[model])
+        self.data: FitData = fit_data(fit.given, floats=keras.config.floatx())
+        self._start: KerasState | None = None
+        self.batch_changes: list[Callable[[dict[str, Any]], dict[str, Any]]] = []
+
+    @property
+    def compiled(self) -> Construction | None:
+        """The call of `compile` that is in force."""
+        return self.seen.compiled.get(self.model)
+
+    @property
+    def own_step(self) -> bool:
+        """Whether the user's class takes its steps itself."""
+        return is_own(self.model, "train_step")
+
+    def takes(self, count: int, *, seed: int) -> list[Batch]:
+        """Some of the first batches, with the repairs of batches in force."""
+        batches = self.data.batches(count, seed)
+        for change in self.batch_changes:
+            batches = [b.renewed(change(b.view())) for b in batches]
+        return batches
+
+    # What torch_run.Steps asks for
+
+    take = takes
+
+    def rows_of(self, batch: Batch) -> int:
+        return batch.rows
+
+    def reset(self) -> None:
+        """Back to the weights (of the repaired model) from which training would start."""
+        if self._start is not None:
+            self._start.put_back()
+
+    def build(self, batch: Batch) -> None:
+        """Let the model make its weights, as its first step would; what is put back from here on has them.
+
+        Raises:
+            Exception: whatever the model raised.
+        """
+        if self._start is None:
+            model = self.model
+            if not all(layer.built for layer in model._flatten_layers()):
+                self._call(batch, training=False)
+            self._start = KerasState([model])
+
+    def try_to_build(self) -> None:
+        """Let the model make its weights; one that cannot is the forward stage's matter."""
+        with contextlib.suppress(Exception):
+            self.build(self.take(1, seed=0)[0])
+
+    @contextlib.contextmanager
+    def ready(self, seed: int) -> Iterator[None]:
+        """Seeded random numbers; repairs of the model that are tried are made, and undone by `reset`."""
+        with quiet(), self._parts_kept():
+            self.try_to_build()
+            seed_everything(self.model, seed)
+            for repair in self.change.tried:
+                if repair.seam == Seam.TRAINER:
+                    self._change_parts(repair)
+            yield
+
+    @contextlib.contextmanager
+    def _parts_kept(self) -> Iterator[None]:
+        data, changes = self.data, self.batch_changes
+        self.batch_changes = list(changes)
+        try:
+            yield
+        finally:
+            self.data, self.batch_changes = data, changes
+
+    @property
+    def planned_updates(self) -> int | None:
+        """How many updates the real training would make."""
+        batches = self.data.batches_per_epoch
+        accumulated = getattr(self.model.optimizer, "gradient_accumulation_steps", None) or 1
+        return None if batches is None else batches * max(self.data.plan.epochs, 0) // accumulated
+
+    def build_optimizer(self) -> None:
+        """Make the optimizer ready for the model's variables, with the repairs in force."""
+        model, optimizer = self.model, self.model.optimizer
+        if optimizer is None:
+            return
+        if not optimizer.built or not self._fits(optimizer):
+            if optimizer.built:
+                optimizer = type(optimizer).from_config(optimizer.get_config())
+                model.optimizer = optimizer
+            optimizer.build(model.trainable_variables)
+        for repair in self.change.all:
+            if repair.seam == Seam.OPTIMIZER:
+                given = {"optimizer": optimizer, "model": model}
+                repair.change(Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
+                if not self._fits(optimizer):
+                    optimizer.built = False
+                    optimizer.build(model.trainable_variables)
+
+    def _fits(self, optimizer: Any) -> bool:
+        """Whether an optimizer was built for the variables as they are."""
+        inner = getattr(optimizer, "inner_optimizer", optimizer)
+        held = {id(v) for v in getattr(inner, "_trainable_variables", ())}
+        slots = {tuple(v.shape) for v in optimizer.variables if len(v.shape)}
+        shapes = {tuple(v.shape) for v in self.model.trainable_variables if len(v.shape)}
+        return {id(v) for v in self.model.trainable_variables} <= held and (not slots or shapes <= slots | {()})
+
+    # One step
+
+    number = staticmethod(number)
+
+    def observer(self, *, detail: bool) -> Observer:
+        """What watches a step, with the repairs in force."""
+        return Observer(
+            self.model, self.change.all, detail=detail,
+            places=self.seen.modules.get, asked_at=self.seen.asked_at,
+            run_loss=self.run_loss, loss_at=self.loss_place,
+        )  # fmt: skip
+
+    def run_loss(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Call a loss as training does: through the compiler where the model was compiled to use it."""
+        compiles = self.backend.name == "tensorflow" and bool(self.model.jit_compile)
+        return self.backend.compiled(call)(*args) if compiles else call(*args)
+
+    def compute(self, batch: Batch, observer: Observer, *, training: bool = True) -> Any:
+        """The loss of a batch: the model's answer and its losses, as its own step computes them."""
+        x, y, weight = self.tensors_of(batch)
+        y_pred = self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
+        observer.record.output = y_pred
+        with _failing_as(observer.record, Stage.LOSS):
+            return self.model._compute_loss(
+                x=x, y=y, y_pred=y_pred, sample_weight=weight, training=training
+            )
+
+    def step_gradients(self, batch: Batch, observer: Observer) -> StepRecord:
+        """One step without its update: the record of it, with the gradients; what it raised is in the record."""
+        record = observer.record
+        with observer, catching(record):
+            variables = list(self.model.trainable_variables)
+            if self.own_step:
+                self._own_step(batch, observer)
+            else:
+                loss, record.gradients = self.backend.gradients(
+                    lambda: self.compute(batch, observer), variables, self._others()
+                )
+                record.loss, record.trained = number(loss), variables
+        return record
+
+    def take_step(self, batch: Batch, number_of_step: int) -> StepRecord:
+        """One step with its update; what it raised is in the record."""
+        observer = self.observer(detail=False)
+        record = self.step_gradients(batch, observer)
+        if record.failure is None and record.gradients is not None and self.model.optimizer is not None:
+            with catching(record):
+                self.update(record.gradients, record.trained)
+        return record
+
+    def real_step(self) -> None:
+        """One step by the function that fit uses, where it was made before."""
+        batch = self.take(1, seed=0)[0]
+        self.model.train_on_batch(batch.x, batch.y, sample_weight=batch.sample_weight)
+
+    def update(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+        """One update of the weights."""
+        optimizer = self.model.optimizer
+        with _without_gradients():
+            optimizer.apply(list(gradients), list(variables))
+
+    def _own_step(self, batch: Batch, observer: Observer) -> None:
+        """The user's own train_step, whose update is caught."""
+        record, optimizer = observer.record, self.model.optimizer
+        data = tuple(part for part in self.tensors_of(batch))
+        while data and data[-1] is None:
+            data = data[:-1]
+
+        def caught(grads: Any, variables: Any = None) -> None:
+            record.gradients = list(grads)
+            record.trained = list(variables if variables is not None else self.model.trainable_variables)
+
+        def caught_pairs(pairs: Any) -> None:
+            held = list(pairs)
+            caught([g for g, _ in held], [v for _, v in held])
+
+        optimizer.__dict__["apply"], optimizer.__dict__["apply_gradients"] = caught, caught_pairs
+        try:
+            logs = self.model.train_step(data)
+        finally:
+            del optimizer.__dict__["apply"], optimizer.__dict__["apply_gradients"]
+        values = {k: number(v) for k, v in logs.items() if not isinstance(v, dict)} if isinstance(logs, dict) else {}
+        record.loss = values.get("loss", next((v for v in values.values() if v is not None), None))
+
+    def look_at(self, batch: Batch) -> tuple[StepRecord, Any]:
+        """The batch in evaluation mode, nothing updated: the record, and the loss."""
+        observer = self.observer(detail=False)
+        with observer, catching(observer.record):
+            observer.record.loss = number(self.compute(batch, observer, training=False))
+        return observer.record, observer.record.loss
+
+    def answer(self, batch: Batch, *, training: bool = False) -> Any:
+        """The model's answer to a batch."""
+        with self.observer(detail=False):
+            return self._call(batch, training=training)
+
+    def _call(self, batch: Batch, *, training: bool) -> Any:
+        x, _, _ = self.tensors_of(batch)
+        return self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
+
+    def tensors_of(self, batch: Batch) -> tuple[Any, Any, Any]:
+        return (as_tensors(batch.x), as_tensors(batch.y), as_tensors(batch.sample_weight))
+
+    def _others(self) -> list[Any]:
+        return [*self.model.non_trainable_variables, *self.model.metrics_variables]
+
+    # Repairs
+
+    def apply(self, repair: Repair) -> None:
+        """Keep a repair in force from now on."""
+        if repair.seam == Seam.TRAINER:
+            self.reset()
+            self._change_parts(repair)
+            self._start = KerasState([self.model])
+        self.change.kept.append(repair)
+
+    def _change_parts(self, repair: Repair) -> None:
+        data = self.data
+        given = {"model": self.model, "train_dataset": data, "eval_dataset": data.validation, "collator": _same,
+                 "metrics": None}  # fmt: skip
+        call = repair.change(Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
+        if call["train_dataset"] is not data:
+            self.data = call["train_dataset"]
+        if call["collator"] is not _same:
+            change = call["collator"].change
+            self.batch_changes.append(lambda view: change(dict(view)))
+
+    def put_back(self) -> None:
+        """Undo everything since it was made."""
+        self.reset()
+        self.data.put_back()
+        self._script.put_back()
+        self._given.put_back()
+
+    def loss_place(self, loss: Any) -> Place | None:
+        """The user's line that names a loss of the model."""
+        built = self.seen.losses.get(loss)
+        if built is not None:
+            return built.place
+        from trainwright.adapters.keras_setup import compile_places
+
+        return compile_places(self.compiled).get("loss")
+
+
+def _same(items: Any) -> Any:
+    return items
+
+
+def is_own(model: Any, method: str) -> bool:
+    """Whether the user's class gives a method a body of its own."""
+    code = getattr(getattr(type(model), method, None), "__code__", None)
+    return code is not None and is_users(code.co_filename)
+
+
+def as_tensors(structure: Any) -> Any:
+    """NumPy arrays as the backend's tensors; text stays as TensorFlow's, or as it is."""
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        array = np.asarray(value)
+        if array.dtype.kind in "SUO":
+            tf = sys.modules.get("tensorflow")
+            return tf.convert_to_tensor(array) if tf is not None else array
+        return keras.ops.convert_to_tensor(array)
+
+    return keras.tree.map_structure(convert, structure) if structure is not None else None
+
+
+@contextlib.contextmanager
+def catching(record: StepRecord) -> Iterator[None]:
+    """Keep what the user's pipeline raises in the record."""
+    try:
+        yield
+    except Exception as error:  # the user's model, loss or optimizer raised: that is what we came to see
+        if record.failure is None or record.error is not error:
+            record.failed_stage = record.failed_stage or Stage.GRADIENTS
+            record.error = error
+        record.failure = failure_of(error)
+
+
+@contextlib.contextmanager
+def _failing_as(record: StepRecord, stage: Stage) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if record.failure is None:
+            record.failed_stage, record.error, record.failure = stage, error, failure_of(error)
+        raise
+
+
+@contextlib.contextmanager
+def _without_gradients() -> Iterator[None]:
+    torch = sys.modules.get("torch") if keras.config.backend() == "torch" else None
+    if torch is None:
+        yield
+        return
+    with torch.no_grad():
+        yield
+
+
+def _user_parts(model: Any, compiled: Construction | None) -> Iterator[Any]:
+    """What of the user's own the model calls: its loss and metric functions, its class."""
+    given = compiled.given if compiled else {}
+    yield from (v for k, v in given.items() if k in ("loss", "metrics", "weighted_metrics") and v is not None)
+    yield from {k for layer in model._flatten_layers() for k in type(layer).__mro__ if _is_users_class(k)}
+
+
+def _is_users_class(kind: type) -> bool:
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return bool(file) and is_users(str(file))

@@ -1,0 +1,98 @@
+"""Short training runs, whatever the framework: what the overfit test, the baseline and every experiment are made of."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from trainwright.adapters.base import Change, Run
+from trainwright.core.finding import Failure
+from trainwright.core.repair import Repair
+
+# A run whose loss stays above three times the first one for six steps, after a dozen, does not come back in thirty.
+LOST_STEPS = 12
+LOST_FACTOR = 3.0
+
+
+class Record(Protocol):
+    """What a step leaves."""
+
+    failure: Failure | None
+    loss: float | None
+
+
+class Steps(Protocol):
+    """A training whose steps can be taken; a batch is whatever it calls one."""
+
+    change: Change
+
+    def take(self, count: int, *, seed: int) -> list[Any]:
+        """Some of the first batches; one is among those with most classes."""
+
+    def rows_of(self, batch: Any) -> int:
+        """How many rows it holds."""
+
+    def reset(self) -> None:
+        """Back to the weights from which training would start."""
+
+    def ready(self, seed: int) -> AbstractContextManager[None]:
+        """Prepare the model as training does, with seeded random numbers."""
+
+    def build_optimizer(self) -> None:
+        """Make the optimizer as training would, with the repairs in force."""
+
+    def take_step(self, batch: Any, number: int) -> Any:
+        """One step with its update; what it raised is in the record."""
+
+
+def train(training: Steps, at_end: Callable[[Sequence[Any]], dict[str, Any]], *, steps: int, batches: int, seed: int,
+          changes: Sequence[Repair] = (), seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
+    """Take steps over the same batches in turn, from the weights at the start; then put these back.
+
+    Args:
+        at_end: what the batches show after the steps, as fields of Run.
+    """
+    chosen = training.take(batches, seed=seed)
+    training.reset()
+    training.change.tried = list(changes)
+    started, losses, failure = time.monotonic(), [], None
+    shown: dict[str, Any] = {}
+    try:
+        with training.ready(seed):
+            training.build_optimizer()
+            for step in range(steps):
+                record = training.take_step(chosen[step % len(chosen)], step)
+                if record.failure is not None:
+                    failure = record.failure
+                    break
+                losses.append(record.loss if record.loss is not None else math.nan)
+                if not math.isfinite(losses[-1]):
+                    losses += [math.nan] * (steps - step - 1)
+                    break
+                if (
+                    time.monotonic() - started > seconds
+                    or _is_lost(losses)
+                    or _is_enough(losses, len(chosen), enough)
+                ):
+                    break
+            shown = at_end(chosen)
+    finally:
+        training.change.tried = []
+        training.reset()
+    return Run(
+        losses=tuple(losses), rows=sum(training.rows_of(b) for b in chosen), failure=failure,
+        seconds=time.monotonic() - started, **shown,
+    )  # fmt: skip
+
+
+def _is_enough(losses: Sequence[float], batches: int, enough: float) -> bool:
+    """Whether the mean loss, the last time over all batches, is at most this share of the first step's."""
+    return len(losses) >= 2 * batches and sum(losses[-batches:]) / batches <= enough * losses[0]
+
+
+def _is_lost(losses: Sequence[float]) -> bool:
+    """Whether a run has gone astray for good: more of it would cost time and tell nothing."""
+    return len(losses) >= LOST_STEPS and min(losses[-LOST_STEPS // 2 :]) > LOST_FACTOR * losses[0] > 0

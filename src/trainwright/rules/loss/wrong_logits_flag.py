@@ -1,0 +1,132 @@
+"""TW404 wrong-logits-flag: the loss was told scores where it is given probabilities, or probabilities where it is given scores.
+
+Why it matters: nothing fails. Scores that are read as probabilities are cut at 0 and 1, so the loss and its gradients
+are of other numbers than the model gives; probabilities that are read as scores pass a second softmax, and the loss
+cannot fall below ln(1 + (C-1)/e) for C classes. A loss named by a string takes probabilities.
+Evidence: the range of what the loss was given against its from_logits; with the other setting the batch is learnt
+better, or what was given cannot be what the setting says.
+Fix (safe): set from_logits to what the last layer gives.
+"""
+
+from __future__ import annotations
+
+import math
+
+from trainwright.core.finding import Finding, Place, Proof, Severity
+from trainwright.core.fix import Fix, Safety, SetKeyword
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.rules.places import loss_place
+from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW404", Severity.ERROR)
+def wrong_logits_flag(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
+    """A loss whose setting does not fit the range of what it was given."""
+    call = next((c for c in loss.calls if _reads_scores(c) or _reads_probabilities(c)), None)
+    if call is None or call.from_logits is None:
+        return
+    if _reads_scores(call):
+        yield _scores(call, loss, setup)
+        return
+    change = _set(call, from_logits=False)
+    outcome = yield Trial(change=change, steps=16)
+    if outcome.clearly_worse:
+        return
+    floor = math.log(1 + (call.inputs.shape[-1] - 1 if _of_classes(call) else 1) / math.e)
+    word = call.activation or "softmax"
+    yield Finding(
+        message=f"{_name(call)} was told from_logits=True, and is given the result of a {word}: it cannot fall below "
+        f"{floor:.4f} nats",
+        measured={
+            "from_logits": 1,
+            "smallest_score": call.inputs.minimum or 0.0,
+            "largest_score": call.inputs.maximum or 0.0,
+            "lowest_loss_nats": floor,
+        },
+        where=call.activation_at or loss_place(loss, setup),
+        proof=outcome
+        if outcome.clearly_better
+        else Proof(f"all scores lie in 0 to 1; at the best of them {floor:.4f} nats are left"),
+        repair=change,
+        fix=Fix(does=f"leave the {word} out of the last layer, or set from_logits=False", safety=Safety.SAFE),
+    )
+
+
+def _scores(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
+    """Scores that the loss takes for probabilities."""
+    low, high = call.inputs.minimum or 0.0, call.inputs.maximum or 0.0
+    value = f": the loss is {call.value:.4g}" if call.value is not None else ""
+    return Finding(
+        message=f"{_name(call)} takes probabilities (from_logits=False), and is given scores from {low:.3g} to "
+        f"{high:.3g}{value}",
+        measured={"from_logits": 0, "smallest_score": low, "largest_score": high},
+        where=loss_place(loss, setup),
+        proof=Proof(f"a probability lies between 0 and 1; {low:.3g} does not")
+        if low < 0
+        else Proof(f"a probability lies between 0 and 1; {high:.3g} does not"),
+        repair=_set(call, from_logits=True),
+        fix=Fix(
+            does=f"pass {_class(call)}(from_logits=True) as the loss, or end the model with a "
+            f"{'softmax' if _of_classes(call) else 'sigmoid'}",
+            safety=Safety.SAFE,
+            edits=_edits(call, setup),
+        ),
+    )
+
+
+def _reads_scores(call: LossCall) -> bool:
+    """Whether what the loss takes for probabilities lies outside 0 to 1.
+
+    Positive numbers above 1 that an activation made (softplus, exponential) may be shares that are not divided yet.
+    """
+    if call.from_logits is not False or call.in_unit_range or call.inputs.non_finite:
+        return False
+    return (call.inputs.minimum or 0.0) < 0 or call.activation in ("", "linear")
+
+
+def _reads_probabilities(call: LossCall) -> bool:
+    """Whether what the loss takes for scores are probabilities."""
+    if call.from_logits is not True or not call.in_unit_range or call.failure:
+        return False
+    if _of_classes(call):
+        return call.rows_sum_to_one or call.activation == "sigmoid"
+    return call.activation in ("sigmoid", "softmax")
+
+
+def _of_classes(call: LossCall) -> bool:
+    return call.takes_indices is not None
+
+
+def _name(call: LossCall) -> str:
+    return call.own_name or call.function
+
+
+def _class(call: LossCall) -> str:
+    """SparseCategoricalCrossentropy of sparse_categorical_crossentropy."""
+    name = "".join(word.capitalize() for word in _name(call).split("_"))
+    return f"{call.library}.losses.{name}" if call.library else name
+
+
+def _edits(call: LossCall, setup: SetupFacts) -> tuple[SetKeyword, ...]:
+    """The loss's name exchanged for its object, where the script's own name for the library is known."""
+    where: Place | None = setup.place("loss")
+    named = setup.arguments.get("loss")
+    if where is None or not call.library or named is None or not isinstance(named.value, str):
+        return ()
+    return (
+        SetKeyword(
+            where.file, where.line, "loss", f"{_class(call)}(from_logits=True)", function="compile"
+        ),
+    )
+
+
+def _set(seen: LossCall, *, from_logits: bool) -> Repair:
+    function = seen.function
+
+    def change(call: Call) -> Call:
+        return call.replace(from_logits=from_logits) if call["function"] == function else call
+
+    return Repair(f"compute {_name(seen)} with from_logits={from_logits}", Seam.LOSS, change)

@@ -1,0 +1,367 @@
+"""Keras's seams: one training step watched from outside, on any backend; repairs at its losses and activations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import numpy as np
+from keras.src.layers.layer import Layer
+from keras.src.losses.loss import Loss
+from keras.src.trainers.compile_utils import CompileLoss
+
+from trainwright.core.finding import Failure, Place
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.stage import Stage
+from trainwright.seams.keras_loss import KeptLoss, Kind, kind_of, measure_call, with_kind
+from trainwright.seams.place import failure_of, is_written
+from trainwright.stages.forward import ModuleFacts, Origin
+from trainwright.stages.loss import LossCall
+from trainwright.tensors import keras as tensors
+
+# Layers that only move numbers: what they give is still the result of the activation before them.
+_MOVERS = ("Reshape", "Flatten", "Permute")
+_RECTIFIERS = ("relu", "relu6")
+_SQUASHERS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0)}
+_KINDS = {"relu": "ReLU", "relu6": "ReLU6", "sigmoid": "Sigmoid", "tanh": "Tanh", "softmax": "Softmax"}
+_BOUNDS = {
+    "sigmoid": (0.0, 1.0),
+    "tanh": (-1.0, 1.0),
+    "softmax": (0.0, 1.0),
+    "relu": (0.0, None),
+    "relu6": (0.0, 6.0),
+}
+# Within this distance of its end a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
+SATURATED_WITHIN = 0.01
+
+
+@dataclass(kw_only=True)
+class StepRecord:
+    """What passed the seams during one step."""
+
+    failure: Failure | None = None
+    failed_stage: Stage | None = None
+    error: BaseException | None = None
+    failed_module: ModuleFacts | None = None
+    modules: list[ModuleFacts] = field(default_factory=list)
+    loss_calls: list[LossCall] = field(default_factory=list)
+    kept_losses: list[KeptLoss] = field(default_factory=list)
+    output: Any = None
+    """The model's whole answer."""
+    loss: float | None = None
+    gradients: list[Any] | None = None
+    trained: list[Any] = field(default_factory=list)
+    """The variables that the gradients are of."""
+    non_finite_from: Origin | None = None
+    training: bool | None = None
+    """The mode that the model was called with."""
+
+
+@dataclass(frozen=True)
+class _Activated:
+    output: Any
+    function: str
+    where: Place | None
+    module: str
+
+
+class Observer:
+    """Watches, and where repairs say so changes, what the layers and losses of a model are given, while it is entered.
+
+    Args:
+        detail: keep numbers of every layer (one step); False: losses and changes only.
+        run_loss: how a loss is called, where training compiles it.
+        loss_at: the user's line for each of the model's losses, in their order.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        repairs: Sequence[Repair] = (),
+        *,
+        detail: bool = False,
+        places: Callable[[Any], Place | None] = lambda layer: None,
+        asked_at: Mapping[Any, Sequence[Place]] | None = None,
+        run_loss: Callable[..., Any] | None = None,
+        loss_at: Callable[[Any], Place | None] = lambda loss: None,
+    ) -> None:
+        self.record = StepRecord()
+        self._model = model
+        self._detail = detail
+        self._places, self._asked_at, self._loss_at = places, asked_at or {}, loss_at
+        self._run_loss = run_loss
+        self._loss_repairs = [r for r in repairs if r.seam == Seam.LOSS]
+        self._forward_repairs = [r for r in repairs if r.seam == Seam.FORWARD]
+        self._activation_repairs = [r for r in repairs if r.seam == Seam.ACTIVATION]
+        self._names = {id(layer): n for n, layer in tensors.named_layers(model).items()}
+        self._activated: dict[int, _Activated] = {}
+        self._depth = 0
+        self._in_loss = 0
+        self._losses = 0
+
+    def __enter__(self) -> Observer:
+        self._layer_call, self._loss_call = Layer.__call__, Loss.__call__
+        observer = self
+
+        def layer_call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            return observer._layer(layer, args, kwargs)
+
+        def loss_call(loss: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+            return observer._loss(loss, y_true, y_pred, sample_weight)
+
+        Layer.__call__, Loss.__call__ = layer_call, loss_call
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        Layer.__call__, Loss.__call__ = self._layer_call, self._loss_call
+        return False
+
+    # Layers
+
+    def _layer(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if id(layer) not in self._names and layer is not self._model:
+            return self._layer_call(layer, *args, **kwargs)
+        if layer is self._model:
+            for repair in self._forward_repairs:
+                changed = repair.change(
+                    Call(seam=Seam.FORWARD, given={"model": layer, "inputs": args[0]}, tensors=tensors)
+                )
+                args = (changed["inputs"], *args[1:])
+            self.record.training = kwargs.get("training", self.record.training)
+        restore = self._watch_activation(layer)
+        self._depth += 1
+        try:
+            result = self._layer_call(layer, *args, **kwargs)
+        except Exception as error:
+            self._note_failure(layer, args, error)
+            raise
+        finally:
+            self._depth -= 1
+            restore()
+        if layer is self._model and not self._in_loss:
+            self.record.output = result
+        self._note_activation(layer, args, result)
+        if self._detail:
+            self._note(layer, args, kwargs, result)
+        return result
+
+    def _watch_activation(self, layer: Any) -> Callable[[], None]:
+        """Put the repairs before a layer's activation; returns what takes them away again."""
+        function = getattr(layer, "activation", None)
+        if not self._activation_repairs or not callable(function):
+            return lambda: None
+        name = self._names.get(id(layer), layer.name)
+
+        def changed(values: Any, *args: Any, **kwargs: Any) -> Any:
+            given = {"function": _name_of(function), "values": values, "module": name}
+            call = Call(seam=Seam.ACTIVATION, given=given, tensors=tensors)
+            for repair in self._activation_repairs:
+                call = repair.change(call)
+            if call["function"] == given["function"]:
+                return function(call["values"], *args, **kwargs)
+            return _activation(call["function"])(call["values"])
+
+        changed.__name__ = _name_of(function)
+        layer.__dict__["activation"] = changed
+        return lambda: layer.__dict__.update(activation=function)
+
+    def _note_activation(self, layer: Any, args: tuple[Any, ...], result: Any) -> None:
+        kind = type(layer).__name__
+        name = _name_of(getattr(layer, "activation", None))
+        if kind in ("Softmax", "ReLU"):
+            name = kind.lower()
+        if name in ("", "linear"):
+            source = self._activated.get(id(args[0])) if args and kind in _MOVERS else None
+            if source is not None:
+                self._activated[id(result)] = _Activated(
+                    result, source.function, source.where, source.module
+                )
+            return
+        where = self._places(layer)
+        self._activated[id(result)] = _Activated(result, name, where, self._names.get(id(layer), layer.name))
+
+    def _note_failure(self, layer: Any, args: tuple[Any, ...], error: Exception) -> None:
+        if self.record.failure is None:
+            self.record.error, self.record.failure = error, failure_of(error)
+            self.record.failed_stage = Stage.LOSS if self._in_loss else Stage.FORWARD
+            self.record.failed_module = self._facts(layer, args, None, True)
+        elif self.record.error is error:  # on its way out: it has passed more of the user's lines by now
+            self.record.failure = failure_of(error)
+
+    def _note(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        facts = self._facts(layer, args, result, bool(kwargs.get("training", True)))
+        self.record.modules.append(facts)
+        if facts.output is None:
+            return
+        name = _name_of(getattr(layer, "activation", None))
+        if name in _KINDS and type(layer).__name__ not in _KINDS.values():
+            self.record.modules.append(_of_activation(facts, name, result))
+        clean = all(not t.non_finite for t in facts.inputs)
+        if facts.output.non_finite and clean and facts.leaf and self.record.non_finite_from is None:
+            self.record.non_finite_from = Origin(
+                operation=facts.kind, where=facts.where, module=facts.name, count=facts.output.non_finite
+            )
+
+    def _facts(self, layer: Any, args: tuple[Any, ...], result: Any, training: bool) -> ModuleFacts:
+        given = [t for t in tensors.leaves(list(args)) if tensors.is_tensor(t)]
+        out = next((t for t in tensors.leaves(result) if tensors.is_tensor(t)), None) if result is not None else None
+        sizes, kind = declared_sizes(layer), type(layer).__name__
+        asked = self._asked_at.get(layer, ()) if sizes else ()
+        rate = getattr(layer, "rate", None)
+        return ModuleFacts(
+            name=self._names.get(id(layer), ""),
+            kind=kind,
+            where=self._places(layer),
+            inputs=tuple(tensors.facts(t) for t in given[:4]),
+            output=tensors.facts(out) if out is not None else None,
+            training=training,
+            leaf=not layer._flatten_layers(recursive=False, include_self=False),
+            sizes=sizes,
+            size_at=next((place for place in asked if is_written(place, sizes[-1])), None),
+            dropout=float(rate) if isinstance(rate, (int, float)) and "ropout" in kind else None,
+            **(_shares(kind.lower(), out) if out is not None else {}),
+        )  # fmt: skip
+
+    # Losses
+
+    def _loss(self, loss: Any, y_true: Any, y_pred: Any, sample_weight: Any) -> Any:
+        if isinstance(loss, CompileLoss) or self._in_loss:
+            return self._loss_call(loss, y_true, y_pred, sample_weight)
+        kind = kind_of(loss)
+        number, self._losses = self._losses, self._losses + 1
+        if kind is None:
+            return self._own_loss(loss, y_true, y_pred, sample_weight)
+        original = y_pred
+        loss, kind, y_true, y_pred, sample_weight, scale = self._changed(
+            loss, kind, y_true, y_pred, sample_weight, number
+        )
+        kept = KeptLoss(kind=kind, loss=loss, scores=y_pred, targets=y_true, weight=sample_weight)
+        failure = None
+        self._in_loss += 1
+        try:
+            run = self._run_loss or (lambda f, *a: f(*a))
+            kept.value = run(as_function(self._loss_call, loss), y_true, y_pred, sample_weight)
+            return kept.value if scale == 1.0 else kept.value * scale
+        except Exception as error:
+            failure = failure_of(error)
+            self._note_loss_failure(error)
+            raise
+        finally:
+            self._in_loss -= 1
+            self._keep(kept, original, failure, loss)
+
+    def _own_loss(self, loss: Any, y_true: Any, y_pred: Any, sample_weight: Any) -> Any:
+        try:
+            return self._loss_call(loss, y_true, y_pred, sample_weight)
+        except Exception as error:
+            self._note_loss_failure(error)
+            raise
+
+    def _note_loss_failure(self, error: Exception) -> None:
+        if self.record.failure is None:
+            self.record.error, self.record.failure = error, failure_of(error)
+            self.record.failed_stage = Stage.LOSS
+
+    def _changed(
+        self, loss: Any, kind: Kind, y_true: Any, y_pred: Any, weight: Any, number: int
+    ) -> tuple[Any, Kind, Any, Any, Any, float]:
+        """The loss call with the repairs in force."""
+        if not self._loss_repairs:
+            return loss, kind, y_true, y_pred, weight, 1.0
+        given = {
+            **kind.options, "logits": y_pred, "targets": y_true, "function": kind.function, "number": number,
+            "from_logits": kind.from_logits, "own": kind.own, "weight": weight, "scale": 1.0, "trained": True, "shown": True,
+        }  # fmt: skip
+        call = Call(seam=Seam.LOSS, given=given, tensors=tensors)
+        for repair in self._loss_repairs:
+            call = repair.change(call)
+        changed = {k: v for k, v in call.given.items() if k in ("function", "from_logits", "own") and v != given[k]}
+        if changed:
+            loss = with_kind(loss, kind, changed)
+            kind = kind_of(loss) or kind
+        logits, targets = call["logits"], call["targets"]
+        if not call.given.get("trained", True):
+            logits = keras.ops.stop_gradient(logits)
+        return loss, kind, targets, logits, call.given.get("weight"), float(call["scale"])
+
+    def _keep(self, kept: KeptLoss, original: Any, failure: Failure | None, loss: Any) -> None:
+        self.record.kept_losses.append(kept)
+        if not self._detail:
+            return
+        active = self._activated.get(id(original)) or self._activated.get(id(kept.scores))
+        self.record.loss_calls.append(
+            measure_call(
+                kept,
+                at=self._loss_at(loss),
+                failure=failure,
+                activation=active.function if active else "",
+                activation_at=active.where if active else None,
+                activation_module=active.module if active else "",
+                softmax_at=active.where if active and active.function == "softmax" else None,
+                unreachable_share=_unreachable(active.function, kept.targets) if active else None,
+            )
+        )
+
+
+def as_function(call: Callable[..., Any], loss: Any) -> Callable[..., Any]:
+    """The loss as a function of targets, scores and weights."""
+    return lambda y_true, y_pred, weight=None: call(loss, y_true, y_pred, weight)
+
+
+def _name_of(function: Any) -> str:
+    """softmax, relu; a layer that is used as an activation by its kind."""
+    if function is None:
+        return ""
+    return str(getattr(function, "__name__", None) or type(function).__name__).lower()
+
+
+def _activation(name: str) -> Callable[[Any], Any]:
+    if name == "identity":
+        return lambda values: values
+    function: Callable[[Any], Any] = keras.activations.get(name)
+    return function
+
+
+def _of_activation(layer: ModuleFacts, name: str, result: Any) -> ModuleFacts:
+    """The activation of a layer that has one of its own, as if it were a layer behind it."""
+    out = next(t for t in tensors.leaves(result) if tensors.is_tensor(t))
+    return ModuleFacts(
+        name=layer.name, kind=_KINDS[name], where=layer.where, inputs=layer.inputs, output=layer.output,
+        training=layer.training, **_shares(name, out),
+    )  # fmt: skip
+
+
+def _shares(function: str, result: Any) -> dict[str, Any]:
+    values = tensors.to_numpy(result)
+    if values.dtype.kind != "f" or values.ndim < 2 or not values.size:
+        return {}
+    if function in _RECTIFIERS:
+        rows = values.reshape(-1, values.shape[-1])
+        return {"dead_share": float((rows <= 0).all(axis=0).mean())}
+    if function in _SQUASHERS:
+        low, high = _SQUASHERS[function]
+        near = (values < low + SATURATED_WITHIN) | (values > high - SATURATED_WITHIN)
+        return {"saturated_share": float(near.mean())}
+    return {}
+
+
+def _unreachable(activation: str, targets: Any) -> float | None:
+    """The part of the targets' variance that an activation's range leaves unexplained; None for class indices."""
+    values = tensors.to_numpy(targets)
+    if activation not in _BOUNDS or values.dtype.kind != "f" or not values.size:
+        return None
+    low, high = _BOUNDS[activation]
+    missed = np.square(values - np.clip(values, low, high)).mean()
+    return float(missed / max(float(values.var()), 1e-12))
+
+
+def declared_sizes(layer: Any) -> tuple[int, ...]:
+    """(in, out) of a dense or convolution layer, (rows, width) of an embedding, (features) of a normalisation."""
+    if isinstance(layer, keras.layers.Embedding):
+        return int(layer.input_dim), int(layer.output_dim)
+    kernel = getattr(layer, "_kernel", None) if getattr(layer, "built", False) else None
+    if kernel is not None and len(kernel.shape) >= 2:
+        return int(kernel.shape[-2]), int(kernel.shape[-1])
+    return ()

@@ -1,0 +1,105 @@
+"""Patches of Keras: models that a script compiles and fits, and the layers, optimizers and losses that it builds."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from trainwright.seams.place import place_of, places_on_the_way, user_frame
+from trainwright.seams.seen import Construction, active, builder_frame, listener, seen
+
+
+def patch_model(module: Any) -> None:
+    """Be told of each `fit`, and keep what `compile` was given."""
+    owner = module.Model
+    original, signature = owner.fit, inspect.signature(owner.fit)
+
+    @functools.wraps(original)
+    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = user_frame(sys._getframe(1))
+        if not active() or frame is None:
+            return original(self, *args, **kwargs)
+        given = signature.bind(self, *args, **kwargs).arguments
+        told = {k: v for k, v in given.items() if k != "self"}
+
+        def train(changed: Mapping[str, Any]) -> Any:
+            return original(self, *args, **kwargs) if not changed else original(self, **{**told, **changed})
+
+        return listener().fitting_model(self, frame, told, train)
+
+    owner.fit = fit
+    _patch_compile(owner)
+
+
+def _patch_compile(owner: Any) -> None:
+    original, signature = owner.compile, inspect.signature(owner.compile)
+
+    @functools.wraps(original)
+    def compile_model(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = user_frame(sys._getframe(1)) if active() else None
+        if frame is not None:
+            given = signature.bind(self, *args, **kwargs).arguments
+            seen().compiled[self] = (
+                _construction("compile", frame, {k: v for k, v in given.items() if k != "self"})
+            )  # fmt: skip
+        return original(self, *args, **kwargs)
+
+    owner.compile = compile_model
+
+
+def _construction(name: str, frame: Any, given: dict[str, Any]) -> Construction:
+    return Construction(
+        name=name,
+        frame_file=frame.f_code.co_filename,
+        line=frame.f_lineno,
+        place=place_of(frame),
+        keywords=frozenset(given),
+        given=given,
+    )
+
+
+def patch_layers(module: Any) -> None:
+    """Keep the line that built each layer, and the one that froze it."""
+    owner = module.Layer
+    original = owner.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if active() and (frame := builder_frame(self)) is not None:
+            seen().modules[self] = place_of(frame)
+            seen().asked_at[self] = tuple(places_on_the_way(frame))
+
+    owner.__init__ = init
+    trainable = owner.trainable
+
+    def set_trainable(self: Any, value: bool) -> None:
+        trainable.fset(self, value)
+        if not value and active() and (frame := user_frame(sys._getframe(1))) is not None:
+            seen().frozen_layers[self] = place_of(frame)
+
+    owner.trainable = trainable.setter(set_trainable)
+
+
+def patch_optimizers(module: Any) -> None:
+    _patch_built(module.BaseOptimizer, "optimizers")
+
+
+def patch_losses(module: Any) -> None:
+    _patch_built(module.Loss, "losses")
+
+
+def _patch_built(owner: Any, kept: str) -> None:
+    """Keep the line that built each object of a class."""
+    original = owner.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if active() and (frame := builder_frame(self)) is not None:
+            getattr(seen(), kept)[self] = _construction(type(self).__name__, frame, {})
+
+    owner.__init__ = init

@@ -1,0 +1,174 @@
+"""Keras's layers by name, and changes to them: part of `tensors/keras.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+
+def named_layers(model: Any) -> dict[str, Any]:
+    """Every layer by its dotted path from the model, itself under the empty name."""
+    found: dict[str, Any] = {"": model}
+    known = {id(model)}
+
+    def below(owner: Any, prefix: str) -> None:
+        for layer in owner._flatten_layers(recursive=False, include_self=False):
+            if id(layer) in known:
+                continue
+            known.add(id(layer))
+            name = _unused(f"{prefix}{layer.name}", found)
+            found[name] = layer
+            below(layer, f"{name}.")
+
+    below(model, "")
+    return found
+
+
+def named_variables(model: Any) -> dict[str, tuple[str, Any]]:
+    """Every weight by its dotted name, with the path of its layer; seeds of random numbers are none."""
+    found: dict[str, tuple[str, Any]] = {}
+    known: set[int] = set()
+    for path, layer in reversed(named_layers(model).items()):  # the innermost owner names it
+        for variable in layer.weights:
+            if id(variable) not in known:
+                known.add(id(variable))
+                found[_unused(f"{path}.{variable.name}" if path else variable.name, found)] = (path, variable)
+    order = {id(v): i for i, v in enumerate(model.weights)}
+    return dict(sorted(found.items(), key=lambda one: order.get(id(one[1][1]), len(order))))
+
+
+def _unused(name: str, taken: Mapping[str, Any]) -> str:
+    number, result = 1, name
+    while result in taken:
+        result, number = f"{name}_{number}", number + 1
+    return result
+
+
+def value_of(variable: Any) -> np.ndarray:
+    """A variable's values."""
+    array = np.asarray(ops.convert_to_numpy(variable.value))
+    return array.astype(np.float32) if array.dtype.name in ("bfloat16", "float16") else array
+
+
+def freeze(model: Any, names: Sequence[str]) -> None:
+    for name, (_, variable) in named_variables(model).items():
+        if name in names:
+            variable.trainable = False
+
+
+def unfreeze(model: Any, optimizer: Any, names: Sequence[str] | None = None) -> None:
+    layers = named_layers(model)
+    for name, (path, variable) in named_variables(model).items():
+        if names is not None and name not in names:
+            continue
+        for around in _around(path):
+            object.__setattr__(layers[around], "_trainable", True)
+        if not _is_statistic(variable):
+            variable.trainable = True
+
+
+def _around(path: str) -> Iterator[str]:
+    """A layer's path, and those of the layers around it, up to the model."""
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
+    yield ""
+
+
+def _is_statistic(variable: Any) -> bool:
+    return variable.name.startswith(("moving_", "mean", "variance", "count"))
+
+
+def widen_head(model: Any, classes: int) -> str:
+    """Give the model's output layer `classes` outputs, its old ones kept; return the layer's name."""
+    name, layer = head_of(model)
+    for variable, axis in ((layer._kernel, 1), (layer.bias, 0)):
+        if variable is not None:
+            values = value_of(variable)
+            more = _more(values, axis, classes - layer.units)
+            resize(variable, np.concatenate([values, more], axis=axis))
+    layer.units = classes
+    forget_parameters(model)
+    return name
+
+
+def resize(variable: Any, values: np.ndarray) -> None:
+    """Give a variable values of another shape; whoever holds it holds the new ones."""
+    variable._initialize(ops.convert_to_tensor(values, dtype=variable.dtype))
+    variable._shape = tuple(values.shape)
+
+
+def forget_parameters(model: Any) -> None:
+    """Let layers of the torch backend list their parameters anew."""
+    for layer in named_layers(model).values():
+        getattr(layer, "_modules", {}).pop("_torch_params", None)
+
+
+def head_of(model: Any) -> tuple[str, Any]:
+    """The last dense layer, in the order of the layers.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    dense = [(n, la) for n, la in named_layers(model).items() if isinstance(la, keras.layers.Dense)]
+    if not dense:
+        raise ValueError("the model must have a Dense layer; it has none.")
+    return dense[-1]
+
+
+def _more(values: np.ndarray, axis: int, count: int) -> np.ndarray:
+    shape = list(values.shape)
+    shape[axis] = count
+    if values.ndim == 1:
+        return np.zeros(shape, values.dtype)
+    return np.random.default_rng(0).normal(0, float(values.std()) or 0.01, shape).astype(values.dtype)
+
+
+def set_dropout(model: Any, probability: float) -> None:
+    for layer in named_layers(model).values():
+        if isinstance(getattr(layer, "rate", None), (int, float)) and "ropout" in type(layer).__name__:
+            layer.rate = probability
+        if isinstance(getattr(layer, "dropout", None), float):
+            layer.dropout = probability
+
+
+def zero_non_finite(model: Any) -> None:
+    for _, variable in named_variables(model).values():
+        values = value_of(variable)
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            variable.assign(np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0))
+
+
+def reinitialise(model: Any, names: Sequence[str]) -> None:
+    for name, (_, variable) in named_variables(model).items():
+        if name in names:
+            draw = keras.initializers.GlorotUniform(seed=0) if len(variable.shape) > 1 else None
+            variable.assign(draw(variable.shape) if draw else ops.zeros(variable.shape))
+
+
+def scale_parameters(model: Any, factors: Mapping[str, float]) -> None:
+    for name, (_, variable) in named_variables(model).items():
+        if name in factors:
+            variable.assign(variable.value * factors[name])
+
+
+def activate(model: Any, names: Sequence[str]) -> None:
+    """A layer that a script froze for its statistics trains again."""
+    for name, layer in named_layers(model).items():
+        if name in names:
+            layer.trainable = True
+
+
+def resize_input(model: Any, layer: str, size: int) -> None:
+    raise NotImplementedError("a Keras layer takes the size of its input when it is built")
+
+
+def flatten_before(model: Any, layer: str) -> None:
+    """Flatten all axes but the first of what a layer is given."""
+    owner = named_layers(model)[layer]
+    call = owner.call
+    object.__setattr__(owner, "call", lambda inputs, *a, **k: call(ops.reshape(inputs, (len(inputs), -1)), *a, **k))

@@ -351,6 +351,11 @@ class FitData:
             joined([(b.x, b.y, b.sample_weight) for b in batches], self.batch_size or batches[0].rows)
         )
 
+    def validated_on(self, held: FitData | None) -> FitData:
+        """The same set, with another one to validate on."""
+        named = FitData("evaluation", held.source, held.plan) if held is not None else None
+        return FitData(self.name, self.source, self.plan, validation=named, split=self.split)
+
     def _with(self, source: Source) -> FitData:
         return FitData(self.name, source, self.plan, validation=self.validation, split=self.split)
 

@@ -205,8 +205,12 @@ def choose_rows(data: Any, rows: Sequence[int]) -> Any:
     return data.chosen(rows)
 
 
+def choose_of_several(sets: Sequence[Any], rows: Sequence[tuple[int, int]]) -> Any:
+    return sets[0].of_several(sets, rows)
+
+
 def shuffled(dataset: Any) -> Any:
-    return dataset.shuffled()
+    return dataset.shuffled_rows()
 
 
 def leaves(structure: Any) -> Iterator[Any]:

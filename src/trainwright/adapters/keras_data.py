@@ -27,6 +27,8 @@ from trainwright.adapters.keras_values import count_rows, leaves, map_leaves, na
 
 # So many batches are kept, that every experiment may use the same ones.
 POOLED = 8
+# Up to so many rows that were chosen of a stream are kept in memory, as one batch.
+MOST_GATHERED = 512
 # Names of the arrays that have none of their own: fit's.
 X, Y, WEIGHT = "x", "y", "sample_weight"
 
@@ -296,9 +298,25 @@ class FitData:
         if isinstance(self.source, Arrays):
             return self._with(self.source.chosen(rows))
         wanted = set(rows)
-        return self._with(
+        some = self._with(
             ChangedRows(self.source, lambda row, n: row if n in wanted else None, rows=len(rows))
         )
+        return some if len(rows) > MOST_GATHERED else some.gathered(len(rows), in_one_batch=True)
+
+    def of_several(self, sets: Sequence[FitData], rows: Sequence[tuple[int, int]]) -> FitData:
+        """A set like this one, of rows of several sets of one structure; each row is given as (which set, its row)."""
+        sources = [s.source for s in sets]
+        starts, parts = [0], []
+        for source in sources:
+            if not isinstance(source, Arrays):
+                raise TypeError("only rows of arrays can be mixed with those of another set")
+            parts.append((map_leaves(source.whole, source.x), map_leaves(source.whole, source.y),
+                          map_leaves(source.whole, source.weight)))  # fmt: skip
+            starts.append(starts[-1] + (source.rows or 0))
+        together = joined(parts, self.batch_size or 32)
+        chosen = together.chosen([starts[which] + row for which, row in rows])
+        chosen.shuffled = self.shuffled
+        return self._with(chosen)
 
     def changed(self, change: Callable[[dict[str, Any], int], Mapping[str, Any]]) -> FitData:
         """The set with each row changed as it is read; the change is given the row by name, and its number."""
@@ -319,7 +337,7 @@ class FitData:
         arrays = self.gathered(most)
         return arrays.shuffled_rows() if isinstance(arrays.source, Arrays) else self
 
-    def gathered(self, most: int) -> FitData:
+    def gathered(self, most: int, *, in_one_batch: bool = False) -> FitData:
         """The first rows as arrays in memory."""
         batches, read = [], 0
         for batch in self.elements():
@@ -332,6 +350,11 @@ class FitData:
         return self._with(
             joined([(b.x, b.y, b.sample_weight) for b in batches], self.batch_size or batches[0].rows)
         )
+
+    def validated_on(self, held: FitData | None) -> FitData:
+        """The same set, with another one to validate on."""
+        named = FitData("evaluation", held.source, held.plan) if held is not None else None
+        return FitData(self.name, self.source, self.plan, validation=named, split=self.split)
 
     def _with(self, source: Source) -> FitData:
         return FitData(self.name, source, self.plan, validation=self.validation, split=self.split)

@@ -178,7 +178,7 @@ class Drawn:
 
 
 class ChangedRows:
-    """Rows of another source, each changed as it is read.
+    """Rows of another source in its batches, each changed as it is read.
 
     Args:
         change: is given one row's (x, y, weight) and its number, and answers with the new one; None leaves it out.
@@ -197,16 +197,10 @@ class ChangedRows:
 
     def elements(self) -> Iterator[Any]:
         counter = itertools.count()
-        waiting: list[Any] = []
         for element in self.source.elements():
-            for row in split_rows(element):
-                if (changed := self.change(row, next(counter))) is not None:
-                    waiting.append(changed)
-                if len(waiting) == (self.batch_size or DEFAULT_BATCH):
-                    yield stack(waiting)
-                    waiting = []
-        if waiting:
-            yield stack(waiting)
+            changed = [self.change(row, next(counter)) for row in split_rows(element)]
+            if kept := [row for row in changed if row is not None]:
+                yield stack(kept)
 
     def put_back(self) -> None:
         self.source.put_back()

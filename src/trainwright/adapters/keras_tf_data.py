@@ -38,7 +38,7 @@ def _cardinality(dataset: Any) -> int | None:
 
 
 def undisturbed(dataset: Any) -> Any:
-    """A data set that gives what this one will give at its next pass, and does not move it on.
+    """A data set that gives at its passes what this one will give at its next ones, and does not move it on.
 
     Passes over one data set share the seeds of its shuffles and the content of its caches, in any copy too. So the
     copy is made of its graph, where shuffles that keep their seeds to themselves take the place of the shared ones,

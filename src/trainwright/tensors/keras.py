@@ -206,6 +206,10 @@ def choose_rows(data: Any, rows: Sequence[int]) -> Any:
     return data.chosen(rows)
 
 
+def choose_of_several(sets: Sequence[Any], rows: Sequence[tuple[int, int]]) -> Any:
+    return sets[0].of_several(sets, rows)
+
+
 def shuffled(dataset: Any) -> Any:
     return dataset.shuffled_rows()
 

@@ -46,14 +46,14 @@ def measure_step(twin: Twin) -> StepFacts:
 
 def _observed(twin: Twin, batch: Batch) -> StepRecord:
     """The step's record: layers and losses seen eagerly, then the gradients of the same step."""
-    if twin.own_step:
+    if twin.steps_itself:
         return twin.step_gradients(batch, twin.observer(detail=True))
     observer = twin.observer(detail=True)
     record = observer.record
     from trainwright.adapters.keras_twin import catching
 
     with observer, catching(record):
-        record.loss = twin.number(twin.compute(batch, observer))
+        record.loss = twin.number(twin.compute(twin.tensors_of(batch), observer))
     if record.failure is not None:
         return record
     twin.reset()

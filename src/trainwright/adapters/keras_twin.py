@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import keras
@@ -20,8 +21,8 @@ from trainwright.adapters.keras_state import AllState, KerasState, seed_everythi
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
-from trainwright.seams.keras import Observer, StepRecord
-from trainwright.seams.place import failure_of, is_users
+from trainwright.seams.keras import Observer, StepRecord, failure_of
+from trainwright.seams.place import is_users
 from trainwright.seams.reach import ScriptState
 from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
@@ -61,8 +62,12 @@ class Twin:
         self.batch_changes: list[Changing] = []
         """Kept repairs of the batches that the data give."""
         self._tried_changes: list[Changing] = []
+        self.settings = SimpleNamespace(dataloader_drop_last=False)
+        """What a repair may set of how batches are formed."""
+        self.compiling_seconds = 0.0
         self._compiles = not fit.model.run_eagerly
         self._alive: list[Any] = []
+        self._compiled_keys: set[Hashable] = set()
 
     @property
     def compiled(self) -> Construction | None:
@@ -262,12 +267,16 @@ class Twin:
         return record
 
     def _compiled_step(self, batch: Batch) -> StepRecord:
-        observer = self.observer(detail=False)
+        observer, key, started = self.observer(detail=False), self._key(), time.monotonic()
         with observer:
             loss = self.backend.step(
-                lambda d: self.compute(d, observer), self.tensors_of(batch), self.model, self._others(), self._key()
+                lambda d: self.compute(d, observer), self.tensors_of(batch), self.model, self._others(), key
             )  # fmt: skip
-        return StepRecord(loss=number(loss))
+        record = StepRecord(loss=number(loss))
+        if key not in self._compiled_keys:
+            self._compiled_keys.add(key)
+            self.compiling_seconds += time.monotonic() - started
+        return record
 
     def _key(self) -> Hashable:
         """What a step is compiled for: the variables, and the repairs that are made within it."""
@@ -354,7 +363,7 @@ class Twin:
     def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
         data = self.data
         given = {"model": self.model, "train_dataset": data, "eval_dataset": data.validation, "collator": _same,
-                 "metrics": None}  # fmt: skip
+                 "metrics": None, "arguments": self.settings}  # fmt: skip
         call = repair.change(Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
         if call["train_dataset"] is not data:
             self.data = call["train_dataset"]

@@ -136,6 +136,7 @@ def parameter_facts(twin: Twin) -> list[ParameterFacts]:
                 identical_rows=_identical_units(values, name),
                 module=path,
                 module_kind=type(layer).__name__,
+                freshly_initialised=None if twin.seen.is_as_drawn(variable) else False,
                 default_deviation=_default_deviation(layer, name, facts.shape),
                 frozen_at=None if id(variable) in trained else _frozen_at(twin, path),
             )

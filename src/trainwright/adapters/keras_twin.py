@@ -246,7 +246,7 @@ class Twin:
         with observer, catching(record):
             data, variables = self.tensors_of(batch), list(self.model.trainable_variables)
             if self.steps_itself:
-                self._own_step(data, observer)
+                self._own_step(data[0] if batch.bare else data, observer)
             else:
                 loss, record.gradients = self.backend.gradients(
                     lambda d: self.compute(d, observer), data, variables, self._others()
@@ -305,7 +305,7 @@ class Twin:
         """The user's own train_step, whose update is caught."""
         record, optimizer = observer.record, self.model.optimizer
         self.model.reset_metrics()
-        while data and data[-1] is None:
+        while isinstance(data, tuple) and data[-1] is None:
             data = data[:-1]
 
         def caught(grads: Any, variables: Any = None) -> None:
@@ -382,7 +382,7 @@ class Twin:
 
     def loss_place(self, loss: Any) -> Place | None:
         """The user's line that names a loss of the model."""
-        built = self.seen.losses.get(loss)
+        built = self.seen.losses.get(loss) if loss is not None else None
         if built is not None:
             return built.place
         from trainwright.adapters.keras_setup import compile_places

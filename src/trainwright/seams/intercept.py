@@ -42,6 +42,7 @@ def _install() -> None:
         ("keras.src.models.model", keras_patches.patch_model),
         ("keras.src.layers.layer", keras_patches.patch_layers),
         ("keras.src.optimizers.base_optimizer", keras_patches.patch_optimizers),
+        ("keras.src.backend.common.variables", keras_patches.patch_variables),
         ("keras.src.losses.loss", keras_patches.patch_losses),
     ):
         wrapt.register_post_import_hook(patch, module)

@@ -193,7 +193,7 @@ class Observer:
         if layer is self._model and not self._in_loss:
             self.record.output = result
         self._note_activation(layer, args, result)
-        if self._detail:
+        if self._detail and all(map(tensors.has_values, filter(tensors.is_tensor, tensors.leaves(result)))):
             self._note(layer, args, kwargs, result)
         return result
 

@@ -86,7 +86,33 @@ def patch_layers(module: Any) -> None:
 
 
 def patch_optimizers(module: Any) -> None:
-    _patch_built(module.BaseOptimizer, "optimizers")
+    """Keep the line that built each optimizer, and what was trained before the walk: by `train_on_batch`, or by hand."""
+    owner = module.BaseOptimizer
+    _patch_built(owner, "optimizers")
+    original = owner.apply
+
+    @functools.wraps(original)
+    def apply(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
+        if active():
+            for variable in trainable_variables or self._trainable_variables:
+                seen().gave_value(variable)
+        return original(self, grads, trainable_variables)
+
+    owner.apply = apply
+
+
+def patch_variables(module: Any) -> None:
+    """Keep which variables were given values after they were made."""
+    owner = module.Variable
+    original = owner.assign
+
+    @functools.wraps(original)
+    def assign(self: Any, value: Any) -> Any:
+        if active():
+            seen().gave_value(self)
+        return original(self, value)
+
+    owner.assign = assign
 
 
 def patch_losses(module: Any) -> None:

@@ -114,6 +114,8 @@ class Seen:
     """The last call of each model's `compile`."""
     frozen_layers: weakref.WeakKeyDictionary[Any, Place] = field(default_factory=weakref.WeakKeyDictionary)
     """Layers whose trainable was set to False, and the line that did it."""
+    valued: dict[int, weakref.ref[Any]] = field(default_factory=dict)
+    """Variables that were given values after they were made, by identity: by an update, or from a file."""
     ranks: tuple[RankFacts, ...] = ()
     """What the processes of a distributed training have each; empty where there is one."""
     misspelt: list[tuple[weakref.ref[Any], str, Place]] = field(default_factory=list)
@@ -123,6 +125,15 @@ class Seen:
         """The line that froze a parameter."""
         reference, place = self.frozen.get(id(parameter), (None, None))
         return place if reference is not None and reference() is parameter else None
+
+    def gave_value(self, variable: Any) -> None:
+        """A variable was given a value that is not the one it was drawn with."""
+        self.valued[id(variable)] = weakref.ref(variable)
+
+    def is_as_drawn(self, variable: Any) -> bool:
+        """Whether a variable still has the value that it was made with."""
+        reference = self.valued.get(id(variable))
+        return reference is None or reference() is not variable
 
     def freezing_lines(self) -> tuple[Place, ...]:
         """The lines that froze what is frozen now, the one that froze most first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -89,6 +90,16 @@ def to_numpy(tensor: Any) -> np.ndarray:
         tensor = tensor.value
     array = np.asarray(tensor if isinstance(tensor, np.ndarray) else ops.convert_to_numpy(tensor))
     return array.astype(np.float32) if array.dtype.name in ("bfloat16", "float16") else array
+
+
+def has_values(tensor: Any) -> bool:
+    """Whether its numbers are known now: not while JAX or TensorFlow only writes down what is to be computed."""
+    while hasattr(tensor, "primal"):
+        tensor = tensor.primal
+    if (jax := sys.modules.get("jax")) is not None and isinstance(tensor, jax.core.Tracer):
+        return False
+    tf = sys.modules.get("tensorflow")
+    return tf is None or not tf.is_symbolic_tensor(tensor)
 
 
 def like(array: np.ndarray, reference: Any, dtype: str | None = None) -> Any:

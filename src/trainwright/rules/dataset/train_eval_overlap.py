@@ -47,7 +47,7 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
         where=setup.place("eval_dataset_made", "eval_dataset", "trainer"),
         proof=Proof(f"equal inputs, e.g. evaluation rows {_listed([e for e, _ in dataset.overlap_rows])} and training rows "
                     f"{_listed([t for _, t in dataset.overlap_rows])}; within training {own:.1%} of rows repeat"),
-        repair=_leave_out([e for e, _ in dataset.overlap_rows]) if whole else None,
+        repair=_leave_out([e for e, _ in dataset.overlap_rows], of=held.hashed) if whole else None,
         fix=Fix(does="remove duplicates before the split, or leave the repeated rows out of the evaluation set", safety=Safety.UNSAFE),
     )  # fmt: skip
 
@@ -81,12 +81,13 @@ def _listed(rows: list[int]) -> str:
     return ", ".join(map(str, rows[:3]))
 
 
-def _leave_out(rows: list[int]) -> Repair:
-    left_out = frozenset(rows)
+def _leave_out(rows: list[int], of: int) -> Repair:
+    repeated = frozenset(rows)
+    left = [r for r in range(of) if r not in repeated]
 
     def change(call: Call) -> Call:
         def chosen(data: Any) -> Any:
-            return call.tensors.choose_rows(data, [r for r in range(len(data)) if r not in left_out])
+            return call.tensors.choose_rows(data, left)
 
         held = call["eval_dataset"]
         if type(held) is dict:

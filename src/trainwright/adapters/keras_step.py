@@ -46,7 +46,7 @@ def measure_step(twin: Twin) -> StepFacts:
 
 def _observed(twin: Twin, batch: Batch) -> StepRecord:
     """The step's record: layers and losses seen eagerly, then the gradients of the same step."""
-    if twin.steps_itself:
+    if twin.own_step:
         return twin.step_gradients(batch, twin.observer(detail=True))
     observer = twin.observer(detail=True)
     record = observer.record
@@ -72,7 +72,8 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
     scores = scores_of(record, output)
     unit = scores is not None and bool(scores.size) and bool(((scores >= 0) & (scores <= 1)).all())
     dense = [m for m in record.modules if m.kind == "Dense"]
-    probes = probes_of(twin, batches) if failed is None and record.output is not None else Probes()
+    answers = failed is None and record.output is not None and not twin.own_step
+    probes = probes_of(twin, batches) if answers else Probes()
     stochastic = [la for la in tensors.named_layers(twin.model).values() if is_stochastic(la)]
     given = batches[0].x
     return ForwardFacts(

@@ -9,8 +9,9 @@ from typing import Any
 
 from trainwright.adapters import keras_evaluation, keras_setup, keras_step, short_run
 from trainwright.adapters.base import Run
+from trainwright.adapters.keras_batch import measure_batch
 from trainwright.adapters.keras_constant import answers, constant_and_floor
-from trainwright.adapters.keras_looks import measure_batch, measure_dataset
+from trainwright.adapters.keras_dataset import measure_dataset
 from trainwright.adapters.keras_optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras_twin import Fit, Twin, catching
 from trainwright.core.repair import Repair
@@ -46,12 +47,15 @@ class KerasAdapter:
             return replace(facts, ineffective_freezes=freezes)
 
     def measure_dataset(self) -> DatasetFacts:
+        twin, data = self.twin, self.twin.data
+        labels = keras_setup.find_places(twin.model, self.fit.frame, twin.seen).get("labels_made")
         with quiet():
-            return measure_dataset(self.twin.data)
+            return measure_dataset(data, scope=twin.scope, label_place=labels, outcome=twin.outcome)
 
     def measure_batch(self) -> BatchFacts:
+        twin = self.twin
         with quiet():
-            return measure_batch(self.twin.data, self.twin.take(1, seed=0)[0])
+            return measure_batch(twin.data, twin.model, scope=twin.scope, batches=twin.changed_pool())
 
     def measure_step(self) -> keras_step.StepFacts:
         return keras_step.measure_step(self.twin)

@@ -22,9 +22,7 @@ def measure(twin: Twin, batches: int) -> EvaluationFacts:
     held = twin.data.validation
     if held is None:
         return EvaluationFacts(present=False, planned=False)
-    taken = list(itertools.islice(held.elements(), batches))
-    for change in twin.batch_changes:
-        taken = [b.renewed(change(b.view())) for b in taken]
+    taken = [twin.repaired(b) for b in itertools.islice(held.elements(), batches)]
     model, losses, metrics_failure = twin.model, [], None
     outputs: list[Any] = []
     record = StepRecord()

@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras.src.layers.convolutional.base_conv import BaseConv
 
 from trainwright.adapters import keras_setup
 from trainwright.adapters.keras_data import Batch
@@ -45,14 +46,14 @@ def measure_step(twin: Twin) -> StepFacts:
 
 def _observed(twin: Twin, batch: Batch) -> StepRecord:
     """The step's record: layers and losses seen eagerly, then the gradients of the same step."""
-    if twin.own_step:
+    if twin.steps_itself:
         return twin.step_gradients(batch, twin.observer(detail=True))
     observer = twin.observer(detail=True)
     record = observer.record
     from trainwright.adapters.keras_twin import catching
 
     with observer, catching(record):
-        record.loss = twin.number(twin.compute(batch, observer))
+        record.loss = twin.number(twin.compute(twin.tensors_of(batch), observer))
     if record.failure is not None:
         return record
     twin.reset()
@@ -154,7 +155,8 @@ def _default_deviation(layer: Any, name: str, shape: tuple[int, ...]) -> float |
     """Keras's own: Glorot uniform for dense and convolution layers, uniform in +-0.05 for embeddings."""
     if isinstance(layer, keras.layers.Embedding):
         return 0.05 / math.sqrt(3)
-    if name.endswith("kernel") and len(shape) >= 2 and hasattr(layer, "_kernel"):
+    plain = isinstance(layer, (keras.layers.Dense, BaseConv))
+    if plain and name.endswith("kernel") and len(shape) >= 2:
         receptive = math.prod(shape[:-2])
         return math.sqrt(2 / (receptive * (shape[-2] + shape[-1])))
     return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from trainwright.adapters.base import Change
 from trainwright.adapters.keras_backend import Backend, backend_of, number
-from trainwright.adapters.keras_data import Batch, FitData, fit_data
+from trainwright.adapters.keras_data import POOLED, Batch, FitData, fit_data
 from trainwright.adapters.keras_state import AllState, KerasState, seed_everything
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
@@ -25,6 +26,10 @@ from trainwright.seams.reach import ScriptState
 from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
 from trainwright.tensors import keras as tensors
+
+
+Changing = Callable[[dict[str, Any]], dict[str, Any]]
+"""What makes another batch of one, as arrays by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +58,11 @@ class Twin:
         self._script = ScriptState([*_user_parts(model, self.compiled)], leave=[model])
         self.data: FitData = fit_data(fit.given, floats=keras.config.floatx())
         self._start: KerasState | None = None
-        self.batch_changes: list[Callable[[dict[str, Any]], dict[str, Any]]] = []
+        self.batch_changes: list[Changing] = []
+        """Kept repairs of the batches that the data give."""
+        self._tried_changes: list[Changing] = []
+        self._compiles = not fit.model.run_eagerly
+        self._alive: list[Any] = []
 
     @property
     def compiled(self) -> Construction | None:
@@ -65,14 +74,51 @@ class Twin:
         """Whether the user's class takes its steps itself."""
         return is_own(self.model, "train_step")
 
+    @property
+    def steps_itself(self) -> bool:
+        """Whether steps are taken by the user's own method; JAX's takes and returns states, and is not watched."""
+        return self.own_step and self.backend.name != "jax"
+
     def takes(self, count: int, *, seed: int) -> list[Batch]:
         """Some of the first batches, with the repairs of batches in force."""
         batches = self.data.batches(count, seed)
-        for change in self.batch_changes:
-            batches = [b.renewed(change(b.view())) for b in batches]
-        return batches
+        return [self.repaired(b) for b in batches]
 
-    # What torch_run.Steps asks for
+    def repaired(self, batch: Batch) -> Batch:
+        """A batch as the data give it, with the repairs that are kept."""
+        for change in [*self.batch_changes, *(self._by_seam(r) for r in self.change.kept if r.seam == Seam.BATCH)]:
+            batch = batch.renewed(change(batch.view()))
+        return batch
+
+    def _by_seam(self, repair: Repair) -> Changing:
+        """A repair of batches as a function of a batch's arrays by name."""
+
+        def change(view: dict[str, Any]) -> dict[str, Any]:
+            return dict(repair.change(Call(seam=Seam.BATCH, given=view, tensors=tensors)).given)
+
+        return change
+
+    def changed_pool(self) -> list[Batch] | None:
+        """The first batches as repairs have changed them; None where none does."""
+        if not self.batch_changes and not any(r.seam == Seam.BATCH for r in self.change.kept):
+            return None
+        return self.takes(POOLED, seed=0)
+
+    def outcome(self, data: FitData) -> str:
+        """What becomes of a step on the first rows of a set: the exception, the loss if it is not finite, or ""."""
+        first = next(iter(data.elements()), None)
+        if first is None:
+            return ""
+        batch = self.repaired(first)
+        self.reset()
+        with self.ready(0):
+            record, loss = self.look_at(batch)
+        self.reset()
+        if record.failure is not None:
+            return str(record.failure)
+        return "" if loss is None or math.isfinite(loss) else f"the loss is {loss}"
+
+    # What short_run.Steps asks for
 
     take = takes
 
@@ -94,6 +140,8 @@ class Twin:
             model = self.model
             if not all(layer.built for layer in model._flatten_layers()):
                 self._call(batch, training=False)
+            with contextlib.suppress(Exception):  # an optimizer that cannot be built is the optimizer stage's matter
+                self._fit_optimizer()
             self._start = KerasState([model])
 
     def try_to_build(self) -> None:
@@ -109,17 +157,18 @@ class Twin:
             seed_everything(self.model, seed)
             for repair in self.change.tried:
                 if repair.seam == Seam.TRAINER:
-                    self._change_parts(repair)
+                    self._change_parts(repair, self._tried_changes)
+                elif repair.seam == Seam.BATCH:
+                    self._tried_changes.append(self._by_seam(repair))
             yield
 
     @contextlib.contextmanager
     def _parts_kept(self) -> Iterator[None]:
-        data, changes = self.data, self.batch_changes
-        self.batch_changes = list(changes)
+        data, self._tried_changes = self.data, []
         try:
             yield
         finally:
-            self.data, self.batch_changes = data, changes
+            self.data, self._tried_changes = data, []
 
     @property
     def planned_updates(self) -> int | None:
@@ -130,21 +179,26 @@ class Twin:
 
     def build_optimizer(self) -> None:
         """Make the optimizer ready for the model's variables, with the repairs in force."""
-        model, optimizer = self.model, self.model.optimizer
-        if optimizer is None:
+        if self.model.optimizer is None:
             return
-        if not optimizer.built or not self._fits(optimizer):
-            if optimizer.built:
-                optimizer = type(optimizer).from_config(optimizer.get_config())
-                model.optimizer = optimizer
-            optimizer.build(model.trainable_variables)
+        self._fit_optimizer()
         for repair in self.change.all:
             if repair.seam == Seam.OPTIMIZER:
-                given = {"optimizer": optimizer, "model": model}
+                given = {"optimizer": self.model.optimizer, "model": self.model}
                 repair.change(Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
-                if not self._fits(optimizer):
-                    optimizer.built = False
-                    optimizer.build(model.trainable_variables)
+                self._fit_optimizer()
+
+    def _fit_optimizer(self) -> None:
+        """Let the optimizer hold the model's variables as they are; one that was built for others is made anew."""
+        model, optimizer = self.model, self.model.optimizer
+        if optimizer is None or (optimizer.built and self._fits(optimizer)):
+            return
+        if optimizer.built:
+            rate = optimizer.learning_rate
+            optimizer = type(optimizer).from_config(optimizer.get_config())
+            optimizer.learning_rate = rate
+            model.optimizer = optimizer
+        optimizer.build(model.trainable_variables)
 
     def _fits(self, optimizer: Any) -> bool:
         """Whether an optimizer was built for the variables as they are."""
@@ -152,7 +206,7 @@ class Twin:
         held = {id(v) for v in getattr(inner, "_trainable_variables", ())}
         slots = {tuple(v.shape) for v in optimizer.variables if len(v.shape)}
         shapes = {tuple(v.shape) for v in self.model.trainable_variables if len(v.shape)}
-        return {id(v) for v in self.model.trainable_variables} <= held and (not slots or shapes <= slots | {()})
+        return {id(v) for v in self.model.trainable_variables} <= held and (not slots or shapes <= slots)
 
     # One step
 
@@ -163,7 +217,7 @@ class Twin:
         return Observer(
             self.model, self.change.all, detail=detail,
             places=self.seen.modules.get, asked_at=self.seen.asked_at,
-            run_loss=self.run_loss, loss_at=self.loss_place,
+            run_loss=self.run_loss if detail else None, loss_at=self.loss_place,
         )  # fmt: skip
 
     def run_loss(self, call: Callable[..., Any], *args: Any) -> Any:
@@ -171,9 +225,9 @@ class Twin:
         compiles = self.backend.name == "tensorflow" and bool(self.model.jit_compile)
         return self.backend.compiled(call)(*args) if compiles else call(*args)
 
-    def compute(self, batch: Batch, observer: Observer, *, training: bool = True) -> Any:
-        """The loss of a batch: the model's answer and its losses, as its own step computes them."""
-        x, y, weight = self.tensors_of(batch)
+    def compute(self, data: Any, observer: Observer, *, training: bool = True) -> Any:
+        """The loss of a batch as tensors: the model's answer and its losses, as its own step computes them."""
+        x, y, weight = data
         y_pred = self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
         observer.record.output = y_pred
         with _failing_as(observer.record, Stage.LOSS):
@@ -185,24 +239,47 @@ class Twin:
         """One step without its update: the record of it, with the gradients; what it raised is in the record."""
         record = observer.record
         with observer, catching(record):
-            variables = list(self.model.trainable_variables)
-            if self.own_step:
-                self._own_step(batch, observer)
+            data, variables = self.tensors_of(batch), list(self.model.trainable_variables)
+            if self.steps_itself:
+                self._own_step(data, observer)
             else:
                 loss, record.gradients = self.backend.gradients(
-                    lambda: self.compute(batch, observer), variables, self._others()
+                    lambda d: self.compute(d, observer), data, variables, self._others()
                 )
                 record.loss, record.trained = number(loss), variables
         return record
 
     def take_step(self, batch: Batch, number_of_step: int) -> StepRecord:
         """One step with its update; what it raised is in the record."""
-        observer = self.observer(detail=False)
-        record = self.step_gradients(batch, observer)
+        if not self.steps_itself and self.model.optimizer is not None and self._compiles:
+            with contextlib.suppress(Exception):  # what a compiled step raises says less than the same step by itself
+                return self._compiled_step(batch)
+            self._compiles = False
+        record = self.step_gradients(batch, self.observer(detail=False))
         if record.failure is None and record.gradients is not None and self.model.optimizer is not None:
             with catching(record):
                 self.update(record.gradients, record.trained)
         return record
+
+    def _compiled_step(self, batch: Batch) -> StepRecord:
+        observer = self.observer(detail=False)
+        with observer:
+            loss = self.backend.step(
+                lambda d: self.compute(d, observer), self.tensors_of(batch), self.model, self._others(), self._key()
+            )  # fmt: skip
+        return StepRecord(loss=number(loss))
+
+    def _key(self) -> Hashable:
+        """What a step is compiled for: the variables, and the repairs that are made within it."""
+        optimizer = self.model.optimizer
+        inner = getattr(optimizer, "inner_optimizer", optimizer)
+        within = [r.does for r in self.change.all if r.seam in (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION)]
+        plain = ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "momentum", "beta_1", "beta_2", "epsilon")
+        held = [id(inner._learning_rate), *(getattr(inner, n, None) for n in plain)]
+        layers = [(getattr(la, "rate", None), getattr(la, "units", None)) for la in self.model._flatten_layers()]
+        variables = [*self.model.trainable_variables, *optimizer.variables]
+        self._alive.append((variables, inner._learning_rate))
+        return (*(id(v._value if self.backend.name != "jax" else v) for v in variables), *within, *held, *layers)
 
     def real_step(self) -> None:
         """One step by the function that fit uses, where it was made before."""
@@ -215,10 +292,10 @@ class Twin:
         with _without_gradients():
             optimizer.apply(list(gradients), list(variables))
 
-    def _own_step(self, batch: Batch, observer: Observer) -> None:
+    def _own_step(self, data: Any, observer: Observer) -> None:
         """The user's own train_step, whose update is caught."""
         record, optimizer = observer.record, self.model.optimizer
-        data = tuple(part for part in self.tensors_of(batch))
+        self.model.reset_metrics()
         while data and data[-1] is None:
             data = data[:-1]
 
@@ -242,7 +319,7 @@ class Twin:
         """The batch in evaluation mode, nothing updated: the record, and the loss."""
         observer = self.observer(detail=False)
         with observer, catching(observer.record):
-            observer.record.loss = number(self.compute(batch, observer, training=False))
+            observer.record.loss = number(self.compute(self.tensors_of(batch), observer, training=False))
         return observer.record, observer.record.loss
 
     def answer(self, batch: Batch, *, training: bool = False) -> Any:
@@ -255,6 +332,9 @@ class Twin:
         return self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
 
     def tensors_of(self, batch: Batch) -> tuple[Any, Any, Any]:
+        """Inputs, targets and weights as the model is given them, with the repairs that are tried."""
+        for change in self._tried_changes:
+            batch = batch.renewed(change(batch.view()))
         return (as_tensors(batch.x), as_tensors(batch.y), as_tensors(batch.sample_weight))
 
     def _others(self) -> list[Any]:
@@ -266,20 +346,23 @@ class Twin:
         """Keep a repair in force from now on."""
         if repair.seam == Seam.TRAINER:
             self.reset()
-            self._change_parts(repair)
+            self._change_parts(repair, self.batch_changes)
+            self._fit_optimizer()
             self._start = KerasState([self.model])
         self.change.kept.append(repair)
 
-    def _change_parts(self, repair: Repair) -> None:
+    def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
         data = self.data
         given = {"model": self.model, "train_dataset": data, "eval_dataset": data.validation, "collator": _same,
                  "metrics": None}  # fmt: skip
         call = repair.change(Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
         if call["train_dataset"] is not data:
             self.data = call["train_dataset"]
+        if call["eval_dataset"] is not data.validation:
+            self.data.validation = call["eval_dataset"]
         if call["collator"] is not _same:
             change = call["collator"].change
-            self.batch_changes.append(lambda view: change(dict(view)))
+            changes.append(lambda view: change(dict(view)))
 
     def put_back(self) -> None:
         """Undo everything since it was made."""

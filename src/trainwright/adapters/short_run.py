@@ -55,11 +55,11 @@ def train(training: Steps, at_end: Callable[[Sequence[Any]], dict[str, Any]], *,
     Args:
         at_end: what the batches show after the steps, as fields of Run.
     """
-    chosen = training.take(batches, seed=seed)
     training.reset()
-    training.change.tried = list(changes)
     started, losses, failure = time.monotonic(), [], None
     shown: dict[str, Any] = {}
+    chosen = training.take(batches, seed=seed)
+    training.change.tried = list(changes)
     try:
         with training.ready(seed):
             training.build_optimizer()

@@ -73,6 +73,17 @@ class LossCall:
     """Its name among the modules that were called."""
 
 
+    @property
+    def misreads_scores(self) -> bool:
+        """Whether it takes probabilities and was given numbers that are none.
+
+        Positive numbers above 1 that an activation made (softplus, exponential) may be shares not divided yet.
+        """
+        if self.from_logits is not False or self.in_unit_range or self.inputs.non_finite:
+            return False
+        return (self.inputs.minimum or 0.0) < 0 or self.activation in ("", "linear")
+
+
 @dataclass(frozen=True, kw_only=True)
 class LossFacts(Facts):
     """The loss of the first batch."""

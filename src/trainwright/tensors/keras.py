@@ -16,6 +16,7 @@ from trainwright.tensors.keras_layers import freeze as freeze
 from trainwright.tensors.keras_layers import named_layers as named_layers
 from trainwright.tensors.keras_layers import named_variables as named_variables
 from trainwright.tensors.keras_layers import reinitialise as reinitialise
+from trainwright.tensors.keras_layers import resize_embeddings as resize_embeddings
 from trainwright.tensors.keras_layers import resize_input as resize_input
 from trainwright.tensors.keras_layers import scale_parameters as scale_parameters
 from trainwright.tensors.keras_layers import set_dropout as set_dropout

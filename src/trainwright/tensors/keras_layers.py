@@ -102,6 +102,18 @@ def resize(variable: Any, values: np.ndarray) -> None:
     variable._shape = tuple(values.shape)
 
 
+def resize_embeddings(model: Any, rows: int, name: str = "") -> None:
+    """Give the named embedding `rows` rows; without a name the first one."""
+    layers = named_layers(model)
+    found = [la for la in layers.values() if isinstance(la, keras.layers.Embedding)]
+    layer = layers.get(name) or next(iter(found))
+    values = value_of(layer._embeddings)
+    more = np.random.default_rng(0).normal(0, float(values.std()) or 0.05, (rows - len(values), values.shape[1]))
+    resize(layer._embeddings, np.concatenate([values, more.astype(values.dtype)]))
+    layer.input_dim = rows
+    forget_parameters(model)
+
+
 def forget_parameters(model: Any) -> None:
     """Let layers of the torch backend list their parameters anew."""
     for layer in named_layers(model).values():

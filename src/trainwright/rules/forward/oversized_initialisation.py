@@ -35,6 +35,7 @@ def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: Setu
         or not loss.expected
         or not isfinite(loss.value)
         or loss.value < limit * loss.expected
+        or any(c.misreads_scores for c in loss.calls)  # the first loss is of other numbers than the model gives
     ):
         return
     large = {
@@ -51,7 +52,7 @@ def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: Setu
     more = f" and {len(large) - 1} more" if len(large) > 1 else ""
     unit = "nats, and chance is" if loss.chance_nats else "and that of the mean is"
     yield Finding(
-        message=f"{first.name}{more} {'are' if more else 'is'} drawn with a deviation of {first.deviation:.3g}, where torch's own is "
+        message=f"{first.name}{more} {'are' if more else 'is'} drawn with a deviation of {first.deviation:.3g}, where the framework's own is "
         f"{first.default_deviation:.3g}: the first loss is {loss.value:.4g} {unit} {loss.expected:.4g}",
         measured={"parameter": first.name, "deviation": first.deviation, "usual_deviation": first.default_deviation or 0.0,
                   "first_loss": loss.value, "chance": loss.expected},
@@ -67,4 +68,4 @@ def _scale(factors: dict[str, float], seam: Seam) -> Repair:
         call.tensors.scale_parameters(call["model"], factors)
         return call
 
-    return Repair("scale the weights to torch's own deviation", seam, change)
+    return Repair("scale the weights to the framework's own deviation", seam, change)

@@ -25,10 +25,10 @@ from trainwright.stages.setup import SetupFacts
 @rule("TW404", Severity.ERROR)
 def wrong_logits_flag(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     """A loss whose setting does not fit the range of what it was given."""
-    call = next((c for c in loss.calls if _reads_scores(c) or _reads_probabilities(c)), None)
+    call = next((c for c in loss.calls if c.misreads_scores or _reads_probabilities(c)), None)
     if call is None or call.from_logits is None:
         return
-    if _reads_scores(call):
+    if call.misreads_scores:
         yield _scores(call, loss, setup)
         return
     change = _set(call, from_logits=False)
@@ -75,16 +75,6 @@ def _scores(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
             edits=_edits(call, setup),
         ),
     )
-
-
-def _reads_scores(call: LossCall) -> bool:
-    """Whether what the loss takes for probabilities lies outside 0 to 1.
-
-    Positive numbers above 1 that an activation made (softplus, exponential) may be shares that are not divided yet.
-    """
-    if call.from_logits is not False or call.in_unit_range or call.inputs.non_finite:
-        return False
-    return (call.inputs.minimum or 0.0) < 0 or call.activation in ("", "linear")
 
 
 def _reads_probabilities(call: LossCall) -> bool:

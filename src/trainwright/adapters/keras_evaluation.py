@@ -57,7 +57,10 @@ def measure(twin: Twin, batches: int) -> EvaluationFacts:
         predictions=tuple(tensors.facts(t) for t in first),
         labels=_facts(labels),
         label_values=_values(labels),
-        metrics={f"{prefix}loss": float(np.mean(losses or [np.nan])), **{f"{prefix}{k}": v for k, v in metrics.items()}},
+        metrics={
+            f"{prefix}loss": float(np.mean(losses or [np.nan])),
+            **{f"{prefix}{k}": v for k, v in metrics.items()},
+        },
         returned=alone,
         metrics_when=_when(twin, taken[0], first) if alone or failure is not None else {},
         has_metrics=_has_metrics(twin),
@@ -79,7 +82,9 @@ def _by_own_step(twin: Twin, batches: int) -> EvaluationFacts:
     with twin.observer(detail=False), catching(record):
         for batch in itertools.islice(held.elements(), batches):
             logs = twin.model.test_step(packed(twin.tensors_of(twin.repaired(batch))))
-    values = {k: number(v) for k, v in logs.items() if not isinstance(v, dict)} if isinstance(logs, dict) else {}
+    values = (
+        {k: number(v) for k, v in logs.items() if not isinstance(v, dict)} if isinstance(logs, dict) else {}
+    )
     return EvaluationFacts(
         failure=record.failure,
         metrics={f"val_{k}": v for k, v in values.items() if v is not None},
@@ -150,7 +155,9 @@ def _same(first: Any, second: Any) -> bool | None:
     if first is None or second is None:
         return None
     pairs = zip(tensors.leaves(first), tensors.leaves(second))
-    return all(np.allclose(tensors.to_numpy(a), tensors.to_numpy(b), atol=1e-6, equal_nan=True) for a, b in pairs)
+    return all(
+        np.allclose(tensors.to_numpy(a), tensors.to_numpy(b), atol=1e-6, equal_nan=True) for a, b in pairs
+    )
 
 
 def _predicted(outputs: list[Any]) -> dict[int, int]:
@@ -158,5 +165,3 @@ def _predicted(outputs: list[Any]) -> dict[int, int]:
     if scores.ndim != 2 or scores.shape[1] < 2:
         return {}
     return dict(Counter(int(c) for c in scores.argmax(1)))
-
-

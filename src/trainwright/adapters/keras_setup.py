@@ -98,14 +98,22 @@ def arguments(model: Any, given: Mapping[str, Any], seen: Seen) -> dict[str, Arg
             found[name] = Argument(name=name, value=value, given=name in told, default=default)
     named = told.get("optimizer", "rmsprop")
     if isinstance(named, str):
-        found["optimizer"] = Argument(name="optimizer", value=named, given="optimizer" in told, default="rmsprop")
+        found["optimizer"] = Argument(
+            name="optimizer", value=named, given="optimizer" in told, default="rmsprop"
+        )
     return {**found, **resolved(model.optimizer, seen), **_losses(told.get("loss"))}
 
 
 def _losses(loss: Any) -> dict[str, Argument]:
     """What a loss that a string names leaves at its defaults."""
     found = {}
-    named = loss.items() if isinstance(loss, Mapping) else enumerate(loss) if isinstance(loss, (list, tuple)) else [("", loss)]
+    named = (
+        loss.items()
+        if isinstance(loss, Mapping)
+        else enumerate(loss)
+        if isinstance(loss, (list, tuple))
+        else [("", loss)]
+    )
     for key, one in named:
         if not isinstance(one, str):
             continue
@@ -132,7 +140,11 @@ def compile_places(compiled: Construction | None) -> dict[str, Place]:
         return {}
     written = keyword_places(compiled.frame_file, compiled.line, "compile")
     found = {name: place for name, (place, _) in written.items()}
-    return {"compile": compiled.place, **{n: found.get(n, compiled.place) for n in ("optimizer", "loss")}, **found}
+    return {
+        "compile": compiled.place,
+        **{n: found.get(n, compiled.place) for n in ("optimizer", "loss")},
+        **found,
+    }
 
 
 def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
@@ -200,7 +212,9 @@ def _overrides(model: Any) -> list[OverriddenMethod]:
 def library_name(scope: Mapping[str, Any]) -> str:
     """How a script reaches Keras: keras, tf.keras; empty where it has no name for it."""
     modules = {n: getattr(v, "__name__", "") for n, v in scope.items() if isinstance(v, ModuleType)}
-    own = next((n for n, name in modules.items() if name in ("keras", "keras.api", "keras._tf_keras.keras")), "")
+    own = next(
+        (n for n, name in modules.items() if name in ("keras", "keras.api", "keras._tf_keras.keras")), ""
+    )
     other = next((n for n, name in modules.items() if name == "tensorflow"), "")
     return own or (f"{other}.keras" if other else "")
 
@@ -223,7 +237,11 @@ def later_freezes(model: Any, frame: Any) -> list[tuple[Any, Place]]:
         if not isinstance(node, ast.Assign) or not reached < node.lineno < first[0]:
             continue
         target, value = node.targets[0], node.value
-        if isinstance(target, ast.Attribute) and target.attr == "trainable" and isinstance(value, ast.Constant):
+        if (
+            isinstance(target, ast.Attribute)
+            and target.attr == "trainable"
+            and isinstance(value, ast.Constant)
+        ):
             owner = look_up(target.value, scope)
             if value.value is False and isinstance(owner, keras.layers.Layer):
                 found.append((owner, Place(show(file), node.lineno)))
@@ -242,7 +260,9 @@ def ineffective_freezes(
     layers, places = list(tensors.named_layers(model).values()), dict(seen.frozen_layers)
     made = model.train_function is not None
     frozen = [la for la in layers if made and la in places and not la.trainable and la.weights]
-    ahead = [(la, place) for la, place in later if any(la is one for one in layers) and la.trainable and la.weights]
+    ahead = [
+        (la, place) for la, place in later if any(la is one for one in layers) and la.trainable and la.weights
+    ]
     if not frozen and not ahead:
         return ()
     if ahead:  # what this training will have done by then
@@ -269,7 +289,7 @@ def versions() -> dict[str, str]:
     """The versions that matter for a Keras script."""
     backend = keras.config.backend()
     found = {"python": platform.python_version(), "keras": f"{keras.__version__} ({backend})"}
-    for package in ({"tensorflow": ("tensorflow", "tensorflow-cpu")}.get(backend, (backend,))):
+    for package in {"tensorflow": ("tensorflow", "tensorflow-cpu")}.get(backend, (backend,)):
         try:
             found[backend] = importlib.metadata.version(package)
             break

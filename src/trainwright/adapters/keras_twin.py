@@ -29,7 +29,6 @@ from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
 from trainwright.tensors import keras as tensors
 
-
 Changing = Callable[[dict[str, Any]], dict[str, Any]]
 """What makes another batch of one, as arrays by name."""
 
@@ -80,7 +79,6 @@ class Twin:
         """Whether the user's class takes its steps itself."""
         return is_own(self.model, "train_step")
 
-
     def takes(self, count: int, *, seed: int) -> list[Batch]:
         """Some of the first batches, with the repairs of batches in force."""
         batches = self.data.batches(count, seed)
@@ -88,7 +86,10 @@ class Twin:
 
     def repaired(self, batch: Batch) -> Batch:
         """A batch as the data give it, with the repairs that are kept."""
-        for change in [*self.batch_changes, *(self._by_seam(r) for r in self.change.kept if r.seam == Seam.BATCH)]:
+        for change in [
+            *self.batch_changes,
+            *(self._by_seam(r) for r in self.change.kept if r.seam == Seam.BATCH),
+        ]:
             batch = batch.renewed(change(batch.view()))
         return batch
 
@@ -144,7 +145,9 @@ class Twin:
                 self._build_by_step(batch)
             elif not all(layer.built for layer in model._flatten_layers()):
                 self._call(batch, training=False)
-            with contextlib.suppress(Exception):  # an optimizer that cannot be built is the optimizer stage's matter
+            with contextlib.suppress(
+                Exception
+            ):  # an optimizer that cannot be built is the optimizer stage's matter
                 self._fit_optimizer()
             self._start = KerasState([model])
 
@@ -246,9 +249,7 @@ class Twin:
         y_pred = self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
         observer.record.output = y_pred
         with _failing_as(observer.record, Stage.LOSS):
-            return self.model._compute_loss(
-                x=x, y=y, y_pred=y_pred, sample_weight=weight, training=training
-            )
+            return self.model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=weight, training=training)
 
     def step_gradients(self, batch: Batch, observer: Observer) -> StepRecord:
         """One step without its update: the record of it, with the gradients; what it raised is in the record."""
@@ -272,7 +273,9 @@ class Twin:
                 self.own_step_of(self.model).run(self.tensors_of(batch), observer.record, update=True)
             return observer.record
         if self.model.optimizer is not None and self._compiles:
-            with contextlib.suppress(Exception):  # what a compiled step raises says less than the same step by itself
+            with contextlib.suppress(
+                Exception
+            ):  # what a compiled step raises says less than the same step by itself
                 return self._compiled_step(batch)
             self._compiles = False
         record = self.step_gradients(batch, observer)
@@ -298,12 +301,28 @@ class Twin:
         optimizer = self.model.optimizer
         inner = getattr(optimizer, "inner_optimizer", optimizer)
         within = [r.does for r in self.change.all if r.seam in (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION)]
-        plain = ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "momentum", "beta_1", "beta_2", "epsilon")
+        plain = (
+            "clipnorm",
+            "clipvalue",
+            "global_clipnorm",
+            "weight_decay",
+            "momentum",
+            "beta_1",
+            "beta_2",
+            "epsilon",
+        )
         held = [id(inner._learning_rate), *(getattr(inner, n, None) for n in plain)]
-        layers = [(getattr(la, "rate", None), getattr(la, "units", None)) for la in self.model._flatten_layers()]
+        layers = [
+            (getattr(la, "rate", None), getattr(la, "units", None)) for la in self.model._flatten_layers()
+        ]
         variables = [*self.model.trainable_variables, *optimizer.variables]
         self._alive.append((variables, inner._learning_rate))
-        return (*(id(v._value if self.backend.name != "jax" else v) for v in variables), *within, *held, *layers)
+        return (
+            *(id(v._value if self.backend.name != "jax" else v) for v in variables),
+            *within,
+            *held,
+            *layers,
+        )
 
     def real_step(self) -> None:
         """One step by the function that fit uses, where it was made before."""

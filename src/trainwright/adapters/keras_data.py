@@ -40,8 +40,6 @@ class Batch:
     x: Any
     y: Any = None
     sample_weight: Any = None
-    bare: bool = False
-    """The source gives the inputs alone, not in a tuple."""
 
     @property
     def rows(self) -> int:
@@ -80,7 +78,7 @@ class Batch:
             known |= {Y} if self.y is None else set()
             known |= {WEIGHT} if self.sample_weight is None else set()
             x = {**x, **{k: v for k, v in view.items() if k not in known}}
-        return Batch(x=x, y=y, sample_weight=weight, bare=self.bare and y is None)
+        return Batch(x=x, y=y, sample_weight=weight)
 
 
 def _free(name: str, root: str, taken: Mapping[str, Any]) -> str:
@@ -255,8 +253,7 @@ class FitData:
 
     def _batch(self, element: Any) -> Batch:
         x, y, weight = (map_leaves(to_numpy, part) for part in unpack(element))
-        bare = not isinstance(element, (tuple, list))
-        return Batch(x=x, y=y, sample_weight=self._weight(y, weight), bare=bare)
+        return Batch(x=x, y=y, sample_weight=self._weight(y, weight))
 
     def _weight(self, y: Any, weight: Any) -> Any:
         """The given weights, or those that class_weight makes, as Keras makes them."""

@@ -3,6 +3,7 @@
 TensorFlow: silent, the compiled step trains the encoder on (a different batch shape would trace it anew, and
 freeze). torch: the freeze holds. JAX: `optimizer_variables must be a list of tensors corresponding 1:1 …`.
 """
+# backends: tensorflow
 
 import keras
 from keras import layers

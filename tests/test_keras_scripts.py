@@ -18,7 +18,7 @@ if find_spec("keras") is None or find_spec("trainwright.adapters.keras") is None
 
 pytestmark = pytest.mark.keras
 
-FOLDER = Path(__file__).parent / "keras"
+FOLDER = Path(__file__).parent / "fit"
 BAD = sorted(FOLDER.glob("*/bad.py"))
 GOOD = sorted(FOLDER.glob("*/good.py"))
 HEALTHY = sorted((Path(__file__).parent / "healthy" / "keras").glob("*.py"))

@@ -28,7 +28,9 @@ def missing_targets(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         return
     keys, loss = ", ".join(batch.tensors), batch.targets_wanted_by
     # Of arrays the call lacks its second argument; of other data each batch lacks its second part.
-    roles = ("train_call",) if batch.collator == "fit" else ("train_dataset_made", "train_dataset", "train_call")
+    roles = (
+        ("train_call",) if batch.collator == "fit" else ("train_dataset_made", "train_dataset", "train_call")
+    )
     yield Finding(
         message=f'the loss "{loss}" compares with targets, and the data give none: a batch holds {keys} alone',
         measured={"loss": loss, "keys": keys, "rows": batch.rows},

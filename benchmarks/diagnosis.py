@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/diagnosis.py [--jobs N] [--write FILE] [FILTER]
 
-For each framework: planted faults named at all, named as the first cause at the announced line, findings besides them,
+Scripts for Keras are run on each of its three backends that they are written for. For each framework: planted faults named at all, named as the first cause at the announced line, findings besides them,
 findings above a note on scripts that have no fault (false alarms), and seconds of the walk and of the whole process,
 imports included. What a walk costs in training steps is printed after it, by walk_cost.py, on larger scripts.
 """
@@ -33,6 +33,9 @@ ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
 }
 _EXPECTED = re.compile(r"#\s*expect:\s*([a-z-]+)")
+_IMPORTS_KERAS = re.compile(r"^(?:import|from) keras\b", re.MULTILINE)
+_WRITTEN_FOR = re.compile(r"^# backends: (.+)$", re.MULTILINE)
+BACKENDS = ("tensorflow", "torch", "jax")
 
 
 @dataclass(frozen=True)
@@ -82,10 +85,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="how many checks run at a time")
     parser.add_argument("--write", type=Path, help="also write the table to this Markdown file")
     options = parser.parse_args()
-    scripts = [s for s in _scripts() if options.filter in str(s)]
+    scripts = [(s, b) for s in _scripts() if options.filter in str(s) for b in _backends(s)]
     done: list[Diagnosis] = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for one in pool.map(diagnose, scripts):
+        for one in pool.map(lambda job: diagnose(*job), scripts):
             done.append(one)
             print(f"\r{len(done)} of {len(scripts)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
@@ -101,23 +104,34 @@ def _scripts() -> list[Path]:
         "rules/*/*/good*.py",
         "loops/*/*.py",
         "contract/*/*.py",
+        "fit/*/*.py",
         "healthy/**/*.py",
     )
     return sorted({p for pattern in patterns for p in TESTS.glob(pattern)})
 
 
-def diagnose(script: Path) -> Diagnosis:
+def _backends(script: Path) -> tuple[str, ...]:
+    """Those of Keras to run a script on; one empty name where it does not use Keras."""
+    text = script.read_text(encoding="utf-8")
+    if not _IMPORTS_KERAS.search(text):
+        return ("",)
+    named = _WRITTEN_FOR.search(text)
+    return tuple(named.group(1).split()) if named else BACKENDS
+
+
+def diagnose(script: Path, backend: str = "") -> Diagnosis:
     """Check one script in a process of its own."""
     planted = tuple(_planted(script))
     started = time.monotonic()
     command = [sys.executable, "-m", "trainwright", "check", "--json", "-", str(script)]
-    ended = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    environment = ENVIRONMENT | ({"KERAS_BACKEND": backend} if backend else {})
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     seconds = time.monotonic() - started
     try:
         report = json.loads(ended.stdout)
     except json.JSONDecodeError:
         said = ended.stderr.strip()[-200:]
-        return Diagnosis(script, "none", planted, 0, False, (), 0.0, seconds, f"no report: {said}")
+        return Diagnosis(script, f"keras on {backend}" if backend else "none", planted, 0, False, (), 0.0, seconds, f"no report: {said}")
     loud = [f for f in report["findings"] if f["severity"] != "note"]
     names = {name for name, _ in planted}
     notes = {f["name"] for f in report["findings"]} if any(_is_note(n) for n in names) else set()
@@ -125,7 +139,7 @@ def diagnose(script: Path) -> Diagnosis:
     where = (first["name"], (first["where"] or {}).get("line"))
     return Diagnosis(
         script=script,
-        framework=report["framework"] or "none reached",
+        framework=f"keras on {backend}" if backend else report["framework"] or "none reached",
         planted=planted,
         named=len(names & ({f["name"] for f in loud} | notes)),
         first=where in planted,
@@ -156,7 +170,7 @@ def table(done: list[Diagnosis]) -> str:
         "",
         f"`benchmarks/diagnosis.py` on {datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {os.cpu_count()} cores, "
         f"OMP_NUM_THREADS={ENVIRONMENT['OMP_NUM_THREADS']}, Python {sys.version.split()[0]}, "
-        + ", ".join(f"{p} {_version(p)}" for p in ("torch", "transformers", "accelerate", "lightning"))
+        + ", ".join(f"{p} {_version(p)}" for p in ("torch", "transformers", "accelerate", "lightning", "keras", "tensorflow-cpu", "jax"))
         + ". A process for each script of `tests/`; seconds are median / slowest.",
         "",
         "| framework | planted faults named | first cause, line right | other findings there | false alarms | walk s | process s |",
@@ -170,7 +184,9 @@ def table(done: list[Diagnosis]) -> str:
 
 
 def _remark(one: Diagnosis) -> str:
-    name = one.script.relative_to(TESTS)
+    name = str(one.script.relative_to(TESTS))
+    if "keras on" in one.framework:
+        name = f"{name} ({one.framework})"
     if one.remark:
         return f"{name}: {one.remark}"
     if one.planted and not one.first:

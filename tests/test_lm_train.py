@@ -262,11 +262,22 @@ def test_the_debugger_walks_the_makers_own_training_and_finds_nothing(
     data: PreparedData, tmp_path: Path
 ) -> None:
     settings = [word for setting in SMALL for word in ("--set", setting)]
-    words = ["lm", "train", str(data.folder), "--out", str(tmp_path / "run"), *settings, "--set", "data.windows=4"]
+    words = [
+        "lm",
+        "train",
+        str(data.folder),
+        "--out",
+        str(tmp_path / "run"),
+        *settings,
+        "--set",
+        "data.windows=4",
+    ]
     (report,) = check_script("trainwright", words, module=True, strict=True)
     assert not [finding for finding in report.findings if finding.severity is not Severity.NOTE]
     passed = {run.stage for run in report.stages if run.status is Status.PASSED}
-    assert set(Stage) - passed <= {Stage.EVALUATION, Stage.BASELINE}, report  # evaluation is not in the loop's body
+    assert set(Stage) - passed <= {Stage.EVALUATION, Stage.BASELINE}, (
+        report
+    )  # evaluation is not in the loop's body
     assert not (tmp_path / "run" / "log.jsonl").exists()  # it was not trained
 
 

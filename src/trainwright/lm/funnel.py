@@ -26,6 +26,7 @@ WHY = {
     "long-line": "a line longer than --longest-line",
     "long-lines": "mean line longer than --mean-line",
     "few-letters": "fewer letters and digits than --alphanumeric-share",
+    "group-full": "beyond --max-group-bytes of its group",
     "exact-duplicate": "exact duplicate",
     "near-duplicate": "near duplicate",
     "near-validation": "near a validation file",

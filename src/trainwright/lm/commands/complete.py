@@ -64,6 +64,9 @@ def complete(
     for sampling in samplings:
         if echo:
             print(text, end="")
-        for piece in completer.pieces(text, limit=limit, ending=ending, sampling=sampling):
-            print(piece, end="", flush=True)
-        print()
+        if ending is None:
+            for piece in completer.pieces(text, limit=limit, sampling=sampling):
+                print(piece, end="", flush=True)
+            print()
+        else:
+            print(completer.complete(text, limit=limit, ending=ending, sampling=sampling))

@@ -290,13 +290,18 @@ def test_what_is_drawn_follows_the_probabilities() -> None:
         (b"x\r\ny", 1),
         (b"\n  x = 1\ny\n", 8),
         (b"  \nx\n", 4),
-        (b"ore.score.score.score", None),
-        (b"ore.score.score.score.score", 9),
-        (b'"a", "b", "b", "b", "b"', 8),
-        (b"1, 2, 3, 4, 5, 6", None),
-        (b"x + y + x + y + x + y", None),
+        (b"ore.score.score.score.score.score", None),
+        (b"ore" + b".score" * 6, 9),
+        (b'"a"' + b', "b"' * 6, 8),
+        (b"s.get" + b"(s.get" * 6, 11),
+        (b"1, 2, 3, 4, 5, 6, 7, 8", None),
+        (b"n = 1000000000000000", None),
+        (b"mask = 0x" + b"00" * 12 + b"ff" * 12, None),
+        (b"x = [" + b"0, " * 20, None),
+        (b"f(__________________x", None),
         (b"# -------------------------------", None),
-        (b'"a", "b", "b", "b", "b")\n', 24),
+        (b"a, b = None, None, None, None, None", None),
+        (b'"a"' + b', "b"' * 5 + b")\n", 29),
     ],
 )
 def test_where_a_line_ends(written: bytes, end: int | None) -> None:
@@ -321,6 +326,7 @@ def test_where_a_line_ends(written: bytes, end: int | None) -> None:
         (")]", b"x\n", 1),
         ("if a:", b"\n    f(\n1)\n", 10),
         ('s = """\\', b"", None),
+        ("f(", b"\nx" + b", y" * 6, 5),
     ],
 )
 def test_where_a_statement_ends(prompt: str, written: bytes, end: int | None) -> None:

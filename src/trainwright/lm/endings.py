@@ -15,29 +15,32 @@ _PIECE = re.compile(_STRING + rb"|\#[^\n]*|\\\r?\n|[(\[{]|[)\]}]|\n", re.DOTALL)
 
 
 # The likeliest token each time brings small models to say the same thing over and over (Holtzman and others, arXiv
-# 1904.09751): so many bytes at most, so many times running. Rules of signs alone (`# -----`) are none.
+# 1904.09751): so many bytes at most, so many times running. What is repeated has letters and signs: numbers and rules
+# (`0, 0, 0`, `1000000`, `# -----`, `____`) are written like that, and `None, None, None` no more than five times.
 _LONGEST_REPEATED = 48
-_TIMES = 4
-# Signs that what is repeated begins with, where it has one: `, "b"` of `"a", "b", "b"`.
-_BEGINNINGS = b",.;:([{+-*/|&"
+_TIMES = 6
+_WORDS_AND_SIGNS = re.compile(rb"(?=.*[A-Za-z])(?=.*\W).+")
+# Signs that what is repeated begins with, where it has one: `, "b"` of `"a", "b", "b"`; the first ones before the others.
+_BEGINNINGS = (b",;:([{+-*/|&", b".")
 
 
 def line_end(written: bytes) -> int | None:
     """The first line end after something that is not blank, which itself is left out; or where it repeats itself."""
     first = re.search(rb"\S", written)
     end = _before_newline(written, written.find(b"\n", first.end())) if first else None
-    return repetition(written) if end is None else end
+    return end if end is not None else repetition(written)
 
 
 def repetition(written: bytes) -> int | None:
-    """Where a text that ends with the same thing four times over has said it once; None if it does not end so."""
+    """Where a text that ends with the same thing six times over has said it once; None if it does not end so."""
     for size in range(2, min(_LONGEST_REPEATED, len(written) // _TIMES) + 1):
         unit = written[-size:]
-        if written.endswith(unit * _TIMES) and b"\n" not in unit and re.search(rb"\w", unit):
+        if written.endswith(unit * _TIMES) and _WORDS_AND_SIGNS.fullmatch(unit):
             start = len(written) - size * _TIMES
             while start and written[start - 1] == written[start - 1 + size]:
                 start -= 1
-            turns = (start + i for i in range(size) if written[start + i] in _BEGINNINGS)
+            places = range(start, start + size)
+            turns = (place for signs in _BEGINNINGS for place in places if written[place] in signs)
             return next(turns, start) + size
     return None
 
@@ -51,11 +54,9 @@ def statement_end(prompt: str) -> Ending:
     before = prompt.encode(errors="replace")
 
     def end(written: bytes) -> int | None:
-        if (repeated := repetition(written)) is not None:
-            return repeated
-        # Nothing ends but at a line's end, and most completions have one: the prompt is read once or twice.
-        if line_end(written) is None:
-            return None
+        # Nothing else ends but at a line's end.
+        if b"\n" not in written:
+            return repetition(written)
         depth = 0
         for piece in _PIECE.finditer(before + written):
             found = piece.group()
@@ -67,7 +68,7 @@ def statement_end(prompt: str) -> Ending:
                 at = piece.start() - len(before)
                 if at >= 0 and written[:at].strip():
                     return _before_newline(written, at)
-        return None
+        return repetition(written)
 
     return end
 

@@ -16,6 +16,7 @@ WHY = {
     "unreadable": "could not be read",
     "huge": "larger than --largest",
     "corrupt": "broken row or file",
+    "no-text": "no text in the column of --text-field (content, text or code)",
     "empty": "empty",
     "binary": "binary",
     "not-utf-8": "not UTF-8",

@@ -15,7 +15,8 @@ demo: .venv/.examples
 
 LM_DEMO ?= lm-demo
 lm-demo: .venv/.lm
-	.venv/bin/trainwright lm prepare installed --out $(LM_DEMO)/data --max-bytes 20MB --validation 0.06
+	.venv/bin/trainwright lm prepare installed --out $(LM_DEMO)/data --max-bytes 12MB --max-group-bytes 1MB \
+	    --validation 0.1 --vocabulary 2048
 	.venv/bin/trainwright lm train $(LM_DEMO)/data --out $(LM_DEMO)/run
 	.venv/bin/trainwright lm eval $(LM_DEMO)/run
 	@for prompt in "plt.sc" "df.groupby(" "from sklearn."; do \

@@ -72,7 +72,7 @@ def measure(
     """Rows of: what, reference, ours, ratio, goal.
 
     Args:
-        folder: Prepared data; None: `installed` is prepared for it.
+        folder: Prepared data; None: `installed` is prepared as `make lm-demo` does.
         minutes: Of processor time for the reference, if `updates` is 0.
         rate: The reference's learning rate.
         settings: Change our recipe, each as section.key=value.
@@ -235,10 +235,13 @@ def loss_of(model: torch.nn.Module, windows: Windows) -> float:
 
 
 def installed(folder: Path) -> Path:
-    """This environment's packages, prepared in a folder."""
+    """This environment's packages, prepared in a folder as `make lm-demo` does."""
     from trainwright.lm.prepare import PrepareOptions, prepare
 
-    prepare(folder, PrepareOptions())
+    prepare(
+        folder,
+        PrepareOptions(max_bytes=12_000_000, max_group_bytes=1_000_000, validation=0.1, vocabulary_size=2048),
+    )
     return folder
 
 
@@ -252,7 +255,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, help="prepared data; left out: `installed` is prepared")
+    parser.add_argument("--data", type=Path, help="prepared data; left out: prepared as make lm-demo does")
     parser.add_argument("--minutes", type=float, default=10.0, help="of processor time for the reference")
     parser.add_argument("--updates", type=int, default=0, help="of the reference, instead of minutes")
     parser.add_argument("--rate", type=float, default=5e-4, help="the reference's learning rate")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -357,6 +358,16 @@ def test_a_module(tmp_path):
     (tmp_path / "project" / "fit.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n" + training())
     done = command(tmp_path, "check", "-m", "project.fit", "--epochs", "3", status=0)
     assert "__main__ ['--epochs', '3']" in done.stdout
+    assert "nothing found" in done.stdout
+
+
+def test_a_module_of_an_installed_package_is_the_users(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages" / "installed_project"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    shutil.copy(Path(__file__).parent / "healthy" / "loops" / "digits_cnn.py", package / "fit.py")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package.parent), os.environ.get("PYTHONPATH", "")]))
+    done = command(tmp_path, "check", "-m", "installed_project.fit", status=0)
     assert "nothing found" in done.stdout
 
 

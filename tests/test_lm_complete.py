@@ -108,7 +108,7 @@ def test_a_full_window_goes_on_from_its_newest_half(architecture: str, context: 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_greedy_ids_are_those_of_the_whole_model_asked_again_and_again(architecture: str) -> None:
     net, known = model(architecture), tokenizer()
-    ids = known.encode("import numpy")
+    ids = known.encode("x = 1")
     wanted = list(ids)
     with torch.inference_mode():
         for _ in range(12):
@@ -120,7 +120,7 @@ def test_greedy_ids_are_those_of_the_whole_model_asked_again_and_again(architect
 
 def test_generation_stops_with_the_token_that_it_is_told_to() -> None:
     net, known = model("modern"), tokenizer()
-    ids = known.encode("import numpy")
+    ids = known.encode("x = 1")
     told: list[bytes] = []
 
     def stop(written: bytes) -> bool:
@@ -247,7 +247,7 @@ def test_bytes_that_are_no_whole_character_are_held(monkeypatch: pytest.MonkeyPa
     completer = Completer(model("modern"), known)
     texts = [known.token_bytes(i) for i in ids]
     monkeypatch.setattr(completer, "_bytes", lambda *_: iter(texts))
-    assert list(completer.pieces("", limit=9, ending=None)) == ["x", "", "", "漢", "y"]
+    assert list(completer.pieces("", limit=9)) == ["x", "", "", "漢", "y"]
     monkeypatch.setattr(completer, "_bytes", lambda *_: iter(texts[:3]))
     assert completer.complete("", limit=9, ending=None) == "x"
 
@@ -290,6 +290,18 @@ def test_what_is_drawn_follows_the_probabilities() -> None:
         (b"x\r\ny", 1),
         (b"\n  x = 1\ny\n", 8),
         (b"  \nx\n", 4),
+        (b"ore.score.score.score.score.score", None),
+        (b"ore" + b".score" * 6, 9),
+        (b'"a"' + b', "b"' * 6, 8),
+        (b"s.get" + b"(s.get" * 6, 11),
+        (b"1, 2, 3, 4, 5, 6, 7, 8", None),
+        (b"n = 1000000000000000", None),
+        (b"mask = 0x" + b"00" * 12 + b"ff" * 12, None),
+        (b"x = [" + b"0, " * 20, None),
+        (b"f(__________________x", None),
+        (b"# -------------------------------", None),
+        (b"a, b = None, None, None, None, None", None),
+        (b'"a"' + b', "b"' * 5 + b")\n", 29),
     ],
 )
 def test_where_a_line_ends(written: bytes, end: int | None) -> None:
@@ -314,6 +326,7 @@ def test_where_a_line_ends(written: bytes, end: int | None) -> None:
         (")]", b"x\n", 1),
         ("if a:", b"\n    f(\n1)\n", 10),
         ('s = """\\', b"", None),
+        ("f(", b"\nx" + b", y" * 6, 5),
     ],
 )
 def test_where_a_statement_ends(prompt: str, written: bytes, end: int | None) -> None:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,21 @@ def test_gathering_ends_where_the_wanted_bytes_are_there(tmp_path: Path) -> None
     assert 10_000 - 2 * len(code(0)) < kept <= 10_000
 
 
+def test_one_group_gives_no_more_than_its_share(tmp_path: Path) -> None:
+    source = corpus(tmp_path / "code")
+    manifest = prepare(tmp_path / "data", options(source, max_group_bytes=2 * len(code(0)) + 100)).manifest
+    rows = [
+        row
+        for name in SPLITS
+        for row in parquet.read_table(tmp_path / "data" / f"{name}.parquet").to_pylist()
+    ]
+    sizes: Counter[str] = Counter()
+    for row in rows:
+        sizes[row["group"]] += len(row["text"].encode())
+    assert len(sizes) > 2 and max(sizes.values()) <= 2 * len(code(0)) + 100
+    assert manifest["funnel"]["dropped"]["group-full"]["files"] > 0
+
+
 def test_several_sources_follow_each_other(tmp_path: Path) -> None:
     rows = [{"content": code(900 + i), "repo_name": f"r{i}", "path": "a.py"} for i in range(4)]
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
@@ -170,7 +186,7 @@ def peak(job):
     sys.exit()
 
 pieces.PIECE_BYTES, stages.deduplicate = 1 << 20, peak
-prepare(pathlib.Path(sys.argv[2]), options(pathlib.Path(sys.argv[1])))
+prepare(pathlib.Path(sys.argv[2]), options(pathlib.Path(sys.argv[1]), max_group_bytes=5000))
 """
 
 
@@ -243,7 +259,7 @@ def test_nothing_kept_is_said_with_the_reasons(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [{"near": 0.0}, {"near": 1.1}, {"validation": 0.0}, {"validation": 1.0}, {"vocabulary_size": 256}, {"suffixes": ()},
-     {"largest": 0}, {"tokenizer_bytes": 0}, {"max_bytes": -1}],
+     {"largest": 0}, {"tokenizer_bytes": 0}, {"max_bytes": -1}, {"max_group_bytes": -1}],
 )  # fmt: skip
 def test_options_that_make_no_sense_are_refused(change: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--"):
@@ -330,7 +346,7 @@ pathlib.Path.replace = around(pathlib.Path.replace)
 pathlib.Path.unlink = around(pathlib.Path.unlink)
 TokenWriter.append = around(TokenWriter.append)
 try:
-    prepare(pathlib.Path(sys.argv[2]), options(pathlib.Path(sys.argv[1])))
+    prepare(pathlib.Path(sys.argv[2]), options(pathlib.Path(sys.argv[1]), max_group_bytes=5000))
 except UsageError as error:
     sys.exit(str(error))
 print(-left)

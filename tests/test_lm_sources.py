@@ -232,7 +232,7 @@ def test_broken_lines_are_skipped_with_their_places(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_bytes(b"\n".join(lines))
     found = items(opened(tmp_path / "rows.jsonl", largest=100))
     assert [text_of(item, 100)[1] for item in found] == [
-        "", "corrupt", "empty", "corrupt", "corrupt", "corrupt", "not-utf-8", "corrupt", "", "huge", "",
+        "", "corrupt", "empty", "corrupt", "no-text", "no-text", "not-utf-8", "corrupt", "", "huge", "",
     ]  # fmt: skip
     assert found[1].path.endswith("rows.jsonl:2")
     assert found[8].path == "?.py"

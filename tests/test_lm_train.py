@@ -20,6 +20,9 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from lm_material import SMALL, small_recipe, small_tokenizer, write_data
+from trainwright.core.finding import Severity
+from trainwright.core.report import Status
+from trainwright.core.stage import Stage
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright.lm import log as logs
 from trainwright.lm import rehearsal
@@ -36,6 +39,7 @@ from trainwright.lm.processes import Processes
 from trainwright.lm.runs import claimed, open_run
 from trainwright.lm.train import take_update, train
 from trainwright.lm.validation import evaluate_windows
+from trainwright.walk.run import check_script
 
 CPU = torch.device("cpu")
 
@@ -252,6 +256,29 @@ def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(
     assert not (tmp_path / "run" / "log.jsonl").exists()
     train(data, tmp_path / "run", small_recipe())  # nothing was trained: another recipe may take the folder
     assert open_run(tmp_path / "run", "last").recipe.optimizer.name == "muon"
+
+
+def test_the_debugger_walks_the_makers_own_training_and_finds_nothing(
+    data: PreparedData, tmp_path: Path
+) -> None:
+    settings = [word for setting in SMALL for word in ("--set", setting)]
+    words = [
+        "lm",
+        "train",
+        str(data.folder),
+        "--out",
+        str(tmp_path / "run"),
+        *settings,
+        "--set",
+        "data.windows=4",
+    ]
+    (report,) = check_script("trainwright", words, module=True, strict=True)
+    assert not [finding for finding in report.findings if finding.severity is not Severity.NOTE]
+    passed = {run.stage for run in report.stages if run.status is Status.PASSED}
+    assert set(Stage) - passed <= {Stage.EVALUATION, Stage.BASELINE}, (
+        report
+    )  # evaluation is not in the loop's body
+    assert not (tmp_path / "run" / "log.jsonl").exists()  # it was not trained
 
 
 def test_the_walk_takes_short_windows_of_what_is_trained_on_first(data: PreparedData) -> None:

@@ -156,6 +156,13 @@ def test_a_page_escapes_what_comes_from_the_script() -> None:
     assert "&lt;inf&gt; &amp; beyond" in page
 
 
+def test_brackets_of_the_script_are_no_markup_of_ours() -> None:
+    diff = "@@ -1,2 +1,2 @@\n model = Sequential([layers.Dense(3)])\n-rate = 1\n+rate = 2\n"
+    fix = Fix(does="lower the rate", safety=Safety.SAFE, diff=diff)
+    finding = Finding(message="m", measured={}, where=None, fix=fix, code="TW605", severity=Severity.ERROR)
+    assert "Sequential([layers.Dense(3)])" in printed(replace(REPORT, findings=(finding,)))
+
+
 def test_an_empty_report_says_that_nothing_was_walked() -> None:
     for render in (printed, html.render):
         assert "not walked" in render(Report(script="train.py"))

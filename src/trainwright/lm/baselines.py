@@ -11,6 +11,7 @@ import torch
 
 from trainwright.lm import healing
 from trainwright.lm.cuts import Cut
+from trainwright.lm.endings import repetition
 from trainwright.lm.ngram import NgramModel
 from trainwright.lm.pack import TokenFile
 from trainwright.lm.quality import Completer
@@ -55,7 +56,7 @@ def decoded(stream: np.ndarray, tokenizer: Tokenizer, *, byte_budget: int) -> by
 def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int) -> Completer:
     """Completes with the n-gram model to the end of the line, the token of the highest score each time.
 
-    Where the prompt ends inside of a token, that is mended as for the network (healing.py).
+    Where the prompt ends inside of a token, that is mended as for the network (healing.py); so is what repeats itself.
 
     Args:
         limit: Tokens at most.
@@ -71,6 +72,8 @@ def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int) -> C
             written += tokenizer.token_bytes(token)
             if token == tokenizer.end_id or b"\n" in written[over:]:
                 break
+            if (end := repetition(written[over:])) is not None:
+                return written[over:][:end].decode(errors="replace")
             kept.append(token)
             token = int(np.argmax(model.scores(kept)))
         return written[over:].decode(errors="replace")

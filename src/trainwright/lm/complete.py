@@ -109,22 +109,22 @@ class Completer:
         self, prompt: str, *, limit: int, ending: Ending | None, sampling: Sampling | None = None
     ) -> str:
         """The completion as one text, without what comes after its ending."""
-        return "".join(self.pieces(prompt, limit=limit, ending=ending, sampling=sampling))
+        written = b""
+        new: bytes
+        for new in self._bytes(prompt, limit, sampling or Sampling()):
+            written += new
+            if ending is not None and (end := ending(written)) is not None:
+                written = written[:end]
+                break
+        return _characters().decode(written)
+
+    def pieces(self, prompt: str, *, limit: int, sampling: Sampling | None = None) -> Iterator[str]:
+        """So many tokens, as they are written."""
+        characters = _characters()
+        for new in self._bytes(prompt, limit, sampling or Sampling()):
+            yield characters.decode(new)
 
     @torch.inference_mode()
-    def pieces(
-        self, prompt: str, *, limit: int, ending: Ending | None, sampling: Sampling | None = None
-    ) -> Iterator[str]:
-        """The completion as it is written. Bytes that are no whole character are held until they are one."""
-        characters = codecs.getincrementaldecoder("utf-8")("replace")
-        written = b""
-        for new in self._bytes(prompt, limit, sampling or Sampling()):
-            end = ending(written + new) if ending is not None else None
-            yield characters.decode(new if end is None else new[: max(0, end - len(written))])
-            if end is not None:
-                return
-            written += new
-
     def _bytes(self, prompt: str, limit: int, sampling: Sampling) -> Iterator[bytes]:
         """What each token adds to the prompt, up to the end token."""
         choose = _chooser(sampling.temperature, sampling.top_p, _generator(sampling.seed))
@@ -144,6 +144,11 @@ class Completer:
             known = 0
             if count + 1 < limit:
                 token = choose(self._decoder.add(token)[:size])
+
+
+def _characters() -> codecs.IncrementalDecoder:
+    """Makes text of bytes; those at the end that are no whole character wait for the rest."""
+    return codecs.getincrementaldecoder("utf-8")("replace")
 
 
 def fitting(tokenizer: Tokenizer, prompt: str, context: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -195,11 +196,20 @@ def checked(recipe: Recipe) -> Recipe:
     for name, value in positive.items():
         if value <= 0:
             raise UsageError(f"{name} must be above 0; got {value}.")
-    for name, value in _never_negative(recipe).items():
-        if value < 0:
-            raise UsageError(f"{name} must not be below 0; got {value}.")
+    for name, value in _numbers(recipe).items():
+        if not 0 <= value < math.inf:
+            raise UsageError(f"{name} must be a finite number, not below 0; got {value}.")
     for name, share in {
         "model.dropout": recipe.model.dropout,
+        "optimizer.beta1": recipe.optimizer.beta1,
+        "optimizer.beta2": recipe.optimizer.beta2,
+    }.items():
+        if not share < 1:
+            raise UsageError(f"{name} must lie from 0 to below 1; got {share}.")
+    for name, whole in {"run.seed": recipe.run.seed, "run.updates": recipe.run.updates}.items():
+        if whole >= 2**63:
+            raise UsageError(f"{name} must be below 2 to the 63; got {whole}.")
+    for name, share in {
         "schedule.decay_share": recipe.schedule.decay_share,
         "schedule.floor": recipe.schedule.floor,
     }.items():
@@ -225,7 +235,7 @@ def checked(recipe: Recipe) -> Recipe:
     return recipe
 
 
-def _never_negative(recipe: Recipe) -> dict[str, float]:
+def _numbers(recipe: Recipe) -> dict[str, float]:
     return {
         f"{section}.{key}": value
         for section, values in as_tables(recipe).items()
@@ -244,6 +254,8 @@ def _read(file: Path) -> dict[str, Any]:
 def _parsed(setting: str) -> dict[str, dict[str, Any]]:
     """`model.layers=6` as tables; what is no TOML value is text."""
     path, equals, value = setting.partition("=")
+    if "\n" in value:
+        raise UsageError(f"--set must have one setting on one line; got {setting!r}.")
     section, dot, key = path.strip().partition(".")
     if not equals or not dot:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Where a completion ends: at the end of its line, or of the statement that the prompt began."""
+"""Where a completion ends: at the end of its line, or of the statement that the prompt began; before it repeats itself."""
 
 from __future__ import annotations
 
@@ -14,10 +14,35 @@ _STRING += rb'"(?:\\(?:.|\Z)|[^"\\\n])*"?|' + rb"'(?:\\(?:.|\Z)|[^'\\\n])*'?"
 _PIECE = re.compile(_STRING + rb"|\#[^\n]*|\\\r?\n|[(\[{]|[)\]}]|\n", re.DOTALL)
 
 
+# The likeliest token each time brings small models to say the same thing over and over (Holtzman and others, arXiv
+# 1904.09751): so many bytes at most, so many times running. What is repeated has letters and signs: numbers and rules
+# (`0, 0, 0`, `1000000`, `# -----`, `____`) are written like that, and `None, None, None` no more than five times.
+_LONGEST_REPEATED = 48
+_TIMES = 6
+_WORDS_AND_SIGNS = re.compile(rb"(?=.*[A-Za-z])(?=.*\W).+")
+# Signs that what is repeated begins with, where it has one: `, "b"` of `"a", "b", "b"`; the first ones before the others.
+_BEGINNINGS = (b",;:([{+-*/|&", b".")
+
+
 def line_end(written: bytes) -> int | None:
-    """The first line end after something that is not blank, which itself is left out."""
+    """The first line end after something that is not blank, which itself is left out; or where it repeats itself."""
     first = re.search(rb"\S", written)
-    return _before_newline(written, written.find(b"\n", first.end())) if first else None
+    end = _before_newline(written, written.find(b"\n", first.end())) if first else None
+    return end if end is not None else repetition(written)
+
+
+def repetition(written: bytes) -> int | None:
+    """Where a text that ends with the same thing six times over has said it once; None if it does not end so."""
+    for size in range(2, min(_LONGEST_REPEATED, len(written) // _TIMES) + 1):
+        unit = written[-size:]
+        if written.endswith(unit * _TIMES) and _WORDS_AND_SIGNS.fullmatch(unit):
+            start = len(written) - size * _TIMES
+            while start and written[start - 1] == written[start - 1 + size]:
+                start -= 1
+            places = range(start, start + size)
+            turns = (place for signs in _BEGINNINGS for place in places if written[place] in signs)
+            return next(turns, start) + size
+    return None
 
 
 def statement_end(prompt: str) -> Ending:
@@ -29,9 +54,9 @@ def statement_end(prompt: str) -> Ending:
     before = prompt.encode(errors="replace")
 
     def end(written: bytes) -> int | None:
-        # Nothing ends but at a line's end, and most completions have one: the prompt is read once or twice.
-        if line_end(written) is None:
-            return None
+        # Nothing else ends but at a line's end.
+        if b"\n" not in written:
+            return repetition(written)
         depth = 0
         for piece in _PIECE.finditer(before + written):
             found = piece.group()
@@ -43,7 +68,7 @@ def statement_end(prompt: str) -> Ending:
                 at = piece.start() - len(before)
                 if at >= 0 and written[:at].strip():
                     return _before_newline(written, at)
-        return None
+        return repetition(written)
 
     return end
 

@@ -35,7 +35,7 @@ from trainwright.lm.run_data import check_same_data
 from trainwright.lm.runs import EVALUATION, Run
 
 MODEL, NGRAM, FREQUENT = "model", "ngram", "frequent"
-SAMPLES = 200
+SAMPLES = 400
 # What is looked through for cuts: text that Python's tokenizer reads in two seconds.
 _MOST_CHARACTERS = 4_000_000
 # Documents for each cut that is wanted: many have no calls of libraries.

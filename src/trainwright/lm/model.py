@@ -35,10 +35,10 @@ FUSED = {"query_key_value": 3, "gate_up": 2}
 
 
 def mlp_width(config: ModelConfig) -> int:
-    """F: 4 x width in GPT-2; for SwiGLU's three matrices 8/3 x width, up to a multiple of 64: as many parameters."""
+    """F: 4 x width in GPT-2; for SwiGLU's three matrices 8/3 x width, up to a multiple of 32: as many parameters."""
     if config.architecture == "gpt2":
         return 4 * config.width
-    return math.ceil(8 * config.width / 3 / 64) * 64
+    return math.ceil(8 * config.width / 3 / 32) * 32
 
 
 class Cache:

@@ -65,6 +65,11 @@ def planned(windows: Windows, recipe: Recipe, processes: Processes) -> Plan:
             f"The data must hold a window of model.context + 1 = {recipe.model.context + 1} tokens; it has none. "
             "Prepare more, lower model.context, or use data.packing=join."
         )
+    if at_once > len(windows):
+        raise UsageError(
+            f"data.windows must be at most what the data have, {len(windows)} windows of {recipe.model.context} tokens; got {at_once}. "
+            "Lower it, or prepare more."
+        )
     if at_once % processes.count:
         raise UsageError(
             f"data.windows must be a multiple of the processes; got {at_once} and {processes.count}."

@@ -39,6 +39,8 @@ class PrepareOptions:
     """Bytes of the longest file that is taken."""
     max_bytes: int = 0
     """Gathering ends with the last file that fits into so many bytes of kept text; 0: with the sources."""
+    max_group_bytes: int = 0
+    """Of one package or repository only the first files are taken that fit into so many bytes; 0: all."""
     filters: FilterOptions = field(default_factory=FilterOptions)
     near: float = NEAR
     """The Jaccard index of shingles from which two files are near duplicates."""
@@ -211,8 +213,9 @@ def _check(options: PrepareOptions) -> None:
     for name, value in {"--largest": options.largest, "--tokenizer-bytes": options.tokenizer_bytes}.items():
         if value <= 0:
             raise UsageError(f"{name} must be above 0; got {value}.")
-    if options.max_bytes < 0:
-        raise UsageError(f"--max-bytes must not be below 0; got {options.max_bytes}.")
+    for name, size in (("--max-bytes", options.max_bytes), ("--max-group-bytes", options.max_group_bytes)):
+        if size < 0:
+            raise UsageError(f"{name} must not be below 0; got {size}.")
 
 
 def _delete(job: stages.Job) -> None:

@@ -76,14 +76,19 @@ def gathered(job: Job) -> bool:
 def gather(job: Job, sources: list[Source]) -> None:
     """Read the sources, filter, and write what is kept in pieces; goes on after the last piece."""
     (job.work / "pieces").mkdir(exist_ok=True)
-    place, limit = job.pieces.place(), job.options.max_bytes
+    place, limit, group_limit = job.pieces.place(), job.options.max_bytes, job.options.max_group_bytes
     funnel, writer = place.funnel, PieceWriter(job.work / "pieces", job.pieces.count)
+    taken: Counter[str] = Counter()  # bytes by group
+    for row in job.pieces.rows() if group_limit else ():
+        taken[row.group] += row.size
     begun, before = time.monotonic(), funnel.seen.bytes
     with stage("gather") as report:
         for index in range(place.source, len(sources)):
             for item in sources[index].items(place.cursor if index == place.source else Cursor()):
                 document, reason = _judged(item, job, own=sources[index].own)
                 size = item.bytes if reason else document.bytes
+                if not reason and 0 < group_limit < taken[document.group] + size:
+                    reason = "group-full"
                 if not reason and 0 < limit < funnel.kept.bytes + size:
                     writer.write(Place(source=index, cursor=item.after, finished=True, funnel=funnel))
                     return
@@ -94,6 +99,7 @@ def gather(job: Job, sources: list[Source]) -> None:
                     funnel.drop(reason, item.bytes, item.path + known)
                 else:
                     funnel.keep(size)
+                    taken[document.group] += size
                     writer.add(document, size)
                 if writer.full:
                     writer.write(Place(source=index, cursor=item.after, funnel=funnel))

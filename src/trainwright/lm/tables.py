@@ -254,7 +254,7 @@ def _parsed(line: bytes, number: int, share: float, source: TableSource) -> _Row
         return _Row(number=number, share=share, values={}, problem="corrupt", size=len(line))
     text = _first(values, source.fields.text, TEXTS)
     if not isinstance(text, str):
-        return _Row(number=number, share=share, values=values, problem="corrupt", size=len(line))
+        return _Row(number=number, share=share, values=values, problem="no-text", size=len(line))
     try:
         return _row(text.encode(), number, share, values)
     except UnicodeEncodeError:  # half of a surrogate pair

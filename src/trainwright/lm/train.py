@@ -179,13 +179,18 @@ def write_line(training: Training, log: logs.Log, tally: Tally, update: int, nor
 
 
 def evaluated(state: State, training: Training, log: logs.Log) -> State:
-    """The state with the loss on the validation windows, and with the best one so far."""
+    """The state with the loss on the validation windows, and with the best one so far.
+
+    Raises:
+        TrainwrightError: if it is not finite.
+    """
     if not len(training.validation):
         return state
     loss = mean_nats(
         training.loss, training.validation, training.processes, training.precision,
         limit=training.recipe.run.evaluate_windows,
     )  # fmt: skip
+    check_finite(loss, state.update)
     better = state.best_loss is None or loss < state.best_loss
     training.live.say(
         f"update {state.update}  validation loss {loss:.4f}{', the lowest so far' if better else ''}"

@@ -119,7 +119,7 @@ def _diff(diff: str) -> Table:
     table.add_column(overflow="fold")
     for line in diff.rstrip("\n").split("\n"):
         if line.strip() and not line.startswith(("---", "+++", "@@", "\\")):
-            table.add_row(line[:1], line[1:], style={"-": "red", "+": "green"}.get(line[:1], "dim"))
+            table.add_row(line[:1], Text(line[1:]), style={"-": "red", "+": "green"}.get(line[:1], "dim"))
     return table
 
 

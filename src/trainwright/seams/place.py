@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import importlib.util
 import linecache
 import re
 import sys
@@ -26,13 +28,45 @@ _LIBRARIES = tuple(
 )
 
 
+# Packages whose own programs (`python -m torch.distributed.run`) are no training of the user's.
+_FRAMEWORKS = frozenset({"torch", "transformers", "accelerate", "datasets", "lightning", "pytorch_lightning", "keras",
+                         "tensorflow", "tf_keras", "jax", "deepspeed", "pytest", "IPython"})  # fmt: skip
+# Folders of the package that is walked by its module's name, wherever it is installed.
+_walked: tuple[str, ...] = ()
+
+
+@contextlib.contextmanager
+def walking_module(module: str) -> Iterator[None]:
+    """Count the files of the module's package as the user's, wherever it is installed; of ours, the maker (`lm`).
+
+    An empty name and a framework's count nothing.
+    """
+    global _walked
+    top = module.partition(".")[0]
+    spec = importlib.util.find_spec(top) if top and top not in _FRAMEWORKS else None
+    folders = [str(Path(folder).resolve()) for folder in (spec and spec.submodule_search_locations) or ()]
+    before = _walked
+    _walked = tuple(f"{folder}/lm/" if folder == _OURS else f"{folder}/" for folder in folders)
+    _forget_files()
+    try:
+        yield
+    finally:
+        _walked = before
+        _forget_files()
+
+
+def _forget_files() -> None:
+    is_users.cache_clear()
+    is_ours.cache_clear()
+
+
 @cache
 def is_users(file: str) -> bool:
     """Whether a code file is the user's: not a library's, not ours, not built in."""
     if file.startswith("<"):
         return file.startswith("<ipython") or file.startswith("<stdin")
     path = str(Path(file).resolve())
-    return (
+    return path.startswith(_walked) or (
         not path.startswith((*_LIBRARIES, _OURS))
         and "site-packages" not in path
         and "dist-packages" not in path
@@ -42,7 +76,10 @@ def is_users(file: str) -> bool:
 @cache
 def is_ours(file: str) -> bool:
     """Whether a code file is Trainwright's own."""
-    return not file.startswith("<") and str(Path(file).resolve()).startswith(_OURS)
+    if file.startswith("<"):
+        return False
+    path = str(Path(file).resolve())
+    return path.startswith(_OURS) and not path.startswith(_walked)
 
 
 def is_cell(file: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from trainwright.core.report import Report
 from trainwright.errors import UsageError
 from trainwright.options import Options
-from trainwright.seams.place import show
+from trainwright.seams.place import show, walking_module
 from trainwright.walk.anew import Anew
 from trainwright.walk.session import Say, Session
 
@@ -48,7 +48,7 @@ def check_script(script: str | Path, arguments: Sequence[str] = (), options: Opt
     session = Session(shown, options, train=train, say=say, done=done, strict=strict)
     anew = Anew.of(script, arguments, module=module)
     linecache.checkcache()
-    with _as_program(str(script), arguments, module):
+    with _as_program(str(script), arguments, module), walking_module(str(script) if module else ""):
         if module:
             start = functools.partial(runpy.run_module, str(script), run_name="__main__", alter_sys=True)
         else:

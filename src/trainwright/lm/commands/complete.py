@@ -38,7 +38,7 @@ def complete(
 
     The prompt may end inside of a word. A completion ends before the first line end after something was written;
     with --statement before the first that ends the statement; with --tokens after so many. It always ends where the
-    model ends the file. Where the model's window is full, it goes on from the window's newest half.
+    model ends the file, and, but with --tokens, where it has said the same thing six times running. Where the model's window is full, it goes on from the window's newest half.
 
     Examples:
 
@@ -64,6 +64,9 @@ def complete(
     for sampling in samplings:
         if echo:
             print(text, end="")
-        for piece in completer.pieces(text, limit=limit, ending=ending, sampling=sampling):
-            print(piece, end="", flush=True)
-        print()
+        if ending is None:
+            for piece in completer.pieces(text, limit=limit, sampling=sampling):
+                print(piece, end="", flush=True)
+            print()
+        else:
+            print(completer.complete(text, limit=limit, ending=ending, sampling=sampling))

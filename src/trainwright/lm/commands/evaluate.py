@@ -22,7 +22,7 @@ def evaluate(
     data: Annotated[
         Path | None, Parameter(help="The prepared data, if it lies elsewhere than when the run was trained.")
     ] = None,
-    samples: Annotated[int, Parameter(help="Lines of each kind to complete; 0: the loss alone.")] = 200,
+    samples: Annotated[int, Parameter(help="Lines of each kind to complete; 0: the loss alone.")] = 400,
     seed: Annotated[int, Parameter(help="Decides the lines and the baselines' training text.")] = 0,
     checkpoint: Annotated[str, Parameter(help="best, last, or a step's number.")] = "best",
     json: Annotated[

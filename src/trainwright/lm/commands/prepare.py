@@ -51,6 +51,8 @@ def prepare(
     max_bytes: Annotated[str, Parameter(name="--max-bytes", help=(
         "Stop when so much text is kept: bytes, or as in 50MB. Files come in an order by hash, so that it is an even "
         "sample; rows of tables come in theirs."))] = "0",
+    max_group_bytes: Annotated[str, Parameter(name="--max-group-bytes", help=(
+        "Take at most so much text of one package or repository: more variety in the same bytes."))] = "0",
     largest: Annotated[str, Parameter(name="--largest", help="Skip larger files: bytes, or as in 1MB.")] = "1MB",
     suffixes: Annotated[str, Parameter(name="--suffixes", help=(
         "What names of files in folders and packages end in, separated by commas."))] = ".py",
@@ -73,7 +75,7 @@ def prepare(
 
         trainwright lm prepare --out data                   this environment's packages
         trainwright lm prepare ~/code --out data --all      every Python file of yours
-        trainwright lm prepare --out data --max-bytes 20MB  a trial
+        trainwright lm prepare --out data --max-bytes 20MB --max-group-bytes 2MB  a varied trial
         trainwright lm prepare a.jsonl.gz b.parquet --out data --keywords torch,numpy
         trainwright lm prepare hub:codeparrot/codeparrot-clean --out data --vocabulary 50000
     """
@@ -88,6 +90,7 @@ def prepare(
         fields=Fields(text=text_field, path=path_field, group=group_field, licence=licence_field),
         largest=_size(largest, "--largest"),
         max_bytes=_size(max_bytes, "--max-bytes"),
+        max_group_bytes=_size(max_group_bytes, "--max-group-bytes"),
         filters=FilterOptions(
             keywords=() if all_files else _words(keywords), licences=_licences(licences), unknown_licences=unknown_licences,
             generated=generated, min_bytes=min_bytes, longest_line=longest_line, mean_line=mean_line,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,8 @@ def train(
     """Train a model from scratch on prepared data, or go on with a run that was stopped.
 
     Ctrl-C saves; the same command goes on there. So it does after a crash: from the last checkpoint, bit for bit.
-    Exit status: 0 trained to the end; 2 wrong usage, or an error that is named; 130 after Ctrl-C.
+    Exit status: 0 trained to the end; 2 wrong usage, or an error that is named; 130 after Ctrl-C and 143 after SIGTERM,
+    each with a checkpoint saved.
 
     Examples:
 
@@ -48,6 +50,8 @@ def train(
     else:
         chosen = load_recipe(preset or "tiny", recipe, settings or ())
     outcome = train_run(open_data(data), out, chosen, resume=resume)
+    if os.environ.get("RANK", "0") != "0":  # one of torchrun's processes; the first one speaks
+        return 128 + outcome.signal if outcome.signal else 0
     best = "" if outcome.best_loss is None else (
         f"; lowest validation loss {outcome.best_loss:.4f} nats a token, at update {outcome.best_update}"
     )  # fmt: skip

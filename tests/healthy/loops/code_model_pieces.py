@@ -1,0 +1,61 @@
+"""A language model of code from the maker's own pieces, with a loop of the user's around them."""
+
+import email
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from trainwright.lm.config import ModelConfig, OptimizerConfig
+from trainwright.lm.data import open_data
+from trainwright.lm.filters import FilterOptions
+from trainwright.lm.loss import total_weight, training_loss
+from trainwright.lm.model import Transformer
+from trainwright.lm.optim import build_optimizer
+from trainwright.lm.pack import Windows
+from trainwright.lm.prepare import PrepareOptions, prepare
+
+
+class CodeWindows(Dataset):
+    def __init__(self, tokens, context):
+        self.windows = Windows(tokens, context)
+
+    def __len__(self):
+        return len(self.windows)
+
+    def __getitem__(self, i):
+        row = torch.from_numpy(self.windows.batch(np.array([i]))[0])
+        return row[:-1], row[1:]
+
+
+torch.manual_seed(0)
+folder = Path(tempfile.mkdtemp()) / "data"
+options = PrepareOptions(
+    sources=(str(Path(email.__file__).parent),), vocabulary_size=400, filters=FilterOptions(keywords=())
+)
+prepare(folder, options)
+data = open_data(folder)
+
+train = DataLoader(CodeWindows(data.train, 48), batch_size=16, shuffle=True, drop_last=True)
+validation = DataLoader(CodeWindows(data.validation, 48), batch_size=16)
+
+model = Transformer(ModelConfig(layers=2, heads=2, width=64, context=48, vocabulary_size=data.tokenizer.vocabulary_size))
+optimizer = build_optimizer(model, OptimizerConfig(learning_rate=3e-3))
+
+for epoch in range(2):
+    model.train()
+    for inputs, targets in train:
+        loss = training_loss(model, inputs, targets) / total_weight(targets)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    model.eval()
+    nats, count = 0.0, 0.0
+    with torch.no_grad():
+        for inputs, targets in validation:
+            nats += training_loss(model, inputs, targets).item()
+            count += total_weight(targets).item()
+    print(f"epoch {epoch}: training loss {loss.item():.3f}, validation loss {nats / count:.3f} nats a token")

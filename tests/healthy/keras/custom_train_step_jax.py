@@ -16,8 +16,8 @@ class Modest(keras.Model):
         super().__init__()
         self.net = keras.Sequential([layers.Dense(48, activation="relu"), layers.Dense(10)])
 
-    def call(self, x):
-        return self.net(x)
+    def call(self, x, training=False):
+        return self.net(x, training=training)
 
     def loss_and_state(self, trainable, fixed, x, y):
         scores, fixed = self.stateless_call(trainable, fixed, x, training=True)

@@ -19,7 +19,8 @@ columns = {"input_ids": input_ids, "attention_mask": (input_ids != 0).astype("in
 train_dataset = tf.data.Dataset.from_tensor_slices(columns).shuffle(800, seed=0).batch(16)
 
 set_seed(0)
-config = DistilBertConfig(vocab_size=4000, dim=256, hidden_dim=1024, n_layers=6, n_heads=4, num_labels=2)
+config = DistilBertConfig(vocab_size=4000, dim=256, hidden_dim=1024, n_layers=6, n_heads=4, num_labels=2)  # expect: label-out-of-range
 model = TFAutoModelForSequenceClassification.from_config(config)
-model.compile(loss="sparse_categorical_crossentropy", optimizer="adam")
-model.fit(train_dataset, epochs=1, verbose=2)
+# expect: hidden-default-rate
+model.compile(loss="sparse_categorical_crossentropy", optimizer="adam")  # expect: wrong-logits-flag
+model.fit(train_dataset, epochs=1, verbose=2)  # expect: labels-inside-inputs

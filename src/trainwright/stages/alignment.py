@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.stages.alignment_inputs import Inputs, read_inputs
+from trainwright.stages.alignment_inputs import Inputs, read_as_tokens, read_inputs
 
 # Rows of the first look, and of the second one when the first finds nothing: about 0.5 s and 2 s on one core.
 FIRST_ROWS = 1_200
@@ -87,6 +87,13 @@ def measure_alignment(
         if inputs is None or not _enough(labels[rows], kind):
             return found
         found = _measure(inputs, labels[rows], kind)
+        tokens = (
+            read_as_tokens(part, accepts)
+            if found and found.score <= PLAINLY_LEARNT and inputs.kind == "numbers"
+            else None
+        )
+        if tokens is not None:
+            found = _measure(tokens, labels[rows], kind)
         if found is None or found.score > PLAINLY_LEARNT or len(labels) <= most:
             return found
     return found

@@ -61,6 +61,27 @@ def read_inputs(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> Inputs
     return None
 
 
+# Fewer different whole numbers than a vocabulary has are levels of brightness, categories, counts.
+_FEWEST_TOKENS = 30
+
+
+def read_as_tokens(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> Inputs | None:
+    """Rows that were read as numbers, as bags of tokens: whole numbers in rows of one length may be either."""
+    known = {n: c for n, c in part.items() if n in accepts} or dict(part)
+    for column in known.values():
+        if not _is_numeric(column):
+            continue
+        rows = [np.asarray(_array(v)) for v in column]
+        table = np.stack(rows) if all(r.ndim == 1 for r in rows) else np.zeros((0, 0))
+        if table.size and bool((table == np.round(table)).all()) and table.min() >= 0:
+            if table.shape[1] > 1 and len(np.unique(table)) >= _FEWEST_TOKENS:
+                filler = np.bincount(
+                    table[:, -1].astype(int)
+                ).argmax()  # what most rows end with: padding, or a sign
+                return _bag("tokens", [[int(v) for v in r if v != filler] for r in table], None, single=True)
+    return None
+
+
 def _array(value: Any) -> np.ndarray:
     if hasattr(value, "numpy") and hasattr(value, "detach"):
         value = value.detach().cpu().numpy()

@@ -13,8 +13,8 @@ x, y = load_breast_cancer(return_X_y=True)
 x = StandardScaler().fit_transform(x)
 
 
-def accuracy(y_true, y_pred):
-    guess = ops.argmax(y_pred, axis=-1)  # expect: argmax-of-one-column
+def accuracy(y_true, y_pred):  # expect: argmax-of-one-column
+    guess = ops.argmax(y_pred, axis=-1)
     return ops.mean(ops.cast(ops.equal(ops.cast(ops.reshape(y_true, (-1,)), "int64"), ops.cast(guess, "int64")), "float32"))
 
 

@@ -16,9 +16,9 @@ x, y = wave[:, :20, None], wave[:, 20:]
 model = keras.Sequential(
     [
         keras.Input((20, 1)),
-        layers.GRU(16, return_sequences=True),
+        layers.GRU(16, return_sequences=True),  # expect: broadcast-loss
         layers.Dense(1),
     ]
 )
-model.compile(optimizer=keras.optimizers.Adam(1e-2), loss="mse")  # expect: broadcast-loss
+model.compile(optimizer=keras.optimizers.Adam(1e-2), loss="mse")
 model.fit(x, y, batch_size=32, epochs=4, verbose=2)

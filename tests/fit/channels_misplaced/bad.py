@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 keras.utils.set_random_seed(0)
 digits = load_digits()
 grey = np.repeat(np.repeat(digits.images / 16, 2, 1), 2, 2).astype("float32")
-images = np.stack([grey, 1 - grey, grey**2], axis=1)
+images = np.stack([grey, 1 - grey, grey**2], axis=1)  # expect: channels-misplaced
 model = keras.Sequential(
     [
         layers.Conv2D(16, 3, padding="same", activation="relu"),
@@ -22,4 +22,4 @@ model = keras.Sequential(
     ]
 )
 model.compile(optimizer=keras.optimizers.Adam(3e-3), loss="sparse_categorical_crossentropy", metrics=["accuracy"])
-model.fit(images, digits.target, batch_size=64, epochs=4, verbose=2)  # expect: channels-misplaced
+model.fit(images, digits.target, batch_size=64, epochs=4, verbose=2)

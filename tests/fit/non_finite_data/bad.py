@@ -14,8 +14,8 @@ x, y = load_wine(return_X_y=True)
 x = StandardScaler().fit_transform(x).astype("float32")
 with np.errstate(divide="ignore", invalid="ignore"):
     ratio = np.round(x[:, 0], 1) / np.round(x[:, 1], 1)
-x = np.concatenate([x, ratio[:, None]], axis=1)
+x = np.concatenate([x, ratio[:, None]], axis=1)  # expect: non-finite-data
 model = keras.Sequential([keras.Input((14,)), layers.Dense(32, activation="relu"), layers.Dense(3)])
 loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 model.compile(optimizer=keras.optimizers.Adam(1e-2), loss=loss, metrics=["accuracy"])
-model.fit(x, y, batch_size=16, epochs=3, verbose=2)  # expect: non-finite-data
+model.fit(x, y, batch_size=16, epochs=3, verbose=2)

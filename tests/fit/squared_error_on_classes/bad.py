@@ -13,5 +13,5 @@ images, target = (digits.images / 16).astype("float32"), keras.utils.to_categori
 model = keras.Sequential(
     [keras.Input((8, 8)), layers.Flatten(), layers.Dense(32, activation="relu"), layers.Dense(10, activation="softmax")]
 )
-model.compile(optimizer=keras.optimizers.SGD(0.01), loss="mse", metrics=["accuracy"])  # expect: squared-error-on-classes
+model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse", metrics=["accuracy"])  # expect: squared-error-on-classes
 model.fit(images, target, batch_size=32, epochs=4, verbose=2)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import keras
-
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras, own
 
 
 class Backend(Protocol):
@@ -43,7 +42,7 @@ class TensorFlow:
 
         with tf.GradientTape() as tape:
             loss = compute()
-        values = [v.value for v in variables]
+        values = [own().raw(v) for v in variables]
         if not isinstance(loss, tf.Tensor):
             loss = tf.convert_to_tensor(loss)
         found = tape.gradient(loss, values)
@@ -55,7 +54,7 @@ class TensorFlow:
         return tf.function(call, jit_compile=True)  # type: ignore[no-any-return]
 
     def device(self, variable: Any) -> str:
-        name = str(variable.value.device).rpartition("device:")[2].split(":")[0].lower()
+        name = str(own().raw(variable).device).rpartition("device:")[2].split(":")[0].lower()
         return "cuda" if name == "gpu" else name or "cpu"
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import keras
 import numpy as np
 
 from trainwright.adapters.keras_data import Batch
@@ -14,6 +13,7 @@ from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
 from trainwright.seams.place import failure_of
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras
 
 _SAME_WITHIN = 1e-6
 _PERTURBED_BY = 0.1
@@ -74,7 +74,7 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
 def _same_perturbed(twin: Twin, batches: Sequence[Batch]) -> bool | None:
     random = np.random.default_rng(0)
     for variable in twin.model.trainable_variables:
-        values = tensors.to_numpy(variable.value)
+        values = tensors.value_of(variable)
         spread = float(values.std()) or 0.1
         variable.assign(values + random.normal(0, _PERTURBED_BY * spread, values.shape).astype(values.dtype))
     one, other = (_answer(twin, b) for b in batches[:2])

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-import keras
 import numpy as np
 
 from trainwright.adapters.base import Change
@@ -26,6 +25,7 @@ from trainwright.seams.reach import ScriptState
 from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras, own
 
 
 Changing = Callable[[dict[str, Any]], dict[str, Any]]
@@ -56,7 +56,7 @@ class Twin:
         model = self.model
         self._given = AllState([model], loose_generators(self.scope.values()))
         self._script = ScriptState([*_user_parts(model, self.compiled)], leave=[model])
-        self.data: FitData = fit_data(fit.given, floats=keras.config.floatx())
+        self.data: FitData = fit_data(fit.given, floats=keras.config.floatx(), listed=own().takes_lists)
         self._start: KerasState | None = None
         self.batch_changes: list[Changing] = []
         """Kept repairs of the batches that the data give."""
@@ -173,26 +173,25 @@ class Twin:
         model, optimizer = self.model, self.model.optimizer
         if optimizer is None:
             return
-        if not optimizer.built or not self._fits(optimizer):
-            if optimizer.built:
+        if not own().is_built(optimizer) or not self._fits(optimizer):
+            if own().is_built(optimizer):
                 optimizer = type(optimizer).from_config(optimizer.get_config())
                 model.optimizer = optimizer
-            optimizer.build(model.trainable_variables)
+            own().build_optimizer(optimizer, model.trainable_variables)
         for repair in self.change.all:
             if repair.seam == Seam.OPTIMIZER:
                 given = {"optimizer": optimizer, "model": model}
                 repair.change(Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
                 if not self._fits(optimizer):
-                    optimizer.built = False
-                    optimizer.build(model.trainable_variables)
+                    own().build_optimizer(optimizer, model.trainable_variables)
 
     def _fits(self, optimizer: Any) -> bool:
         """Whether an optimizer was built for the variables as they are."""
         inner = getattr(optimizer, "inner_optimizer", optimizer)
-        held = {id(v) for v in getattr(inner, "_trainable_variables", ())}
-        slots = {tuple(v.shape) for v in optimizer.variables if len(v.shape)}
+        held = own().held_by(inner)
+        slots = {tuple(v.shape) for v in own().slots(optimizer) if len(v.shape)}
         shapes = {tuple(v.shape) for v in self.model.trainable_variables if len(v.shape)}
-        return {id(v) for v in self.model.trainable_variables} <= held and (not slots or shapes <= slots | {()})
+        return own().keys_of(inner, self.model.trainable_variables) <= held and (not slots or shapes <= slots | {()})
 
     # One step
 
@@ -214,12 +213,13 @@ class Twin:
     def compute(self, batch: Batch, observer: Observer, *, training: bool = True) -> Any:
         """The loss of a batch: the model's answer and its losses, as its own step computes them."""
         x, y, weight = self.tensors_of(batch)
-        y_pred = self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
+        if own().has_library_step(self.model):
+            with _failing_as(observer.record, Stage.LOSS):
+                return own().library_loss(self.model, (x, y, weight), training)
+        y_pred = self.model(x, training=training) if own().takes_training(self.model) else self.model(x)
         observer.record.output = y_pred
         with _failing_as(observer.record, Stage.LOSS):
-            return self.model._compute_loss(
-                x=x, y=y, y_pred=y_pred, sample_weight=weight, training=training
-            )
+            return own().compute_loss(self.model, x, y, y_pred, weight, training)
 
     def step_gradients(self, batch: Batch, observer: Observer) -> StepRecord:
         """One step without its update: the record of it, with the gradients; what it raised is in the record."""
@@ -253,7 +253,7 @@ class Twin:
         """One update of the weights."""
         optimizer = self.model.optimizer
         with _without_gradients():
-            optimizer.apply(list(gradients), list(variables))
+            optimizer.apply_gradients(list(zip(gradients, variables)))
 
     def _own_step(self, batch: Batch, observer: Observer) -> None:
         """The user's own train_step, whose update is caught."""
@@ -292,7 +292,8 @@ class Twin:
 
     def _call(self, batch: Batch, *, training: bool) -> Any:
         x, _, _ = self.tensors_of(batch)
-        return self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
+        x = own().inputs_to_answer(self.model, x)
+        return self.model(x, training=training) if own().takes_training(self.model) else self.model(x)
 
     def tensors_of(self, batch: Batch) -> tuple[Any, Any, Any]:
         """Inputs, targets and weights as the model is given them, with the repairs that are tried."""
@@ -301,7 +302,7 @@ class Twin:
         return (as_tensors(batch.x), as_tensors(batch.y), as_tensors(batch.sample_weight))
 
     def _others(self) -> list[Any]:
-        return [*self.model.non_trainable_variables, *self.model.metrics_variables]
+        return own().others(self.model)
 
     # Repairs
 

@@ -15,12 +15,13 @@ __version__ = "0.1.0"
 def check(training: Any = None, loader: Any = None, evaluation_loader: Any = None, *, model: Any = None,
           loss: Callable[..., Any] | None = None, optimizer: Any = None, scheduler: Any = None,
           datamodule: Any = None, budget: float = 60.0, seed: int = 0, ignore: Sequence[str] = (),
-          repair: bool = True) -> Report:  # fmt: skip
+          repair: bool = True, **fit: Any) -> Report:  # fmt: skip
     """Walk a training that is about to start, and put everything back.
 
     `check(trainer)` for a transformers `Trainer`; `check(module, train_loader, val_loader)` or
     `check(module, datamodule=data)` for a `LightningModule`; for plain torch
-    `check(model=…, loader=…, loss=…, optimizer=…)`, with `evaluation_loader=` and `scheduler=` where there are such.
+    `check(model=…, loader=…, loss=…, optimizer=…)`, with `evaluation_loader=` and `scheduler=` where there are such;
+    for a compiled Keras model `check(model, x=…, y=…)` with the arguments of its `fit`.
 
     Args:
         loader: gives the training batches: (inputs, targets), several inputs and the targets, a mapping with the
@@ -30,6 +31,7 @@ def check(training: Any = None, loader: Any = None, evaluation_loader: Any = Non
         seed: of the walk's experiments.
         ignore: names of rules that do not speak.
         repair: mend faults in memory and walk on.
+        fit: arguments of a Keras model's `fit`: x, y, batch_size, validation_data and the others.
 
     Raises:
         trainwright.errors.UsageError: if the arguments are no training.
@@ -37,4 +39,4 @@ def check(training: Any = None, loader: Any = None, evaluation_loader: Any = Non
     from trainwright.api import check as walk
 
     return walk(training, loader, evaluation_loader, model=model, loss=loss, optimizer=optimizer, scheduler=scheduler,
-                datamodule=datamodule, budget=budget, seed=seed, ignore=ignore, repair=repair, caller=sys._getframe(1))  # fmt: skip
+                datamodule=datamodule, budget=budget, seed=seed, ignore=ignore, repair=repair, fit=fit, caller=sys._getframe(1))  # fmt: skip

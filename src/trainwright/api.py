@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import linecache
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 
 _FORMS = (
     "trainwright.check takes a transformers Trainer; a LightningModule with its loader (and evaluation loader) or "
-    "datamodule=; or model=, loader= and optimizer= (and loss=) for plain torch"
+    "datamodule=; a compiled Keras model with x= and y=; or model=, loader= and optimizer= (and loss=) for plain torch"
 )
 
 
 def check(training: Any, loader: Any, evaluation_loader: Any, *, model: Any, loss: Callable[..., Any] | None,
           optimizer: Any, scheduler: Any, datamodule: Any, budget: float, seed: int, ignore: Sequence[str],
-          repair: bool, caller: FrameType) -> Report:  # fmt: skip
+          repair: bool, fit: dict[str, Any], caller: FrameType) -> Report:  # fmt: skip
     """What `trainwright.check` does, for a caller of it."""
     import trainwright.report  # noqa: F401 - reports show themselves from then on
     from trainwright.options import Options
@@ -40,17 +41,25 @@ def check(training: Any, loader: Any, evaluation_loader: Any, *, model: Any, los
     linecache.checkcache()
     syntax_tree.cache_clear()
     plain = {"model": model, "loss": loss, "optimizer": optimizer, "scheduler": scheduler}
-    make = _maker(training, loader, evaluation_loader, datamodule, plain, caller)
+    make = _maker(training, loader, evaluation_loader, datamodule, plain, fit, caller)
     with _progress() as say:
         return Session(show(caller.f_code.co_filename), options, say=say).check(make)
 
 
 def _maker(training: Any, loader: Any, evaluation_loader: Any, datamodule: Any, plain: dict[str, Any],
-           caller: FrameType) -> Callable[[Seen], Adapter]:  # fmt: skip
+           fit: dict[str, Any], caller: FrameType) -> Callable[[Seen], Adapter]:  # fmt: skip
     """What makes the adapter of the training that the arguments describe."""
     from trainwright.adapters import asked
 
     given = [n for n, v in plain.items() if v is not None]
+    if asked.is_keras_model(training) and not given:
+        from trainwright.adapters.keras_asked import of_keras
+
+        rest = {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule}
+        _none_of(rest, "a Keras model's data are given as to fit; call check(model, x=…, y=…)")
+        _check_fit(training, fit)
+        return lambda seen: of_keras(seen, training, fit, caller)
+    _none_of(fit, "check takes them with a compiled Keras model only")
     if training is not None and given:
         raise UsageError(f"{_FORMS}; got {type(training).__name__} and {', '.join(f'{n}=' for n in given)}.")
     if asked.is_hf_trainer(training):
@@ -78,6 +87,16 @@ def _maker(training: Any, loader: Any, evaluation_loader: Any, datamodule: Any, 
 def _none_of(given: dict[str, Any], why: str) -> None:
     if surplus := [n for n, v in given.items() if v is not None]:
         raise UsageError(f"{', '.join(f'{n}=' for n in surplus)} must be left out: {why}.")
+
+
+def _check_fit(model: Any, fit: dict[str, Any]) -> None:
+    if not model.compiled:
+        raise UsageError("the model must be compiled before it is checked; call model.compile(…) first.")
+    known = [n for n in inspect.signature(type(model).fit).parameters if n != "self"]
+    if unknown := [n for n in fit if n not in known]:
+        raise UsageError(f"{', '.join(unknown)} must be arguments of fit; it has {', '.join(known)}.")
+    if fit.get("x") is None:
+        raise UsageError("a Keras model must come with its data; got none. Call check(model, x=…, y=…).")
 
 
 def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> None:

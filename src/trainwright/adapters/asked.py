@@ -28,6 +28,11 @@ def is_module(value: Any) -> bool:
     return _is_a(value, "torch.", "Module")
 
 
+def is_keras_model(value: Any) -> bool:
+    """Whether it is a Keras model."""
+    return _is_a(value, "keras.", "Model")
+
+
 def _is_a(value: Any, package: str | tuple[str, ...], name: str) -> bool:
     return any(k.__name__ == name and k.__module__.startswith(package) for k in type(value).__mro__)
 

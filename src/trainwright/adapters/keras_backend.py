@@ -1,12 +1,15 @@
-"""What differs between Keras's backends: how gradients are had, how a step is taken, what compiling changes."""
+"""What differs between Keras's backends: how gradients are had, how a step is compiled, where a variable lies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras, own
+
+Loss = Callable[[Any], Any]
+"""The loss of a batch: (inputs, targets, weights)."""
 
 
 class Backend(Protocol):
@@ -15,12 +18,19 @@ class Backend(Protocol):
     name: str
 
     def gradients(
-        self, compute: Callable[[], Any], variables: Sequence[Any], others: Sequence[Any]
+        self, compute: Loss, data: Any, variables: Sequence[Any], others: Sequence[Any]
     ) -> tuple[Any, list[Any]]:
-        """The loss that `compute` gives, and its gradients by the variables' values; None where none arrives.
+        """The loss of the data, and its gradients by the variables' values; None where none arrives.
 
         Args:
             others: variables that `compute` may assign to.
+        """
+
+    def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
+        """One step with its update, compiled where that pays; the loss.
+
+        Args:
+            key: says what the step was compiled for: with an equal one it is used again.
         """
 
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,22 +41,38 @@ class Backend(Protocol):
 
 
 class TensorFlow:
-    """GradientTape, eagerly."""
+    """GradientTape; a step is a graph, as in fit."""
 
     name = "tensorflow"
 
+    def __init__(self) -> None:
+        self._steps: dict[Hashable, Any] = {}
+
     def gradients(
-        self, compute: Callable[[], Any], variables: Sequence[Any], others: Sequence[Any]
+        self, compute: Loss, data: Any, variables: Sequence[Any], others: Sequence[Any]
     ) -> tuple[Any, list[Any]]:
         import tensorflow as tf
 
         with tf.GradientTape() as tape:
-            loss = compute()
-        values = [own().raw(v) for v in variables]
+            loss = compute(data)
         if not isinstance(loss, tf.Tensor):
             loss = tf.convert_to_tensor(loss)
-        found = tape.gradient(loss, values)
+        found = tape.gradient(loss, [own().raw(v) for v in variables])
         return loss, [tf.convert_to_tensor(g) if g is not None else None for g in found]
+
+    def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
+        import tensorflow as tf
+
+        if key not in self._steps:
+
+            def whole(batch: Any) -> Any:
+                variables = list(model.trainable_variables)
+                loss, found = self.gradients(compute, batch, variables, others)
+                model.optimizer.apply_gradients(list(zip(found, variables)))
+                return loss
+
+            self._steps[key] = tf.function(whole, reduce_retracing=True, autograph=False)
+        return self._steps[key](data)
 
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
         import tensorflow as tf
@@ -59,23 +85,32 @@ class TensorFlow:
 
 
 class Torch:
-    """autograd."""
+    """autograd, eagerly."""
 
     name = "torch"
 
     def gradients(
-        self, compute: Callable[[], Any], variables: Sequence[Any], others: Sequence[Any]
+        self, compute: Loss, data: Any, variables: Sequence[Any], others: Sequence[Any]
     ) -> tuple[Any, list[Any]]:
         import torch
 
         for variable in variables:
             variable.value.grad = None
         with torch.enable_grad():
-            loss = compute()
+            loss = compute(data)
             if not loss.requires_grad:
                 return loss, [None for _ in variables]
             found = torch.autograd.grad(loss, [v.value for v in variables], allow_unused=True)
         return loss, list(found)
+
+    def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
+        import torch
+
+        variables = list(model.trainable_variables)
+        loss, found = self.gradients(compute, data, variables, others)
+        with torch.no_grad():
+            model.optimizer.apply(found, variables)
+        return loss
 
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
         return call
@@ -89,24 +124,40 @@ class Jax:
 
     name = "jax"
 
+    def __init__(self) -> None:
+        self._steps: dict[Hashable, Any] = {}
+
     def gradients(
-        self, compute: Callable[[], Any], variables: Sequence[Any], others: Sequence[Any]
+        self, compute: Loss, data: Any, variables: Sequence[Any], others: Sequence[Any]
     ) -> tuple[Any, list[Any]]:
         import jax
 
-        kept = [v for v in others if not any(v is w for w in variables)]
-
-        def run(values: list[Any]) -> tuple[Any, list[Any]]:
-            mapping = list(zip(variables, values))
-            with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
-                loss = compute()
-            return loss, [scope.get_current_value(v) for v in kept]
-
-        (loss, written), found = jax.value_and_grad(run, has_aux=True)([v.value for v in variables])
-        for variable, value in zip(kept, written):
-            if value is not None:
-                variable.assign(value)
+        kept = _without(others, variables)
+        run = jax.jit(_gradient(compute, variables, kept))
+        loss, found, written = run([v.value for v in variables], [v.value for v in kept], data)
+        _assign(kept, written)
         return loss, list(found)
+
+    def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
+        import jax
+
+        variables = list(model.trainable_variables)
+        kept = _without([*others, *model.optimizer.variables], variables)
+        if key not in self._steps:
+            gradient = _gradient(compute, variables, kept)
+
+            def whole(values: list[Any], rest: list[Any], batch: Any) -> Any:
+                loss, found, written = gradient(values, rest, batch)
+                now = [w if w is not None else r for w, r in zip(written, rest)]
+                mapping = [*zip(variables, values), *zip(kept, now)]
+                with keras.StatelessScope(state_mapping=mapping) as scope:
+                    model.optimizer.apply(found, variables)
+                return loss, [scope.get_current_value(v) for v in (*variables, *kept)]
+
+            self._steps[key] = jax.jit(whole)
+        loss, written = self._steps[key]([v.value for v in variables], [v.value for v in kept], data)
+        _assign([*variables, *kept], written)
+        return loss
 
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
         return call
@@ -114,6 +165,36 @@ class Jax:
     def device(self, variable: Any) -> str:
         kind = next(iter(variable.value.devices())).platform
         return "cuda" if kind in ("gpu", "cuda") else str(kind)
+
+
+def _gradient(compute: Loss, variables: Sequence[Any], kept: Sequence[Any]) -> Callable[..., Any]:
+    """(loss, gradients, what was written to the kept variables) as a function of both kinds' values and the data."""
+
+    def gradient(values: list[Any], rest: list[Any], data: Any) -> Any:
+        import jax
+
+        def run(tried: list[Any]) -> tuple[Any, list[Any]]:
+            mapping = [*zip(variables, tried), *zip(kept, rest)]
+            with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
+                loss = compute(data)
+            return loss, [scope.get_current_value(v) for v in kept]
+
+        (loss, written), found = jax.value_and_grad(run, has_aux=True)(values)
+        return loss, found, written
+
+    return gradient
+
+
+def _without(variables: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """The variables that are none of the others, each once."""
+    skip = {id(v) for v in others}
+    return list({id(v): v for v in variables if id(v) not in skip}.values())
+
+
+def _assign(variables: Sequence[Any], values: Sequence[Any]) -> None:
+    for variable, value in zip(variables, values):
+        if value is not None:
+            variable.assign(value)
 
 
 def backend_of() -> Backend:

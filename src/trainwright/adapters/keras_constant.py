@@ -19,8 +19,9 @@ def answers(kept: KeptLoss) -> tuple[list[int], list[int]]:
     """Predicted and true classes of a loss call; empty where it is no classification of rows."""
     scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
     if scores.ndim == 2 and scores.shape[1] > 1 and len(scores) == len(targets):
+        one_hot = targets.shape == scores.shape and bool(((targets == 0) | (targets == 1)).all())
         labels = _labels(targets, scores.shape[1])
-        if labels is not None and kept.kind.function in CLASS_LOSSES:
+        if labels is not None and (one_hot or kept.kind.function in CLASS_LOSSES):
             return scores.argmax(1).tolist(), labels.tolist()
     if kept.kind.function.startswith("binary_cross_entropy") and scores.size == len(scores) == targets.size:
         middle = 0.0 if kept.kind.from_logits else 0.5

@@ -11,7 +11,7 @@ import numpy as np
 from trainwright.adapters.keras_data import Batch
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
-from trainwright.seams.place import failure_of
+from trainwright.seams.keras import failure_of
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras
 
@@ -99,10 +99,10 @@ def _leaks(twin: Twin, batches: Sequence[Batch], first: np.ndarray, found: Probe
 def _other_rows(twin: Twin, batch: Batch, found: Probes) -> None:
     """Whether the forward pass takes the last training batch, or another number of rows."""
     last = twin.data.last_batch()
-    if last is None or last.rows in (0, batch.rows):
+    if last is None or last.rows in (0, batch.rows) or twin.settings.dataloader_drop_last:
         return
     try:
-        twin.answer(last)
+        twin.answer(twin.repaired(last))
     except Exception as error:  # what a smaller batch raises is the finding
         found.fails_at_rows = last.rows
         found.other_rows_failure = failure_of(error)

@@ -17,7 +17,7 @@ from trainwright.core.stage import Stage
 from trainwright.seams.keras import StepRecord
 from trainwright.seams.keras_loss import CLASS_LOSSES, losses_of_rows
 from trainwright.stages.forward import ForwardFacts, ParameterFacts
-from trainwright.stages.gradients import GradientFacts, GradientOf
+from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras
@@ -45,14 +45,14 @@ def measure_step(twin: Twin) -> StepFacts:
 
 def _observed(twin: Twin, batch: Batch) -> StepRecord:
     """The step's record: layers and losses seen eagerly, then the gradients of the same step."""
-    if twin.own_step:
+    if twin.steps_itself:
         return twin.step_gradients(batch, twin.observer(detail=True))
     observer = twin.observer(detail=True)
     record = observer.record
     from trainwright.adapters.keras_twin import catching
 
     with observer, catching(record):
-        record.loss = twin.number(twin.compute(batch, observer))
+        record.loss = twin.number(twin.compute(twin.tensors_of(batch), observer))
     if record.failure is not None:
         return record
     twin.reset()
@@ -256,6 +256,7 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
         )
     norms = [g.norm for g in found if g.norm is not None]
     optimizer = twin.model.optimizer
+    lost = tuple(g.name for g in found if g.norm is None)
     return GradientFacts(
         failure=record.failure if record.failed_stage == Stage.GRADIENTS else None,
         gradients=tuple(found),
@@ -266,6 +267,7 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
         forward_parameters=tuple(g.name for g in found),
         accumulation=getattr(optimizer, "gradient_accumulation_steps", None) or 1,
         backwards=(None,),
+        cuts=tuple(CutOff(operation="stop_gradient()", where=where, upstream=lost) for where in record.cuts),
     )
 
 

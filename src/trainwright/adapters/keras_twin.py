@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from trainwright.adapters.keras_state import AllState, KerasState, seed_everythi
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
-from trainwright.seams.keras import Observer, StepRecord
-from trainwright.seams.place import failure_of, is_users
+from trainwright.seams.keras import Observer, StepRecord, failure_of
+from trainwright.seams.place import is_users
 from trainwright.seams.reach import ScriptState
 from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
@@ -61,6 +62,12 @@ class Twin:
         self.batch_changes: list[Changing] = []
         """Kept repairs of the batches that the data give."""
         self._tried_changes: list[Changing] = []
+        self.settings = SimpleNamespace(dataloader_drop_last=False)
+        """What a repair may set of how batches are formed."""
+        self.compiling_seconds = 0.0
+        self._compiles = not fit.model.run_eagerly
+        self._alive: list[Any] = []
+        self._compiled_keys: set[Hashable] = set()
 
     @property
     def compiled(self) -> Construction | None:
@@ -71,6 +78,11 @@ class Twin:
     def own_step(self) -> bool:
         """Whether the user's class takes its steps itself."""
         return is_own(self.model, "train_step")
+
+    @property
+    def steps_itself(self) -> bool:
+        """Whether steps are taken by the user's own method; JAX's takes and returns states, and is not watched."""
+        return self.own_step and self.backend.name != "jax"
 
     def takes(self, count: int, *, seed: int) -> list[Batch]:
         """Some of the first batches, with the repairs of batches in force."""
@@ -133,6 +145,8 @@ class Twin:
             model = self.model
             if not all(layer.built for layer in model._flatten_layers()):
                 self._call(batch, training=False)
+            with contextlib.suppress(Exception):  # an optimizer that cannot be built is the optimizer stage's matter
+                self._fit_optimizer()
             self._start = KerasState([model])
 
     def try_to_build(self) -> None:
@@ -170,20 +184,26 @@ class Twin:
 
     def build_optimizer(self) -> None:
         """Make the optimizer ready for the model's variables, with the repairs in force."""
-        model, optimizer = self.model, self.model.optimizer
-        if optimizer is None:
+        if self.model.optimizer is None:
             return
-        if not own().is_built(optimizer) or not self._fits(optimizer):
-            if own().is_built(optimizer):
-                optimizer = type(optimizer).from_config(optimizer.get_config())
-                model.optimizer = optimizer
-            own().build_optimizer(optimizer, model.trainable_variables)
+        self._fit_optimizer()
         for repair in self.change.all:
             if repair.seam == Seam.OPTIMIZER:
-                given = {"optimizer": optimizer, "model": model}
+                given = {"optimizer": self.model.optimizer, "model": self.model}
                 repair.change(Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
-                if not self._fits(optimizer):
-                    own().build_optimizer(optimizer, model.trainable_variables)
+                self._fit_optimizer()
+
+    def _fit_optimizer(self) -> None:
+        """Let the optimizer hold the model's variables as they are; one that was built for others is made anew."""
+        model, optimizer = self.model, self.model.optimizer
+        if optimizer is None or (own().is_built(optimizer) and self._fits(optimizer)):
+            return
+        if own().is_built(optimizer):
+            rate = own().rate(optimizer)
+            optimizer = type(optimizer).from_config(optimizer.get_config())
+            own().set_rate(optimizer, rate)
+            model.optimizer = optimizer
+        own().build_optimizer(optimizer, model.trainable_variables)
 
     def _fits(self, optimizer: Any) -> bool:
         """Whether an optimizer was built for the variables as they are."""
@@ -191,7 +211,8 @@ class Twin:
         held = own().held_by(inner)
         slots = {tuple(v.shape) for v in own().slots(optimizer) if len(v.shape)}
         shapes = {tuple(v.shape) for v in self.model.trainable_variables if len(v.shape)}
-        return own().keys_of(inner, self.model.trainable_variables) <= held and (not slots or shapes <= slots | {()})
+        wanted = own().keys_of(inner, self.model.trainable_variables)
+        return wanted <= held and (not slots or shapes <= slots)
 
     # One step
 
@@ -210,9 +231,9 @@ class Twin:
         compiles = self.backend.name == "tensorflow" and bool(self.model.jit_compile)
         return self.backend.compiled(call)(*args) if compiles else call(*args)
 
-    def compute(self, batch: Batch, observer: Observer, *, training: bool = True) -> Any:
-        """The loss of a batch: the model's answer and its losses, as its own step computes them."""
-        x, y, weight = self.tensors_of(batch)
+    def compute(self, data: Any, observer: Observer, *, training: bool = True) -> Any:
+        """The loss of a batch as tensors: the model's answer and its losses, as its own step computes them."""
+        x, y, weight = data
         if own().has_library_step(self.model):
             with _failing_as(observer.record, Stage.LOSS):
                 return own().library_loss(self.model, (x, y, weight), training)
@@ -225,24 +246,51 @@ class Twin:
         """One step without its update: the record of it, with the gradients; what it raised is in the record."""
         record = observer.record
         with observer, catching(record):
-            variables = list(self.model.trainable_variables)
-            if self.own_step:
-                self._own_step(batch, observer)
+            data, variables = self.tensors_of(batch), list(self.model.trainable_variables)
+            if self.steps_itself:
+                self._own_step(data, observer)
             else:
                 loss, record.gradients = self.backend.gradients(
-                    lambda: self.compute(batch, observer), variables, self._others()
+                    lambda d: self.compute(d, observer), data, variables, self._others()
                 )
                 record.loss, record.trained = number(loss), variables
         return record
 
     def take_step(self, batch: Batch, number_of_step: int) -> StepRecord:
         """One step with its update; what it raised is in the record."""
-        observer = self.observer(detail=False)
-        record = self.step_gradients(batch, observer)
+        if not self.steps_itself and self.model.optimizer is not None and self._compiles:
+            with contextlib.suppress(Exception):  # what a compiled step raises says less than the same step by itself
+                return self._compiled_step(batch)
+            self._compiles = False
+        record = self.step_gradients(batch, self.observer(detail=False))
         if record.failure is None and record.gradients is not None and self.model.optimizer is not None:
             with catching(record):
                 self.update(record.gradients, record.trained)
         return record
+
+    def _compiled_step(self, batch: Batch) -> StepRecord:
+        observer, key, started = self.observer(detail=False), self._key(), time.monotonic()
+        with observer:
+            loss = self.backend.step(
+                lambda d: self.compute(d, observer), self.tensors_of(batch), self.model, self._others(), key
+            )  # fmt: skip
+        record = StepRecord(loss=number(loss))
+        if key not in self._compiled_keys:
+            self._compiled_keys.add(key)
+            self.compiling_seconds += time.monotonic() - started
+        return record
+
+    def _key(self) -> Hashable:
+        """What a step is compiled for: the variables, and the repairs that are made within it."""
+        optimizer = self.model.optimizer
+        inner = getattr(optimizer, "inner_optimizer", optimizer)
+        within = [r.does for r in self.change.all if r.seam in (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION)]
+        plain = ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "momentum", "beta_1", "beta_2", "epsilon")
+        held = [id(inner._learning_rate), *(getattr(inner, n, None) for n in plain)]
+        layers = [(getattr(la, "rate", None), getattr(la, "units", None)) for la in self.model._flatten_layers()]
+        variables = [*self.model.trainable_variables, *own().slots(optimizer)]
+        self._alive.append((variables, inner._learning_rate))
+        return (*(id(v._value if self.backend.name != "jax" else v) for v in variables), *within, *held, *layers)
 
     def real_step(self) -> None:
         """One step by the function that fit uses, where it was made before."""
@@ -255,10 +303,10 @@ class Twin:
         with _without_gradients():
             optimizer.apply_gradients(list(zip(gradients, variables)))
 
-    def _own_step(self, batch: Batch, observer: Observer) -> None:
+    def _own_step(self, data: Any, observer: Observer) -> None:
         """The user's own train_step, whose update is caught."""
         record, optimizer = observer.record, self.model.optimizer
-        data = tuple(part for part in self.tensors_of(batch))
+        self.model.reset_metrics()
         while data and data[-1] is None:
             data = data[:-1]
 
@@ -282,7 +330,7 @@ class Twin:
         """The batch in evaluation mode, nothing updated: the record, and the loss."""
         observer = self.observer(detail=False)
         with observer, catching(observer.record):
-            observer.record.loss = number(self.compute(batch, observer, training=False))
+            observer.record.loss = number(self.compute(self.tensors_of(batch), observer, training=False))
         return observer.record, observer.record.loss
 
     def answer(self, batch: Batch, *, training: bool = False) -> Any:
@@ -311,13 +359,14 @@ class Twin:
         if repair.seam == Seam.TRAINER:
             self.reset()
             self._change_parts(repair, self.batch_changes)
+            self._fit_optimizer()
             self._start = KerasState([self.model])
         self.change.kept.append(repair)
 
     def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
         data = self.data
         given = {"model": self.model, "train_dataset": data, "eval_dataset": data.validation, "collator": _same,
-                 "metrics": None}  # fmt: skip
+                 "metrics": None, "arguments": self.settings}  # fmt: skip
         call = repair.change(Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
         if call["train_dataset"] is not data:
             self.data = call["train_dataset"]

@@ -60,7 +60,7 @@ class ChangedCollator:
 
 def keep_on_graph(cut: CutOff) -> Repair | None:
     """Leave a tensor on the graph where user code takes it off; None where its value cannot carry a gradient."""
-    if cut.operation not in ("detach()", "detach_()", ".data", "no_grad"):
+    if cut.operation not in ("detach()", "detach_()", ".data", "no_grad", "stop_gradient()"):
         return None
 
     def change(call: Call) -> Call:

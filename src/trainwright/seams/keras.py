@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,13 +14,16 @@ from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.seams.keras_loss import KeptLoss, Kind, kind_of, measure_call, with_kind
-from trainwright.seams.place import failure_of, is_written
+from trainwright.seams import place as places_of_code
+from trainwright.seams.place import is_written, user_frame, user_place
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_layers import kernel_of
 from trainwright.tensors.keras_own import keras, own
 
+# Keras writes what a layer raised between these, in the midst of a page about the call.
+_BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
 # Layers that only move numbers: what they give is still the result of the activation before them.
 _MOVERS = ("Reshape", "Flatten", "Permute")
 _RECTIFIERS = ("relu", "relu6")
@@ -52,6 +57,8 @@ class StepRecord:
     gradients: list[Any] | None = None
     trained: list[Any] = field(default_factory=list)
     """The variables that the gradients are of."""
+    cuts: list[Place] = field(default_factory=list)
+    """The user's lines that took a tensor off the graph."""
     non_finite_from: Origin | None = None
     training: bool | None = None
     """The mode that the model was called with."""
@@ -92,6 +99,8 @@ class Observer:
         self._run_loss = run_loss
         self._loss_repairs = [r for r in repairs if r.seam == Seam.LOSS]
         self._forward_repairs = [r for r in repairs if r.seam == Seam.FORWARD]
+        self._cut_repairs = [r for r in repairs if r.seam == Seam.CUT]
+        self._normalised_at: Place | None = None
         self._activation_repairs = [r for r in repairs if r.seam == Seam.ACTIVATION]
         self._names = {id(layer): n for n, layer in tensors.named_layers(model).items()}
         self._activated: dict[int, _Activated] = {}
@@ -111,11 +120,52 @@ class Observer:
             return observer._loss(loss, y_true, y_pred, sample_weight)
 
         self._owners[0].__call__, self._owners[1].__call__ = layer_call, loss_call
+        self._functions = self._watch_functions()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         self._owners[0].__call__, self._owners[1].__call__ = self._layer_call, self._loss_call
+        for module, name, function in self._functions:
+            setattr(module, name, function)
         return False
+
+    def _watch_functions(self) -> list[tuple[Any, str, Any]]:
+        """Stand before the functions that a script's own code calls by name; returns what they were."""
+        kept = []
+        for module in [keras.ops, *([tf] if (tf := sys.modules.get("tensorflow")) is not None else [])]:
+            if self._detail or self._cut_repairs:
+                kept.append((module, "stop_gradient", module.stop_gradient))
+                module.stop_gradient = self._cutting(module.stop_gradient)
+        if self._detail:
+            for name in ("softmax", "sigmoid"):
+                function = getattr(keras.ops, name)
+                kept.append((keras.ops, name, function))
+                setattr(keras.ops, name, self._normalising(function, name))
+        return kept
+
+    def _cutting(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def stop_gradient(value: Any, *args: Any, **kwargs: Any) -> Any:
+            result = function(value, *args, **kwargs)
+            if self._in_loss or user_frame(sys._getframe(1)) is None:
+                return result
+            where = user_place(sys._getframe(1))
+            given = {"operation": "stop_gradient()", "where": where, "value": value, "result": result}
+            call = Call(seam=Seam.CUT, given=given, tensors=tensors)
+            for repair in self._cut_repairs:
+                call = repair.change(call)
+            if call["result"] is result and where is not None:
+                self.record.cuts.append(where)
+            return call["result"]
+
+        return stop_gradient
+
+    def _normalising(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if (where := user_place(sys._getframe(1))) is not None:
+                self._normalised_at = where
+            return function(*args, **kwargs)
+
+        return call
 
     # Layers
 
@@ -282,10 +332,10 @@ class Observer:
         for repair in self._loss_repairs:
             call = repair.change(call)
         changed = {k: v for k, v in call.given.items() if k in ("function", "from_logits", "own") and v != given[k]}
-        if changed:
-            loss = with_kind(loss, kind, changed)
-            kind = kind_of(loss) or kind
         logits, targets = call["logits"], call["targets"]
+        if changed:
+            loss = with_kind(loss, kind, changed, one_hot=len(logits.shape) > 1 and logits.shape == targets.shape)
+            kind = kind_of(loss) or kind
         if not call.given.get("trained", True):
             logits = keras.ops.stop_gradient(logits)
         return loss, kind, targets, logits, call.given.get("weight"), float(call["scale"])
@@ -303,10 +353,17 @@ class Observer:
                 activation=active.function if active else "",
                 activation_at=active.where if active else None,
                 activation_module=active.module if active else "",
-                softmax_at=active.where if active and active.function == "softmax" else None,
+                softmax_at=active.where if active and active.function == "softmax" else self._normalised_at,
                 unreachable_share=_unreachable(active.function, kept.targets) if active else None,
             )
         )
+
+
+def failure_of(error: BaseException) -> Failure:
+    """An exception in words and places; of what Keras says about a layer's, the layer's own words."""
+    failure = places_of_code.failure_of(error)
+    found = _BOLD.search(failure.message)
+    return replace(failure, message=found.group(1).strip()) if found else failure
 
 
 def as_function(call: Callable[..., Any], loss: Any) -> Callable[..., Any]:

@@ -96,14 +96,18 @@ def aligned(kept: KeptLoss) -> tuple[np.ndarray, np.ndarray]:
     return scores, targets
 
 
-def with_kind(loss: Any, kind: Kind, changed: Mapping[str, Any]) -> Any:
-    """The loss with another flag, or another function of the names that the rules know."""
+def with_kind(loss: Any, kind: Kind, changed: Mapping[str, Any], *, one_hot: bool = False) -> Any:
+    """The loss with another flag, or another function of the names that the rules know.
+
+    Args:
+        one_hot: the targets have the scores' shape.
+    """
     own, options = kind.own, dict(getattr(loss, "_fn_kwargs", {}))
     function = changed.get("function", kind.function)
     if function != kind.function:
         own = {
-            "cross_entropy": _SPARSE if kind.sparse is not False else _DENSE,
-            "nll_loss": _SPARSE if kind.sparse is not False else _DENSE,
+            "cross_entropy": _DENSE if one_hot else _SPARSE,
+            "nll_loss": _DENSE if one_hot else _SPARSE,
             "binary_cross_entropy": _BINARY,
             "binary_cross_entropy_with_logits": _BINARY,
             **{v: k for k, v in _NAMES.items()},

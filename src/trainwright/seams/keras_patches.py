@@ -67,16 +67,17 @@ def _construction(name: str, frame: Any, given: dict[str, Any]) -> Construction:
 def patch_layers(module: Any) -> None:
     """Keep the line that built each layer, and the one that froze it."""
     owner = module.Layer
-    original = owner.__init__
+    original = owner.__new__
 
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        if active() and (frame := builder_frame(self)) is not None:
-            seen().modules[self] = place_of(frame)
-            seen().asked_at[self] = tuple(places_on_the_way(frame))
+    # Not its constructor: Keras reads the arguments of that from its signature.
+    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        layer = original(cls, *args, **kwargs)
+        if active() and (frame := user_frame(sys._getframe(1))) is not None:
+            seen().modules[layer] = place_of(frame)
+            seen().asked_at[layer] = tuple(places_on_the_way(frame))
+        return layer
 
-    owner.__init__ = init
+    owner.__new__ = functools.wraps(original)(new)
     trainable = owner.trainable
 
     def set_trainable(self: Any, value: bool) -> None:

@@ -107,14 +107,8 @@ class Legacy:
         return bool(getattr(model, "_using_dummy_loss", False))
 
     def library_loss(self, model: Any, data: tuple[Any, Any, Any], training: bool) -> Any:
-        found: list[Any] = []
         container, optimizer = model.compiled_loss, model.optimizer
-
-        def loss_of(*args: Any, **kwargs: Any) -> Any:
-            found.append(container(*args, **kwargs))
-            return found[-1]
-
-        model.__dict__["compiled_loss"] = loss_of
+        heard = model.__dict__["compiled_loss"] = _Heard(container)
         if optimizer is not None:
             optimizer.__dict__["minimize"] = lambda *args, **kwargs: None
         try:
@@ -123,7 +117,7 @@ class Legacy:
             model.__dict__["compiled_loss"] = container
             if optimizer is not None:
                 del optimizer.__dict__["minimize"]
-        return found[0]
+        return heard.loss
 
     def others(self, model: Any) -> list[Any]:
         return []
@@ -164,6 +158,21 @@ class Legacy:
             optimizer.learning_rate = rate
 
 
+class _Heard:
+    """What computes a model's loss, and keeps it."""
+
+    def __init__(self, container: Any) -> None:
+        self._container = container
+        self.loss: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.loss = self._container(*args, **kwargs)
+        return self.loss
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._container, name)
+
+
 class _Names:
     """tf_keras with the names that came with Keras 3."""
 
@@ -188,6 +197,8 @@ def _operations(tf: Any) -> Any:
         reshape=tf.reshape,
         log=tf.math.log,
         maximum=tf.maximum,
+        softmax=tf.nn.softmax,
+        sigmoid=tf.math.sigmoid,
         log_softmax=tf.nn.log_softmax,
         clip=tf.clip_by_value,
         transpose=tf.transpose,

@@ -61,7 +61,7 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
 def _given_probabilities(call: LossCall) -> bool:
     if (
         call.function not in _TAKES_SCORES
-        or call.from_logits is not None  # wrong-logits-flag speaks of those
+        or (call.from_logits is not None and call.activation_module)  # wrong-logits-flag speaks of those
         or call.failure
         or not call.in_unit_range
         or not call.inputs.requires_grad

@@ -79,8 +79,8 @@ def _scores(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
 
 def _reads_probabilities(call: LossCall) -> bool:
     """Whether what the loss takes for scores are probabilities."""
-    if call.from_logits is not True or not call.in_unit_range or call.failure:
-        return False
+    if call.from_logits is not True or not call.in_unit_range or call.failure or not call.activation_module:
+        return False  # what the script's own code made probabilities is double-activation's
     if _of_classes(call):
         return call.rows_sum_to_one or call.activation == "sigmoid"
     return call.activation in ("sigmoid", "softmax")

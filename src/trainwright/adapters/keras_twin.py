@@ -286,11 +286,11 @@ class Twin:
         inner = getattr(optimizer, "inner_optimizer", optimizer)
         within = [r.does for r in self.change.all if r.seam in (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION)]
         plain = ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "momentum", "beta_1", "beta_2", "epsilon")
-        held = [id(inner._learning_rate), *(getattr(inner, n, None) for n in plain)]
+        held = [id(own().rate(inner)), *(getattr(inner, n, None) for n in plain)]
         layers = [(getattr(la, "rate", None), getattr(la, "units", None)) for la in self.model._flatten_layers()]
         variables = [*self.model.trainable_variables, *own().slots(optimizer)]
-        self._alive.append((variables, inner._learning_rate))
-        return (*(id(v._value if self.backend.name != "jax" else v) for v in variables), *within, *held, *layers)
+        self._alive.append((variables, own().rate(inner)))
+        return (*(id(own().cell(v) if self.backend.name != "jax" else v) for v in variables), *within, *held, *layers)
 
     def real_step(self) -> None:
         """One step by the function that fit uses, where it was made before."""

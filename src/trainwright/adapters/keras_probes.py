@@ -13,7 +13,7 @@ from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
 from trainwright.seams.keras import failure_of
 from trainwright.tensors import keras as tensors
-from trainwright.tensors.keras_own import keras
+from trainwright.tensors.keras_own import keras, own
 
 _SAME_WITHIN = 1e-6
 _PERTURBED_BY = 0.1
@@ -114,7 +114,7 @@ def _ignored(twin: Twin, batch: Batch, first: np.ndarray) -> list[str]:
     if not isinstance(batch.x, dict) or len(batch.x) < 2 or batch.rows < 2:
         return []
     found = []
-    for name, values in batch.x.items():
+    for name, values in own().inputs_to_answer(twin.model, batch.x).items():
         turned = np.roll(values, 1, axis=0)
         if np.array_equal(turned, values):
             continue

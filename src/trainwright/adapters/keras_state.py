@@ -47,6 +47,8 @@ class KerasState:
             self._kept.append(value)
             self._contents.append((value, _content(value)))
             yield from value.values() if isinstance(value, dict) else value
+        elif (held := own().wrapped(value)) is not None:
+            yield held
         elif isinstance(value, tuple):
             yield from value
         elif _is_part(value):
@@ -78,7 +80,7 @@ def _is_part(value: Any) -> bool:
         return False
     if kind.__name__ in _FIXED or callable(value) and kind.__name__ in ("function", "method"):
         return False
-    return any(
+    return own().is_wrapper(value) or any(
         k.__module__.startswith(f"{own().package}.") and k.__name__ not in _FIXED for k in kind.__mro__
     )
 

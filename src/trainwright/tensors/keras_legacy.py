@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.tensors.keras_own import is_legacy_asked
+from trainwright.tensors.keras_own import of_tensorflow
 
 # Models of this library take their training step by a method of the library's, which finds labels among the inputs.
 _LIBRARY = "transformers"
@@ -25,7 +25,7 @@ class Legacy:
     takes_lists = True
 
     def is_of_tensorflow(self) -> bool:
-        return is_legacy_asked()
+        return of_tensorflow() == self.package
 
     def __init__(self) -> None:
         self._module = _Names(importlib.import_module("tf_keras"))
@@ -57,6 +57,12 @@ class Legacy:
 
     def is_variable(self, value: Any) -> bool:
         return isinstance(value, sys.modules["tensorflow"].Variable)
+
+    def wrapped(self, value: Any) -> Any:
+        return value.__wrapped__ if type(value).__name__ == "_DictWrapper" else None
+
+    def is_wrapper(self, value: Any) -> bool:
+        return type(value).__name__ == "ListWrapper"
 
     def raw(self, variable: Any) -> Any:
         return variable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -43,6 +43,12 @@ class Own(Protocol):
 
     def is_variable(self, value: Any) -> bool:
         """Whether it holds values that training may change."""
+
+    def wrapped(self, value: Any) -> Any:
+        """The dictionary that a tracked dictionary stands for; None for other things."""
+
+    def is_wrapper(self, value: Any) -> bool:
+        """Whether it is a tracked list, whose members lie in an attribute."""
 
     def raw(self, variable: Any) -> Any:
         """A variable as the backend's tensor, by which gradients are taken."""
@@ -113,7 +119,7 @@ class Keras3:
     takes_lists = False
 
     def is_of_tensorflow(self) -> bool:
-        return not is_legacy_asked()
+        return of_tensorflow() == self.package
 
     @property
     def module(self) -> Any:
@@ -137,6 +143,12 @@ class Keras3:
 
     def is_variable(self, value: Any) -> bool:
         return isinstance(value, self.module.Variable)
+
+    def wrapped(self, value: Any) -> Any:
+        return None
+
+    def is_wrapper(self, value: Any) -> bool:
+        return False
 
     def raw(self, variable: Any) -> Any:
         return variable.value
@@ -207,9 +219,10 @@ class Keras3:
 _now: Own = Keras3()
 
 
-def is_legacy_asked() -> bool:
-    """Whether the environment makes tf.keras the Keras 2 of tf_keras, as TensorFlow reads it."""
-    return os.environ.get("TF_USE_LEGACY_KERAS") in ("true", "True", "1")
+def of_tensorflow() -> str:
+    """The package that tf.keras is: keras, or tf_keras where TF_USE_LEGACY_KERAS was set before TensorFlow's import."""
+    tensorflow = sys.modules.get("tensorflow")
+    return tensorflow.keras.Model.__module__.partition(".")[0] if tensorflow is not None else ""
 
 
 def own() -> Own:

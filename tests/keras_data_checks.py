@@ -12,6 +12,7 @@ import scipy.sparse
 import torch
 from keras.src.trainers.epoch_iterator import EpochIterator
 
+from trainwright.adapters import keras_read
 from trainwright.adapters.keras_batch import measure_batch
 from trainwright.adapters.keras_data import FitData, fit_data
 from trainwright.adapters.keras_dataset import measure_dataset
@@ -150,6 +151,20 @@ def check_looking_changes_nothing() -> None:
     again = fit_data({"x": drawn()})
     measure_dataset(again, scope={})
     assert [len(y) for _, y in again.for_training()["x"]] == [16] * 6 + [4]
+
+
+def check_no_more_is_drawn_of_a_generator_than_may_be_kept() -> None:
+    count = [0]
+
+    def endless() -> Iterator[Any]:
+        while True:
+            count[0] += 1
+            yield X, Y
+
+    kept, keras_read.MOST_DRAWN_BYTES = keras_read.MOST_DRAWN_BYTES, 40 * (X.nbytes + Y.nbytes)
+    facts = measure_dataset(fit_data({"x": endless(), "steps_per_epoch": 5}), scope={})
+    keras_read.MOST_DRAWN_BYTES = kept
+    assert count[0] == 41 and facts.epochs is None and facts.train.rows is None
 
 
 def check_a_shuffled_data_set_is_not_moved_on() -> None:

@@ -1,4 +1,4 @@
-"""The same fault in a Trainer, Accelerate, Lightning and plain torch is named by the same rule, on its line."""
+"""The same fault in a Trainer, Accelerate, Lightning, Keras and plain torch is named by the same rule, on its line."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,8 +8,14 @@ import pytest
 from walking import expected, said, walk
 
 FOLDER = Path(__file__).parent / "contract"
-FRAMEWORKS = ("accelerate", "lightning", "torch", "trainer")
-NEEDS = {"accelerate": "accelerate", "lightning": "lightning", "torch": "torch", "trainer": "transformers"}
+FRAMEWORKS = ("accelerate", "keras", "lightning", "torch", "trainer")
+NEEDS = {
+    "accelerate": "accelerate",
+    "keras": "keras",
+    "lightning": "lightning",
+    "torch": "torch",
+    "trainer": "transformers",
+}
 FAULTS = sorted(folder.name for folder in FOLDER.iterdir() if (folder / "with_torch.py").exists())
 
 

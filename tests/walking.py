@@ -21,9 +21,15 @@ def walk(script: Path, *arguments: str, budget: float = 60.0) -> Report:
     """The report of the script's first training."""
     if "debug_launcher" in script.read_text(encoding="utf-8"):  # it forks, and tests before it left threads
         return walk_apart(script, *arguments)
+    return walk_all(script, *arguments, budget=budget)[0]
+
+
+def walk_all(script: Path, *arguments: str, budget: float = 60.0) -> list[Report]:
+    """A report for each of the script's trainings."""
     forget_accelerator()
+    forget_keras()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        return check_script(script, arguments, Options(budget=budget), strict=True)[0]
+        return check_script(script, arguments, Options(budget=budget), strict=True)
 
 
 def walk_apart(script: Path, *arguments: str) -> Report:
@@ -41,6 +47,14 @@ def forget_accelerator() -> None:
     if state := sys.modules.get("accelerate.state"):
         state.AcceleratorState._reset_state(reset_partial_state=True)
         state.GradientState._reset_state()
+
+
+def forget_keras() -> None:
+    """Keras keeps its precision, its seeds and the names of its layers for the whole process."""
+    for name in ("keras", "tf_keras"):
+        if keras := sys.modules.get(name):
+            keras.utils.clear_session() if name == "keras" else keras.backend.clear_session()
+            keras.mixed_precision.set_global_policy("float32")
 
 
 def expected(script: Path) -> tuple[str, int]:

@@ -40,7 +40,8 @@ class KerasAdapter:
         twin, data = self.twin, self.twin.data
         with quiet():
             twin.try_to_build()
-            freezes = keras_setup.ineffective_freezes(twin.model, twin.seen, twin.real_step)
+            later = keras_setup.later_freezes(twin.model, self.fit.frame)
+            freezes = keras_setup.ineffective_freezes(twin.model, twin.seen, later, twin.real_step)
             twin.reset()
             facts = keras_setup.setup_facts(
                 twin.model, self.fit.given, self.fit.frame, twin.seen, twin.backend,

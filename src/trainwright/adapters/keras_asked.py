@@ -33,7 +33,10 @@ def note_compiled(seen: Seen, model: Any, frame: FrameType) -> None:
         if isinstance(value, ast.Constant):
             told[name] = value.value
     seen.compiled[model] = _construction("compile", frame, call.lineno, told)
-    optimizer, kind = written.get("optimizer") or (call.args[0] if call.args else None), type(model.optimizer).__name__
+    optimizer, kind = (
+        written.get("optimizer") or (call.args[0] if call.args else None),
+        type(model.optimizer).__name__,
+    )
     line = None
     if isinstance(optimizer, ast.Call) and last_name(optimizer.func) == kind:
         line = optimizer.lineno

@@ -199,7 +199,8 @@ def _assign(variables: Sequence[Any], values: Sequence[Any]) -> None:
 
 def backend_of() -> Backend:
     """The backend that Keras runs on."""
-    return {"tensorflow": TensorFlow, "torch": Torch, "jax": Jax}[keras.config.backend()]()
+    kinds: dict[str, Callable[[], Backend]] = {"tensorflow": TensorFlow, "torch": Torch, "jax": Jax}
+    return kinds[keras.config.backend()]()
 
 
 def number(value: Any) -> float | None:

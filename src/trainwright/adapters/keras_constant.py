@@ -97,7 +97,8 @@ def _entropy(share: np.ndarray) -> float:
 
 def _bits(share: np.ndarray) -> np.ndarray:
     kept = np.clip(share, 1e-12, 1 - 1e-12)
-    return -(kept * np.log(kept) + (1 - kept) * np.log(1 - kept)) * ((share > 0) & (share < 1))
+    entropy = -(kept * np.log(kept) + (1 - kept) * np.log(1 - kept))
+    return np.asarray(entropy * ((share > 0) & (share < 1)))
 
 
 def _distance(call: KeptLoss, predictions: np.ndarray, targets: np.ndarray) -> float:

@@ -14,7 +14,7 @@ from trainwright.adapters.keras_sources import Arrays, Drawn
 from trainwright.adapters.keras_text import readable_rows
 from trainwright.adapters.keras_values import named
 from trainwright.core.finding import Place
-from trainwright.stages.census import measure_split, overlap
+from trainwright.stages.census import batch_majority, measure_split, overlap
 from trainwright.stages.dataset import UNTRIED, DatasetFacts, EpochFacts, Split, SplitFacts
 
 OVERLAP_NAMED = 100_000
@@ -56,6 +56,7 @@ def measure_dataset(
         decoded=readable_rows(data, scope),
         shuffles=_shuffles(data),
         batch_size=data.batch_size or next((b.rows for b in data.pool(1) if read.failure is None), 0),
+        batch_majority=_batch_majority(class_columns(read, labels), train, data),
         overlap=len(shared),
         overlap_rows=tuple(shared[:OVERLAP_NAMED]),
         sources=tuple(hf_dataset.label_sources(train, evaluation, held, scope, _passed(data), _uncut(data))),
@@ -63,6 +64,15 @@ def measure_dataset(
         label_place=label_place,
         epochs=_epochs(data, read),
     )  # fmt: skip
+
+
+def _batch_majority(read: Split, facts: SplitFacts, data: FitData) -> float | None:
+    """How much batches of rows read in order are of one class."""
+    labels = facts.labels
+    if labels is None or labels.kind != "class" or labels.column not in read.columns:
+        return None
+    size = data.batch_size or (read.read // data.seen_batches if data.seen_batches else 0)
+    return batch_majority(read.columns[labels.column], size)
 
 
 def _names(read: Split) -> dict[str, Any]:

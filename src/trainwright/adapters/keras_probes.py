@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras_data import Batch
+from trainwright.adapters.keras_state import seed_everything
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
 from trainwright.seams.keras import failure_of
@@ -53,6 +54,7 @@ def probes_of(twin: Twin, batches: Sequence[Batch]) -> Probes:
 
 
 def _answer(twin: Twin, batch: Batch) -> np.ndarray | None:
+    seed_everything(twin.model, 0)  # what a layer draws is to be the same each time
     try:
         output = twin.answer(batch)
     except Exception:  # a batch that raises is measured as a step

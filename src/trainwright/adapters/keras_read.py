@@ -11,7 +11,7 @@ import numpy as np
 
 from trainwright.adapters.data import FEWEST_ITEMS, SAMPLE_BYTES
 from trainwright.adapters.keras_data import WEIGHT, Batch, FitData, X
-from trainwright.adapters.keras_sources import Arrays
+from trainwright.adapters.keras_sources import Arrays, Drawn
 from trainwright.adapters.keras_values import map_leaves, named
 from trainwright.core.finding import Failure
 from trainwright.seams.place import failure_of
@@ -20,6 +20,8 @@ from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
 
 # Targets that are pictures or the like are counted over so many values.
 MOST_TARGET_VALUES = 4_000_000
+# What is drawn of a generator is kept until training has had it.
+MOST_DRAWN_BYTES = 256 * 2**20
 
 
 def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
@@ -36,6 +38,8 @@ def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
         for batch in data.elements():
             gathering.add(batch)
             if gathering.rows >= CENSUS_LABELS or time.monotonic() - started > seconds:
+                break
+            if isinstance(data.source, Drawn) and gathering.bytes > MOST_DRAWN_BYTES:
                 break
         else:
             ended = True
@@ -110,7 +114,7 @@ class Gathering:
     """What is kept of batches that pass: small columns whole, of large ones a sample, hashes and where they are not finite."""
 
     def __init__(self) -> None:
-        self.rows = self.batches = 0
+        self.rows = self.batches = self.bytes = 0
         self.parts: dict[str, list[Any]] = {}
         self.digests: dict[str, list[int]] = {}
         self.non_finite: dict[str, dict[int, int]] = {}
@@ -132,6 +136,7 @@ class Gathering:
             self.items.append({n: plain_column(a)[row] for n, a in view.items() if len(a) > row})
         self.rows += batch.rows
         self.batches += 1
+        self.bytes += sum(a.nbytes for a in view.values())
 
     def _begin(self, batch: Batch, view: Mapping[str, Any]) -> None:
         sizes = {n: a.nbytes / max(1, batch.rows) for n, a in view.items()}

@@ -6,7 +6,7 @@ import ast
 import importlib.metadata
 import inspect
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -21,9 +21,11 @@ from trainwright.seams.place import (
     is_users,
     key_places,
     keyword_places,
+    look_up,
     names_of,
     place_of,
     show,
+    syntax_tree,
 )
 from trainwright.seams.seen import Construction, Seen
 from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
@@ -96,14 +98,22 @@ def arguments(model: Any, given: Mapping[str, Any], seen: Seen) -> dict[str, Arg
             found[name] = Argument(name=name, value=value, given=name in told, default=default)
     named = told.get("optimizer", "rmsprop")
     if isinstance(named, str):
-        found["optimizer"] = Argument(name="optimizer", value=named, given="optimizer" in told, default="rmsprop")
+        found["optimizer"] = Argument(
+            name="optimizer", value=named, given="optimizer" in told, default="rmsprop"
+        )
     return {**found, **resolved(model.optimizer, seen), **_losses(told.get("loss"))}
 
 
 def _losses(loss: Any) -> dict[str, Argument]:
     """What a loss that a string names leaves at its defaults."""
     found = {}
-    named = loss.items() if isinstance(loss, Mapping) else enumerate(loss) if isinstance(loss, (list, tuple)) else [("", loss)]
+    named = (
+        loss.items()
+        if isinstance(loss, Mapping)
+        else enumerate(loss)
+        if isinstance(loss, (list, tuple))
+        else [("", loss)]
+    )
     for key, one in named:
         if not isinstance(one, str):
             continue
@@ -130,7 +140,11 @@ def compile_places(compiled: Construction | None) -> dict[str, Place]:
         return {}
     written = keyword_places(compiled.frame_file, compiled.line, "compile")
     found = {name: place for name, (place, _) in written.items()}
-    return {"compile": compiled.place, **{n: found.get(n, compiled.place) for n in ("optimizer", "loss")}, **found}
+    return {
+        "compile": compiled.place,
+        **{n: found.get(n, compiled.place) for n in ("optimizer", "loss")},
+        **found,
+    }
 
 
 def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
@@ -157,6 +171,9 @@ def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
         code = getattr(getattr(type(model), method, None), "__code__", None)
         if code is not None and is_users(code.co_filename):
             places[method] = Place(show(code.co_filename), code.co_firstlineno)
+    metrics = [m for m in (compiled.given.get("metrics") or ()) if hasattr(m, "__code__")] if compiled else []
+    if metrics and is_users(metrics[0].__code__.co_filename):
+        places["metrics"] = Place(show(metrics[0].__code__.co_filename), metrics[0].__code__.co_firstlineno)
     if limits := key_places(file, "max_length", frame.f_lineno):
         places["max_length"] = limits[-1]
     return places
@@ -200,28 +217,67 @@ def library_name(scope: Mapping[str, Any]) -> str:
     return direct or (f"{other}.keras" if other and own().is_of_tensorflow() else "")
 
 
-def ineffective_freezes(model: Any, seen: Seen, step: Callable[[], None]) -> tuple[IneffectiveFreeze, ...]:
+def later_freezes(model: Any, frame: Any) -> list[tuple[Any, Place]]:
+    """Layers that the script freezes after this fit and before its next one, without compiling in between."""
+    file, reached = frame.f_code.co_filename, frame.f_lineno
+    tree, names = syntax_tree(file), names_of(model, frame)
+    calls = [
+        (n.lineno, n.func.attr) for n in (ast.walk(tree) if tree else ())
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("fit", "compile")
+        and isinstance(n.func.value, ast.Name) and n.func.value.id in names and n.lineno > reached
+    ]  # fmt: skip
+    first = min(calls, default=None)
+    if tree is None or first is None or first[1] != "fit":
+        return []
+    scope = {**frame.f_globals, **frame.f_locals}
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not reached < node.lineno < first[0]:
+            continue
+        target, value = node.targets[0], node.value
+        if (
+            isinstance(target, ast.Attribute)
+            and target.attr == "trainable"
+            and isinstance(value, ast.Constant)
+        ):
+            owner = look_up(target.value, scope)
+            if value.value is False and isinstance(owner, keras.layers.Layer):
+                found.append((owner, Place(show(file), node.lineno)))
+    return found
+
+
+def ineffective_freezes(
+    model: Any, seen: Seen, later: Sequence[tuple[Any, Place]], step: Callable[[], None]
+) -> tuple[IneffectiveFreeze, ...]:
     """Layers that were frozen after the training function was made, and that a step of it changes all the same.
 
     Args:
+        later: layers that the script will freeze once this training is done, with the lines.
         step: takes one step as `fit` would, with the function that it would use.
     """
-    if model.train_function is None:
+    layers, places = list(tensors.named_layers(model).values()), dict(seen.frozen_layers)
+    made = model.train_function is not None
+    frozen = [la for la in layers if made and la in places and not la.trainable and la.weights]
+    ahead = [
+        (la, place) for la, place in later if any(la is one for one in layers) and la.trainable and la.weights
+    ]
+    if not frozen and not ahead:
         return ()
-    layers = tensors.named_layers(model)
-    frozen = [(n, la) for n, la in layers.items() if la in seen.frozen_layers and not la.trainable and la.weights]
-    if not frozen:
-        return ()
+    if ahead:  # what this training will have done by then
+        step()
+        for layer, place in ahead:
+            layer.trainable, places[layer] = False, place
+        frozen += [layer for layer, _ in ahead]
     named = {id(v): n for n, (_, v) in tensors.named_variables(model).items()}
-    before = {id(v): tensors.value_of(v).copy() for _, la in frozen for v in la.weights}
+    before = {id(v): tensors.value_of(v).copy() for la in frozen for v in la.weights}
     step()
     found = []
-    for _, layer in frozen:
+    for layer in frozen:
         moved = [v for v in layer.weights if not np.array_equal(before[id(v)], tensors.value_of(v))]
-        if moved and not any(layer in other._flatten_layers(include_self=False) for _, other in frozen):
+        if moved and not any(layer in other._flatten_layers(include_self=False) for other in frozen):
             found.append(
                 IneffectiveFreeze(attribute="trainable", on_modules=True, kind=type(layer).__name__, objects=1,
-                                  parameters=tuple(named[id(v)] for v in moved), where=seen.frozen_layers[layer],
+                                  parameters=tuple(named[id(v)] for v in moved), where=places[layer],
                                   after_compile=True)
             )  # fmt: skip
     return tuple(found)
@@ -231,7 +287,7 @@ def versions() -> dict[str, str]:
     """The versions that matter for a Keras script."""
     backend = keras.config.backend()
     found = {"python": platform.python_version(), own().package: f"{keras.__version__} ({backend})"}
-    for package in ({"tensorflow": ("tensorflow", "tensorflow-cpu")}.get(backend, (backend,))):
+    for package in {"tensorflow": ("tensorflow", "tensorflow-cpu")}.get(backend, (backend,)):
         try:
             found[backend] = importlib.metadata.version(package)
             break

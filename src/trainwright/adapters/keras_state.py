@@ -78,7 +78,7 @@ def _is_part(value: Any) -> bool:
     kind = type(value)
     if isinstance(value, type) or not isinstance(getattr(value, "__dict__", None), dict):
         return False
-    if kind.__name__ in _FIXED or callable(value) and kind.__name__ in ("function", "method"):
+    if kind.__name__ in _FIXED or (callable(value) and kind.__name__ in ("function", "method")):
         return False
     return own().is_wrapper(value) or any(
         k.__module__.startswith(f"{own().package}.") and k.__name__ not in _FIXED for k in kind.__mro__

@@ -45,7 +45,7 @@ def measure_step(twin: Twin) -> StepFacts:
 
 def _observed(twin: Twin, batch: Batch) -> StepRecord:
     """The step's record: layers and losses seen eagerly, then the gradients of the same step."""
-    if twin.steps_itself:
+    if twin.own_step:
         return twin.step_gradients(batch, twin.observer(detail=True))
     observer = twin.observer(detail=True)
     record = observer.record
@@ -71,7 +71,8 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
     scores = scores_of(record, output)
     unit = scores is not None and bool(scores.size) and bool(((scores >= 0) & (scores <= 1)).all())
     dense = [m for m in record.modules if m.kind == "Dense"]
-    probes = probes_of(twin, batches) if failed is None and record.output is not None else Probes()
+    answers = failed is None and record.output is not None and not twin.own_step
+    probes = probes_of(twin, batches) if answers else Probes()
     stochastic = [la for la in tensors.named_layers(twin.model).values() if is_stochastic(la)]
     given = batches[0].x
     return ForwardFacts(
@@ -82,8 +83,7 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
         parameters=tuple(parameter_facts(twin)),
         output=tensors.array_facts(scores, requires_grad=True) if scores is not None else None,
         output_in_unit_range=unit,
-        output_rows_sum_to_one=unit and scores.ndim > 1 and scores.shape[-1] > 1  # type: ignore[union-attr]
-        and bool(np.abs(scores.sum(-1) - 1).max() < 1e-3),  # type: ignore[union-attr]
+        output_rows_sum_to_one=unit and _rows_sum_to_one(scores),
         head=dense[-1] if dense else None,
         training=record.training is not False,
         stochastic=bool(stochastic),
@@ -98,9 +98,19 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
     )
 
 
+def _rows_sum_to_one(scores: np.ndarray | None) -> bool:
+    if scores is None or scores.ndim < 2 or scores.shape[-1] < 2:
+        return False
+    return bool(np.abs(scores.sum(-1) - 1).max() < 1e-3)
+
+
 def first_array(output: Any) -> np.ndarray | None:
     """The first tensor of an answer."""
-    found = next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None) if output is not None else None
+    found = (
+        next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None)
+        if output is not None
+        else None
+    )
     return tensors.to_numpy(found) if found is not None else None
 
 
@@ -180,9 +190,17 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
     calls = tuple(replace(c, library=library) for c in record.loss_calls)
     call = _main(calls)
     kept = record.kept_losses[calls.index(call)] if call else None
-    classes = call.inputs.shape[-1] if call and call.function in CLASS_LOSSES and len(call.inputs.shape) > 1 else None
+    classes = (
+        call.inputs.shape[-1]
+        if call and call.function in CLASS_LOSSES and len(call.inputs.shape) > 1
+        else None
+    )
     chance = math.log(classes) if classes and classes > 1 else None
-    rows = losses_of_rows(kept, twin.run_loss) if kept is not None and record.failed_stage != Stage.GRADIENTS else None
+    rows = (
+        losses_of_rows(kept, twin.run_loss)
+        if kept is not None and record.failed_stage != Stage.GRADIENTS
+        else None
+    )
     place = call.at if call else None
     return LossFacts(
         failure=record.failure if record.failed_stage == Stage.LOSS else None,

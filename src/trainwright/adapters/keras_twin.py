@@ -16,6 +16,7 @@ import numpy as np
 from trainwright.adapters.base import Change
 from trainwright.adapters.keras_backend import Backend, backend_of, number
 from trainwright.adapters.keras_data import POOLED, Batch, FitData, fit_data
+from trainwright.adapters.keras_own_step import OwnStep
 from trainwright.adapters.keras_state import AllState, KerasState, seed_everything
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
@@ -27,7 +28,6 @@ from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras, own
-
 
 Changing = Callable[[dict[str, Any]], dict[str, Any]]
 """What makes another batch of one, as arrays by name."""
@@ -79,11 +79,6 @@ class Twin:
         """Whether the user's class takes its steps itself."""
         return is_own(self.model, "train_step")
 
-    @property
-    def steps_itself(self) -> bool:
-        """Whether steps are taken by the user's own method; JAX's takes and returns states, and is not watched."""
-        return self.own_step and self.backend.name != "jax"
-
     def takes(self, count: int, *, seed: int) -> list[Batch]:
         """Some of the first batches, with the repairs of batches in force."""
         batches = self.data.batches(count, seed)
@@ -91,7 +86,10 @@ class Twin:
 
     def repaired(self, batch: Batch) -> Batch:
         """A batch as the data give it, with the repairs that are kept."""
-        for change in [*self.batch_changes, *(self._by_seam(r) for r in self.change.kept if r.seam == Seam.BATCH)]:
+        for change in [
+            *self.batch_changes,
+            *(self._by_seam(r) for r in self.change.kept if r.seam == Seam.BATCH),
+        ]:
             batch = batch.renewed(change(batch.view()))
         return batch
 
@@ -112,7 +110,7 @@ class Twin:
     def outcome(self, data: FitData) -> str:
         """What becomes of a step on the first rows of a set: the exception, the loss if it is not finite, or ""."""
         first = next(iter(data.elements()), None)
-        if first is None:
+        if first is None or self.own_step:  # what its own step makes of a batch is not told by its answer
             return ""
         batch = self.repaired(first)
         self.reset()
@@ -143,11 +141,25 @@ class Twin:
         """
         if self._start is None:
             model = self.model
-            if not all(layer.built for layer in model._flatten_layers()):
+            if self.own_step:
+                self._build_by_step(batch)
+            elif not all(layer.built for layer in model._flatten_layers()):
                 self._call(batch, training=False)
-            with contextlib.suppress(Exception):  # an optimizer that cannot be built is the optimizer stage's matter
+            with contextlib.suppress(
+                Exception
+            ):  # an optimizer that cannot be built is the optimizer stage's matter
                 self._fit_optimizer()
             self._start = KerasState([model])
+
+    def _build_by_step(self, batch: Batch) -> None:
+        """Let a model that takes its steps itself make its parts' weights: it need not have an answer of its own."""
+        if all(layer.built for layer in self.model._flatten_layers()):
+            return
+        with contextlib.suppress(Exception):
+            self._call(batch, training=False)
+            return
+        with contextlib.suppress(Exception):  # its first step is measured later
+            self.own_step_of(self.model).run(self.tensors_of(batch), StepRecord(), update=True)
 
     def try_to_build(self) -> None:
         """Let the model make its weights; one that cannot is the forward stage's matter."""
@@ -217,6 +229,7 @@ class Twin:
     # One step
 
     number = staticmethod(number)
+    own_step_of = OwnStep
 
     def observer(self, *, detail: bool) -> Observer:
         """What watches a step, with the repairs in force."""
@@ -247,8 +260,8 @@ class Twin:
         record = observer.record
         with observer, catching(record):
             data, variables = self.tensors_of(batch), list(self.model.trainable_variables)
-            if self.steps_itself:
-                self._own_step(data, observer)
+            if self.own_step:
+                self.own_step_of(self.model).run(data, record, update=False)
             else:
                 loss, record.gradients = self.backend.gradients(
                     lambda d: self.compute(d, observer), data, variables, self._others()
@@ -258,11 +271,18 @@ class Twin:
 
     def take_step(self, batch: Batch, number_of_step: int) -> StepRecord:
         """One step with its update; what it raised is in the record."""
-        if not self.steps_itself and self.model.optimizer is not None and self._compiles:
-            with contextlib.suppress(Exception):  # what a compiled step raises says less than the same step by itself
+        observer = self.observer(detail=False)
+        if self.own_step:
+            with observer, catching(observer.record):
+                self.own_step_of(self.model).run(self.tensors_of(batch), observer.record, update=True)
+            return observer.record
+        if self.model.optimizer is not None and self._compiles:
+            with contextlib.suppress(
+                Exception
+            ):  # what a compiled step raises says less than the same step by itself
                 return self._compiled_step(batch)
             self._compiles = False
-        record = self.step_gradients(batch, self.observer(detail=False))
+        record = self.step_gradients(batch, observer)
         if record.failure is None and record.gradients is not None and self.model.optimizer is not None:
             with catching(record):
                 self.update(record.gradients, record.trained)
@@ -285,12 +305,28 @@ class Twin:
         optimizer = self.model.optimizer
         inner = getattr(optimizer, "inner_optimizer", optimizer)
         within = [r.does for r in self.change.all if r.seam in (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION)]
-        plain = ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "momentum", "beta_1", "beta_2", "epsilon")
+        plain = (
+            "clipnorm",
+            "clipvalue",
+            "global_clipnorm",
+            "weight_decay",
+            "momentum",
+            "beta_1",
+            "beta_2",
+            "epsilon",
+        )
         held = [id(own().rate(inner)), *(getattr(inner, n, None) for n in plain)]
-        layers = [(getattr(la, "rate", None), getattr(la, "units", None)) for la in self.model._flatten_layers()]
+        layers = [
+            (getattr(la, "rate", None), getattr(la, "units", None)) for la in self.model._flatten_layers()
+        ]
         variables = [*self.model.trainable_variables, *own().slots(optimizer)]
         self._alive.append((variables, own().rate(inner)))
-        return (*(id(own().cell(v) if self.backend.name != "jax" else v) for v in variables), *within, *held, *layers)
+        return (
+            *(id(own().cell(v) if self.backend.name != "jax" else v) for v in variables),
+            *within,
+            *held,
+            *layers,
+        )
 
     def real_step(self) -> None:
         """One step by the function that fit uses, where it was made before."""
@@ -302,29 +338,6 @@ class Twin:
         optimizer = self.model.optimizer
         with _without_gradients():
             optimizer.apply_gradients(list(zip(gradients, variables)))
-
-    def _own_step(self, data: Any, observer: Observer) -> None:
-        """The user's own train_step, whose update is caught."""
-        record, optimizer = observer.record, self.model.optimizer
-        self.model.reset_metrics()
-        while data and data[-1] is None:
-            data = data[:-1]
-
-        def caught(grads: Any, variables: Any = None) -> None:
-            record.gradients = list(grads)
-            record.trained = list(variables if variables is not None else self.model.trainable_variables)
-
-        def caught_pairs(pairs: Any) -> None:
-            held = list(pairs)
-            caught([g for g, _ in held], [v for _, v in held])
-
-        optimizer.__dict__["apply"], optimizer.__dict__["apply_gradients"] = caught, caught_pairs
-        try:
-            logs = self.model.train_step(data)
-        finally:
-            del optimizer.__dict__["apply"], optimizer.__dict__["apply_gradients"]
-        values = {k: number(v) for k, v in logs.items() if not isinstance(v, dict)} if isinstance(logs, dict) else {}
-        record.loss = values.get("loss", next((v for v in values.values() if v is not None), None))
 
     def look_at(self, batch: Batch) -> tuple[StepRecord, Any]:
         """The batch in evaluation mode, nothing updated: the record, and the loss."""
@@ -385,7 +398,7 @@ class Twin:
 
     def loss_place(self, loss: Any) -> Place | None:
         """The user's line that names a loss of the model."""
-        built = self.seen.losses.get(loss)
+        built = self.seen.losses.get(loss) if loss is not None else None
         if built is not None:
             return built.place
         from trainwright.adapters.keras_setup import compile_places

@@ -13,6 +13,7 @@ from trainwright.adapters.constant import Targets, constant_and_floor
 from trainwright.core.repair import Repair
 from trainwright.tensors import torch as tensors
 
+
 @dataclass(frozen=True, kw_only=True)
 class Look:
     """A batch in evaluation mode, after a run."""

@@ -98,7 +98,11 @@ def _set_argument(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> 
     """The same for an optimizer that is given to the framework, as an object or by its name."""
     where, value = rate_place(setup), f"{rate:.0e}".replace("e-0", "e-")
     if not optimizer.named_by_string:
-        edit = (SetKeyword(where.file, where.line, optimizer.rate_keyword, value, optimizer.kind),) if where else ()
+        edit = (
+            (SetKeyword(where.file, where.line, optimizer.rate_keyword, value, optimizer.kind),)
+            if where
+            else ()
+        )
         return Fix(does=f"set {optimizer.rate_keyword}={value}", safety=Safety.UNSAFE, edits=edit)
     prefix = f"{optimizer.library}.optimizers." if optimizer.library else ""
     built = f"{prefix}{optimizer.kind}({optimizer.rate_keyword}={value})"

@@ -13,8 +13,8 @@ import numpy as np
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
-from trainwright.seams.keras_loss import KeptLoss, Kind, kind_of, measure_call, with_kind
 from trainwright.seams import place as places_of_code
+from trainwright.seams.keras_loss import KeptLoss, Kind, kind_of, measure_call, with_kind
 from trainwright.seams.place import is_written, user_frame, user_place
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
@@ -123,11 +123,10 @@ class Observer:
         self._functions = self._watch_functions()
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         self._owners[0].__call__, self._owners[1].__call__ = self._layer_call, self._loss_call
         for module, name, function in self._functions:
             setattr(module, name, function)
-        return False
 
     def _watch_functions(self) -> list[tuple[Any, str, Any]]:
         """Stand before the functions that a script's own code calls by name; returns what they were."""
@@ -224,9 +223,7 @@ class Observer:
         if name in ("", "linear"):
             source = self._activated.get(id(args[0])) if args and kind in _MOVERS else None
             if source is not None:
-                self._activated[id(result)] = _Activated(
-                    result, source.function, source.where, source.module
-                )
+                self._activated[id(result)] = _Activated(result, source.function, source.where, source.module)
             return
         where = self._places(layer)
         self._activated[id(result)] = _Activated(result, name, where, self._names.get(id(layer), layer.name))
@@ -255,7 +252,11 @@ class Observer:
 
     def _facts(self, layer: Any, args: tuple[Any, ...], result: Any, training: bool) -> ModuleFacts:
         given = [t for t in tensors.leaves(list(args)) if tensors.is_tensor(t)]
-        out = next((t for t in tensors.leaves(result) if tensors.is_tensor(t)), None) if result is not None else None
+        out = (
+            next((t for t in tensors.leaves(result) if tensors.is_tensor(t)), None)
+            if result is not None
+            else None
+        )
         sizes, kind = declared_sizes(layer), type(layer).__name__
         asked = self._asked_at.get(layer, ()) if sizes else ()
         rate = getattr(layer, "rate", None)
@@ -331,10 +332,14 @@ class Observer:
         call = Call(seam=Seam.LOSS, given=given, tensors=tensors)
         for repair in self._loss_repairs:
             call = repair.change(call)
-        changed = {k: v for k, v in call.given.items() if k in ("function", "from_logits", "own") and v != given[k]}
+        changed = {
+            k: v for k, v in call.given.items() if k in ("function", "from_logits", "own") and v != given[k]
+        }
         logits, targets = call["logits"], call["targets"]
         if changed:
-            loss = with_kind(loss, kind, changed, one_hot=len(logits.shape) > 1 and logits.shape == targets.shape)
+            loss = with_kind(
+                loss, kind, changed, one_hot=len(logits.shape) > 1 and logits.shape == targets.shape
+            )
             kind = kind_of(loss) or kind
         if not call.given.get("trained", True):
             logits = keras.ops.stop_gradient(logits)

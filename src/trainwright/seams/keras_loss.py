@@ -22,8 +22,18 @@ _NAMES = {
     "kl_divergence": "kl_div",
     "poisson": "poisson_nll_loss",
 }
-_SPARSE, _DENSE, _BINARY = "sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy"
-ELEMENTWISE = ("mse_loss", "l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
+_SPARSE, _DENSE, _BINARY = (
+    "sparse_categorical_crossentropy",
+    "categorical_crossentropy",
+    "binary_crossentropy",
+)
+ELEMENTWISE = (
+    "mse_loss",
+    "l1_loss",
+    "huber_loss",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+)
 # Distinct targets are sought among this many.
 _SEARCHED = 100_000
 _MOST_DISTINCT = 32
@@ -125,7 +135,9 @@ def with_kind(loss: Any, kind: Kind, changed: Mapping[str, Any], *, one_hot: boo
     return other
 
 
-def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = None, **more: Any) -> LossCall:
+def measure_call(
+    kept: KeptLoss, *, at: Place | None, failure: Failure | None = None, **more: Any
+) -> LossCall:
     """The facts of one call."""
     scores, targets = aligned(kept)
     kind = kept.kind
@@ -233,7 +245,7 @@ def losses_of_rows(kept: KeptLoss, run: Any = None) -> np.ndarray | None:
         return _row_by_row(kept)
     if not array.ndim or not array.size:
         return None
-    return array.reshape(len(array), -1).mean(1)
+    return np.asarray(array.reshape(len(array), -1).mean(1))
 
 
 def _row_by_row(kept: KeptLoss) -> np.ndarray | None:

@@ -264,18 +264,18 @@ def resolve_call(frame: FrameType, line: int, argument: str) -> tuple[str, Any] 
             continue
         if not node.lineno <= line <= (node.end_lineno or node.lineno):
             continue
-        value = _look_up(node.func, {**frame.f_globals, **frame.f_locals})
+        value = look_up(node.func, {**frame.f_globals, **frame.f_locals})
         if callable(value):
             return last_name(node.func), value
     return None
 
 
-def _look_up(node: ast.expr, scope: dict[str, Any]) -> Any:
+def look_up(node: ast.expr, scope: dict[str, Any]) -> Any:
     """The value of a dotted name; nothing is called."""
     if isinstance(node, ast.Name):
         return scope.get(node.id)
     if isinstance(node, ast.Attribute):
-        return getattr(_look_up(node.value, scope), node.attr, None)
+        return getattr(look_up(node.value, scope), node.attr, None)
     return None
 
 

@@ -69,7 +69,11 @@ class Listener(Protocol):
         """The script calls `fit` of a Lightning Trainer, with these arguments."""
 
     def fitting_model(
-        self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
+        self,
+        model: Any,
+        frame: FrameType,
+        given: Mapping[str, Any],
+        original: Callable[[Mapping[str, Any]], Any],
     ) -> Any:
         """The script calls `fit` of a model that trains itself, with these arguments.
 

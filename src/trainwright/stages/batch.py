@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -249,25 +250,32 @@ def measure_label_count(labels: np.ndarray, ignored: int = -100) -> LabelCount:
     )
 
 
-def measure_images(key: str, images: np.ndarray, taken_at: int = 1) -> ImageFacts | None:
+def measure_images(key: str, images: np.ndarray, taken_at: int | None = None) -> ImageFacts | None:
     """Return how rough images are, as they are and read with their channels on the other axis.
 
     Args:
         images: rows, channels, height, width; or the channels last.
-        taken_at: the axis on which the model takes the channels: 1, or 3 where that is known.
+        taken_at: the axis on which the model takes the channels, 1 or 3; None: not known, and taken for 1.
     """
-    rows, *sizes = images.shape
-    other = 4 - taken_at
-    channels, plane = images.shape[taken_at], [n for i, n in enumerate(sizes, 1) if i != taken_at]
+    at = taken_at or 1
+    other = 4 - at
+    rows, channels = images.shape[0], images.shape[at]
+    plane = [images.shape[i] for i in (1, 2, 3) if i != at]
     if not images.std():
         return None
+    base: dict[str, Any] = {"key": key, "shape": images.shape, "taken_at": at}
     if channels in (2, 3, 4) and min(plane) >= _SMALLEST_PLANE:
-        reread = images.reshape(rows, *((*plane, channels) if taken_at == 1 else (channels, *plane)))
-        return ImageFacts(key=key, shape=images.shape, roughness=_roughness(images, taken_at),
-                          reread_roughness=_roughness(reread, other), taken_at=taken_at)  # fmt: skip
-    if taken_at == 3 and _channels_elsewhere(images, taken_at):
-        return ImageFacts(key=key, shape=images.shape, roughness=_roughness(images, taken_at),
-                          reread_roughness=_roughness(images, other), taken_at=taken_at, found_at=other)  # fmt: skip
+        reread = images.reshape(rows, *((*plane, channels) if at == 1 else (channels, *plane)))
+        return ImageFacts(
+            roughness=_roughness(images, at), reread_roughness=_roughness(reread, other), **base
+        )
+    if taken_at is not None and _channels_elsewhere(images, at):
+        return ImageFacts(
+            roughness=_roughness(images, at),
+            reread_roughness=_roughness(images, other),
+            found_at=other,
+            **base,
+        )
     return None
 
 

@@ -159,6 +159,15 @@ def _measure_numeric_labels(
     )
 
 
+def batch_majority(labels: Sequence[Any], batch_size: int) -> float | None:
+    """The mean share of the most frequent value in batches of consecutive labels; None for fewer than two batches."""
+    array = np.asarray(labels)
+    if array.ndim != 1 or batch_size < 2 or len(array) < 2 * batch_size:
+        return None
+    whole = array[: len(array) // batch_size * batch_size].reshape(-1, batch_size)
+    return float(np.mean([np.unique(b, return_counts=True)[1].max() / batch_size for b in whole]))
+
+
 def overlap(train: SplitFacts, evaluation: SplitFacts | None) -> list[tuple[int, int]]:
     """Evaluation rows whose inputs also occur in training, each with the first such training row."""
     if evaluation is None:

@@ -288,6 +288,8 @@ class DatasetFacts(Facts):
     loss; empty where it takes them; begins with UNTRIED where a step on other rows fails too."""
     label_place: Place | None = None
     """The user's line that wrote the label column."""
+    batch_majority: float | None = None
+    """The mean share of the most frequent class in the batches that rows read in order make; None: not counted."""
     epochs: EpochFacts | None = None
     """None where epochs are counted otherwise, or the data were not seen to end."""
 

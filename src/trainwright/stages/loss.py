@@ -72,7 +72,6 @@ class LossCall:
     activation_module: str = ""
     """Its name among the modules that were called."""
 
-
     @property
     def misreads_scores(self) -> bool:
         """Whether it takes probabilities and was given numbers that are none.

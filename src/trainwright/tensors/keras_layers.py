@@ -114,7 +114,9 @@ def resize_embeddings(model: Any, rows: int, name: str = "") -> None:
     found = [la for la in layers.values() if isinstance(la, keras.layers.Embedding)]
     layer = layers.get(name) or next(iter(found))
     values = value_of(_table_of(layer))
-    more = np.random.default_rng(0).normal(0, float(values.std()) or 0.05, (rows - len(values), values.shape[1]))
+    more = np.random.default_rng(0).normal(
+        0, float(values.std()) or 0.05, (rows - len(values), values.shape[1])
+    )
     own().resize(layer, _table_of(layer), np.concatenate([values, more.astype(values.dtype)]))
     layer.input_dim = rows
     forget_parameters(model)
@@ -189,4 +191,6 @@ def flatten_before(model: Any, layer: str) -> None:
     """Flatten all axes but the first of what a layer is given."""
     owner = named_layers(model)[layer]
     call = owner.call
-    object.__setattr__(owner, "call", lambda inputs, *a, **k: call(ops.reshape(inputs, (len(inputs), -1)), *a, **k))
+    object.__setattr__(
+        owner, "call", lambda inputs, *a, **k: call(ops.reshape(inputs, (len(inputs), -1)), *a, **k)
+    )

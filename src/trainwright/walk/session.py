@@ -217,7 +217,11 @@ class Session:
         raise WalkFinished
 
     def fitting_model(
-        self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
+        self,
+        model: Any,
+        frame: FrameType,
+        given: Mapping[str, Any],
+        original: Callable[[Mapping[str, Any]], Any],
     ) -> Any:
         """The script calls `fit` of a model: walk it; then train for real, or leave the script."""
         assert self._seen is not None
@@ -494,7 +498,17 @@ def _versions() -> dict[str, str]:
 
     loaded = [
         p
-        for p in ("torch", "transformers", "accelerate", "lightning", "datasets", "keras", "tensorflow", "jax", "numpy")
+        for p in (
+            "torch",
+            "transformers",
+            "accelerate",
+            "lightning",
+            "datasets",
+            "keras",
+            "tensorflow",
+            "jax",
+            "numpy",
+        )
         if p in sys.modules
     ]
     return {"python": platform.python_version(), **{p: _version(p) for p in loaded}}

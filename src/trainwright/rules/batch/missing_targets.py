@@ -27,10 +27,14 @@ def missing_targets(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     if batch.target_keys != () or not batch.targets_wanted_by or not batch.tensors or misplaced_labels(batch):
         return
     keys, loss = ", ".join(batch.tensors), batch.targets_wanted_by
+    # Of arrays the call lacks its second argument; of other data each batch lacks its second part.
+    roles = (
+        ("train_call",) if batch.collator == "fit" else ("train_dataset_made", "train_dataset", "train_call")
+    )
     yield Finding(
         message=f'the loss "{loss}" compares with targets, and the data give none: a batch holds {keys} alone',
         measured={"loss": loss, "keys": keys, "rows": batch.rows},
-        where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+        where=setup.place(*roles),
         proof=Proof(f"a batch of {batch.rows} rows has no second part"),
         fix=Fix(
             does="give the targets: fit(x, y), or pairs (inputs, targets) from the data set or generator"

@@ -20,6 +20,9 @@ from trainwright.stages.setup import SetupFacts
 # Runs of that many batches' rows leave hardly a batch with a second class; chance makes runs a few rows longer at most.
 RUN_BATCHES = 1.0
 RUN_FACTOR = 3.0
+# Batches of 16 rows of two balanced classes, shuffled, have 60 % of one; of more rows or classes less.
+ONE_CLASS = 0.9
+OF_SEVERAL = 0.6
 
 
 @rule("TW111", Severity.WARNING)
@@ -29,16 +32,24 @@ def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator
     if dataset.shuffles is not False or labels is None or labels.kind != "class" or labels.classes < 2:
         return
     run, expected, rows = labels.mean_run, labels.expected_run, max(1, dataset.batch_size)
-    if run < max(RUN_BATCHES * rows, RUN_FACTOR * expected):
+    if run < max(RUN_BATCHES * rows, RUN_FACTOR * expected) and not _hardly_mixed(dataset):
         return
     iterable = dataset.train.kind == "iterable"
     overridden = next(
         (o.where for o in setup.overrides if o.name in ("get_train_dataloader", "_get_train_sampler")), None
     )
+    majority = dataset.batch_majority
+    of_batches = {"batch_majority": round(majority, 3)} if majority is not None else {}
+    seen = f"nearly every batch holds one class{f' ({majority:.0%} of its rows)' if majority is not None else ''}"
     yield Finding(
         message=f"the labels come in runs of {run:.0f} rows (shuffled: {expected:.1f}) and training reads them in this "
-        f"order, in batches of {rows}: nearly every batch holds one class",
-        measured={"mean_run": round(run, 1), "shuffled_run": round(expected, 2), "batch_size": rows},
+        f"order, in batches of {rows}: {seen}",
+        measured={
+            "mean_run": round(run, 1),
+            "shuffled_run": round(expected, 2),
+            "batch_size": rows,
+            **of_batches,
+        },
         where=overridden or setup.place("train_sampling_strategy", "train_dataset", "trainer"),
         proof=Proof(
             f"{labels.rows_read:,} labels read in the order of training change {labels.rows_read / run:.0f} times"
@@ -51,6 +62,14 @@ def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator
             safety=Safety.SAFE,
         ),
     )
+
+
+def _hardly_mixed(dataset: DatasetFacts) -> bool:
+    """Whether batches hold one class although runs are short: a shuffle whose buffer is far shorter than a class."""
+    labels, majority = dataset.train.labels, dataset.batch_majority
+    if labels is None or majority is None:
+        return False
+    return majority >= ONE_CLASS and labels.majority_share <= OF_SEVERAL
 
 
 def _shuffle(call: Call) -> Call:

@@ -46,16 +46,26 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts) ->
         measured={"outputs": str(scores), "targets": str(targets), "pairs": math.prod(spread or ())},
         where=(_head(forward) if _per_step(call) else None) or call.at or loss.at or setup.place("model"),
         proof=Proof(_proof(call, spread)),
-        repair=_align(call.function) if _same_numbers(call) or _column(call)
-        else _last_step(call.function) if _per_step(call) else None,
+        repair=_align(call.function)
+        if _same_numbers(call) or _column(call)
+        else _last_step(call.function)
+        if _per_step(call)
+        else None,
         fix=Fix(does=_LAST if _per_step(call) else _advice(scores, targets), safety=Safety.SAFE),
     )
 
 
 def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts) -> Diagnosis:
     """One target a row compared with an output at every step of a sequence, where the last step alone is learnt better."""
-    call = next((c for c in loss.calls if c.function in _ELEMENTWISE and not c.failure and _per_step(c)), None)
-    if call is None or forward.output is None or len(forward.output.shape) != 3 or forward.output.shape[2] != 1:
+    call = next(
+        (c for c in loss.calls if c.function in _ELEMENTWISE and not c.failure and _per_step(c)), None
+    )
+    if (
+        call is None
+        or forward.output is None
+        or len(forward.output.shape) != 3
+        or forward.output.shape[2] != 1
+    ):
         return
     outcome = yield Trial(change=_last_step(call.function), steps=16)
     if not outcome.clearly_better:
@@ -75,12 +85,21 @@ def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts)
 def _per_step(call: LossCall) -> bool:
     """Whether there is one target for all steps of a row."""
     scores, targets = call.inputs.shape, call.targets.shape
-    return len(scores) in (2, 3) and scores[1] > 1 and math.prod(targets) == scores[0] and math.prod(scores[2:]) == 1
+    return (
+        len(scores) in (2, 3)
+        and scores[1] > 1
+        and math.prod(targets) == scores[0]
+        and math.prod(scores[2:]) == 1
+    )
 
 
 def _head(forward: ForwardFacts) -> Place | None:
     """The line of the layer that last gave a sequence of vectors."""
-    several = [m.where for m in forward.modules if m.leaf and m.output and len(m.output.shape) == 3 and m.output.shape[2] > 1]
+    several = [
+        m.where
+        for m in forward.modules
+        if m.leaf and m.output and len(m.output.shape) == 3 and m.output.shape[2] > 1
+    ]
     return several[-1] if several else None
 
 

@@ -41,7 +41,12 @@ def sparse_dense_mismatch(loss: LossFacts, setup: SetupFacts) -> Iterator[Findin
     by_name = where is not None and named is not None and named.value == call.own_name
     yield Finding(
         message=f"{call.own_name} takes {takes}, and is given {what} for outputs {scores}",
-        measured={"outputs": str(scores), "targets": str(targets), "loss": call.own_name, "fitting_loss": other},
+        measured={
+            "outputs": str(scores),
+            "targets": str(targets),
+            "loss": call.own_name,
+            "fitting_loss": other,
+        },
         where=where,
         proof=Proof(f"the loss raised {call.failure}") if call.failure else None,
         repair=_exchange(call.own_name, other),

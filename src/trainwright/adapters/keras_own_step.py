@@ -1,0 +1,112 @@
+"""A step that a Keras model's own `train_step` takes: run as fit runs it, with its gradients seen on their way."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+from trainwright.adapters.keras_backend import number
+from trainwright.seams.keras import StepRecord
+
+_UPDATES = ("apply", "apply_gradients", "stateless_apply")
+
+
+class OwnStep:
+    """The `train_step` of one model."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def run(self, tensors: tuple[Any, Any, Any], record: StepRecord, *, update: bool) -> None:
+        """Take the step; loss and gradients go into the record.
+
+        Args:
+            update: False: the weights stay as they are.
+        """
+        model = self._model
+        model.reset_metrics()
+        with self._watched(record, update=update):
+            if keras.config.backend() == "jax":
+                logs = self._of_states(packed(tensors), update=update)
+            else:
+                logs = model.train_step(packed(tensors))
+        record.loss = loss_of(logs)
+
+    def _of_states(self, data: Any, *, update: bool) -> Any:
+        model = self._model
+        parts = (
+            model.trainable_variables, model.non_trainable_variables, model.optimizer.variables,
+            model.metrics_variables,
+        )  # fmt: skip
+        logs, states = model.train_step(tuple([v.value for v in part] for part in parts), data)
+        for part, values in zip(parts, states) if update else ():
+            for variable, value in zip(part, values):
+                variable.assign(value)
+        return logs
+
+    @contextlib.contextmanager
+    def _watched(self, record: StepRecord, *, update: bool) -> Iterator[None]:
+        """Keep the gradients that any of the model's optimizers is given."""
+        optimizers = [v for v in vars(self._model).values() if isinstance(v, keras.optimizers.Optimizer)]
+        if self._model.optimizer is not None and not any(self._model.optimizer is o for o in optimizers):
+            optimizers.append(self._model.optimizer)
+        record.gradients, record.trained = [], []
+        for optimizer in optimizers:
+            for name in _UPDATES:
+                optimizer.__dict__[name] = self._catching(optimizer, name, record, update=update)
+        try:
+            yield
+        finally:
+            for optimizer in optimizers:
+                for name in _UPDATES:
+                    optimizer.__dict__.pop(name, None)
+
+    def _catching(self, optimizer: Any, name: str, record: StepRecord, *, update: bool) -> Any:
+        original = getattr(optimizer, name)
+        model = self._model
+
+        def keep(gradients: Any, variables: Any) -> None:
+            known = {id(v) for v in record.trained}
+            for gradient, variable in zip(gradients, variables):
+                if id(variable) not in known:
+                    record.gradients = [*(record.gradients or []), gradient]
+                    record.trained.append(variable)
+
+        def apply(grads: Any, trainable_variables: Any = None) -> Any:
+            variables = trainable_variables if trainable_variables is not None else model.trainable_variables
+            grads, variables = list(grads), list(variables)
+            keep(grads, variables)
+            return original(grads, variables) if update else None
+
+        def apply_gradients(grads_and_vars: Any) -> Any:
+            pairs = list(grads_and_vars)
+            keep([g for g, _ in pairs], [v for _, v in pairs])
+            return original(pairs) if update else None
+
+        def stateless_apply(optimizer_variables: Any, grads: Any, trainable_variables: Any) -> Any:
+            keep(grads, model.trainable_variables)
+            return original(optimizer_variables, grads, trainable_variables)
+
+        return {"apply": apply, "apply_gradients": apply_gradients, "stateless_apply": stateless_apply}[name]
+
+
+def packed(tensors: tuple[Any, Any, Any]) -> Any:
+    """Inputs, targets and weights as fit gives them to a step."""
+    x, y, weight = tensors
+    if y is None and weight is None:
+        return (x,) if isinstance(x, (list, tuple)) else x
+    return (x, y) if weight is None else (x, y, weight)
+
+
+def loss_of(logs: Any) -> float | None:
+    """The loss among what a step returned: that of this name, else the sum of those whose names end so, else the first."""
+    if not isinstance(logs, dict):
+        return number(logs) if not isinstance(logs, (list, tuple)) else None
+    values = {k: number(v) for k, v in logs.items() if not isinstance(v, dict)}
+    if values.get("loss") is not None:
+        return values["loss"]
+    losses = [v for k, v in values.items() if k.endswith("loss") and v is not None]
+    return sum(losses) if losses else next((v for v in values.values() if v is not None), None)

@@ -1,0 +1,19 @@
+"""Class numbers, and the loss for one-hot targets.
+
+An error on each backend: `must have the same rank (ndim)` on TensorFlow, `must have the same shape` on torch
+and JAX.
+"""
+
+import keras
+from keras import layers
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+keras.utils.set_random_seed(0)
+x, y = load_wine(return_X_y=True)
+x = StandardScaler().fit_transform(x)
+model = keras.Sequential(
+    [keras.Input((13,)), layers.Dense(32, activation="relu"), layers.Dense(3, activation="softmax")]
+)
+model.compile(optimizer=keras.optimizers.Adam(1e-2), loss="categorical_crossentropy")  # expect: sparse-dense-mismatch
+model.fit(x, y, batch_size=16, epochs=3, verbose=2)

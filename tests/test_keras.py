@@ -1,0 +1,130 @@
+"""Keras: what a check leaves, what it is asked, and its measurements against slow, obvious ones."""
+
+import math
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trainwright
+from trainwright.errors import UsageError
+
+if find_spec("keras") is None:
+    pytest.skip("keras is not installed", allow_module_level=True)
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "torch", "jax"])
+def test_training_after_a_check_is_that_of_an_untouched_script(backend: str) -> None:
+    if find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    ended = subprocess.run(
+        [sys.executable, str(HERE / "keras_put_back.py")],
+        env={**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout.strip().endswith("the same"), ended.stdout + ended.stderr
+
+
+def test_what_cannot_be_checked_is_refused() -> None:
+    import keras
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    with pytest.raises(UsageError, match="compiled"):
+        trainwright.check(model, x=np.zeros((4, 2)))
+    model.compile(loss="mse")
+    with pytest.raises(UsageError, match="got none"):
+        trainwright.check(model)
+    with pytest.raises(UsageError, match="rows must be arguments of fit"):
+        trainwright.check(model, x=np.zeros((4, 2)), rows=3)
+    with pytest.raises(UsageError, match="compiled Keras model only"):
+        trainwright.check(None, x=np.zeros((4, 2)))
+
+
+def kept_loss(loss: object, scores: np.ndarray, targets: np.ndarray) -> object:
+    from trainwright.seams.keras_loss import KeptLoss, kind_of
+
+    kind = kind_of(loss)
+    assert kind is not None
+    return KeptLoss(kind=kind, loss=loss, scores=scores, targets=targets, value=loss(targets, scores))  # type: ignore[operator]
+
+
+def test_a_class_loss_is_measured_row_by_row_and_against_a_constant() -> None:
+    import keras
+
+    from trainwright.adapters.keras_constant import answers, constant_and_floor
+    from trainwright.seams.keras_loss import losses_of_rows, measure_call
+
+    scores = np.array([[2.0, 0.5, -1.0], [0.0, 0.0, 0.0], [-3.0, 1.0, 4.0], [0.2, 0.1, 0.3]], dtype=np.float32)
+    labels = np.array([0, 2, 2, 1])
+    kept = kept_loss(keras.losses.SparseCategoricalCrossentropy(from_logits=True), scores, labels)
+    rows = [-row[y] + math.log(sum(math.exp(v) for v in row)) for row, y in zip(scores.tolist(), labels)]
+    facts = measure_call(kept, at=None)  # type: ignore[arg-type]
+    assert losses_of_rows(kept) == pytest.approx(rows, abs=1e-5)  # type: ignore[arg-type]
+    assert (facts.function, facts.from_logits, facts.takes_indices) == ("cross_entropy", True, True)
+    assert facts.plain_value == pytest.approx(sum(rows) / 4, abs=1e-5)
+    assert (facts.smallest_target, facts.largest_target) == (0, 2)
+    constant, floor = constant_and_floor([[kept]], [sum(rows) / 4])  # type: ignore[list-item]
+    assert constant == pytest.approx(-sum(p * math.log(p) for p in (0.25, 0.25, 0.5))) and floor == 0
+    assert answers(kept) == ([0, 0, 2, 2], [0, 2, 2, 1])  # type: ignore[arg-type]
+
+
+def test_a_loss_is_compared_in_the_shapes_in_which_keras_compares_it() -> None:
+    import keras
+
+    from trainwright.seams.keras_loss import measure_call
+
+    column = kept_loss(keras.losses.MeanSquaredError(), np.ones((4, 1), np.float32), np.zeros(4))
+    facts = measure_call(column, at=None)  # type: ignore[arg-type]
+    assert facts.inputs.shape == facts.targets.shape == (4, 1)
+    steps = kept_loss(keras.losses.MeanSquaredError(), np.ones((4, 5, 1), np.float32), np.zeros((4, 1)))
+    facts = measure_call(steps, at=None)  # type: ignore[arg-type]
+    assert (facts.inputs.shape, facts.targets.shape) == ((4, 5), (4, 1))
+
+
+def test_what_a_string_named_is_shown_with_every_default_it_brought() -> None:
+    import keras
+
+    from trainwright.adapters.keras_optimizer import resolved
+    from trainwright.adapters.keras_setup import arguments
+    from trainwright.seams.seen import Construction, Seen
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    given = {"optimizer": "adam", "loss": "sparse_categorical_crossentropy"}
+    model.compile(**given)
+    seen = Seen()
+    place = trainwright.core.finding.Place("script.py", 1)
+    seen.compiled[model] = Construction(
+        name="compile", frame_file="script.py", line=1, place=place, keywords=frozenset(given), given=given
+    )
+    rate = resolved(model.optimizer, seen)["optimizer.learning_rate"]
+    assert (rate.value, rate.given) == (0.001, False)
+    shown = arguments(model, {"epochs": 3}, seen)
+    assert (shown["optimizer"].value, shown["optimizer"].given) == ("adam", True)
+    assert (shown["loss.from_logits"].value, shown["loss.from_logits"].given) == (False, False)
+    assert (shown["epochs"].value, shown["epochs"].given, shown["epochs"].default) == (3, True, 1)
+    assert not shown["batch_size"].given
+
+
+def test_a_widened_head_keeps_its_old_outputs_and_is_put_back() -> None:
+    import keras
+
+    from trainwright.adapters.keras_state import KerasState
+    from trainwright.tensors import keras as tensors
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, name="head")])
+    model.compile(optimizer="adam", loss="mse")
+    state, rows = KerasState([model]), np.eye(2, dtype=np.float32)
+    before = tensors.to_numpy(model(rows))
+    assert tensors.widen_head(model, 5) == "head"
+    wider = tensors.to_numpy(model(rows))
+    assert wider.shape == (2, 5) and np.allclose(wider[:, :3], before)
+    state.put_back()
+    assert np.array_equal(tensors.to_numpy(model(rows)), before) and model.layers[-1].units == 3

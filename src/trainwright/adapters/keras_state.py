@@ -70,7 +70,9 @@ class KerasState:
 
 
 def _is_plain(value: Any) -> bool:
-    return type(value) in (list, dict, set) or type(value).__module__.startswith((f"{own().package}.", "collections"))
+    return type(value) in (list, dict, set) or type(value).__module__.startswith(
+        (f"{own().package}.", "collections")
+    )
 
 
 def _is_part(value: Any) -> bool:

@@ -142,7 +142,9 @@ def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: floa
     if isinstance(now, keras.optimizers.schedules.LearningRateSchedule):
         own().set_rate(optimizer, schedule_changed(now, factor, rate))
         return
-    own().set_rate(optimizer, rate if rate is not None else float(to_numpy(now)) * (1.0 if factor is None else factor))
+    own().set_rate(
+        optimizer, rate if rate is not None else float(to_numpy(now)) * (1.0 if factor is None else factor)
+    )
 
 
 def clear_gradients(model: Any) -> None:

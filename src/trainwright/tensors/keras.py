@@ -19,8 +19,8 @@ from trainwright.tensors.keras_layers import resize_input as resize_input
 from trainwright.tensors.keras_layers import scale_parameters as scale_parameters
 from trainwright.tensors.keras_layers import set_dropout as set_dropout
 from trainwright.tensors.keras_layers import unfreeze as unfreeze
-from trainwright.tensors.keras_layers import widen_head as widen_head
 from trainwright.tensors.keras_layers import value_of as value_of
+from trainwright.tensors.keras_layers import widen_head as widen_head
 from trainwright.tensors.keras_layers import zero_non_finite as zero_non_finite
 from trainwright.tensors.keras_own import keras, ops, own, schedule_changed
 

@@ -21,7 +21,7 @@ class Legacy:
     """tf_keras (`keras_own.Own`)."""
 
     package = "tf_keras"
-    names = ("tf_keras", "tf_keras.api._v2.keras")
+    names: tuple[str, ...] = ("tf_keras", "tf_keras.api._v2.keras")
     takes_lists = True
 
     def is_of_tensorflow(self) -> bool:

@@ -115,7 +115,7 @@ class Keras3:
     """Keras 3, on any backend."""
 
     package = "keras"
-    names = ("keras", "keras.api", "keras._tf_keras.keras")
+    names: tuple[str, ...] = ("keras", "keras.api", "keras._tf_keras.keras")
     takes_lists = False
 
     def is_of_tensorflow(self) -> bool:
@@ -268,7 +268,7 @@ def schedule_changed(schedule: Any, factor: float | None, rate: float | None) ->
     """A schedule with its rate scaled, or another rate."""
     base: Any = keras.optimizers.schedules.LearningRateSchedule
 
-    class Changed(base):  # type: ignore[misc]
+    class Changed(base):
         def __call__(self, step: Any) -> Any:
             if rate is not None:
                 return rate

@@ -32,7 +32,7 @@ TARGET = "y"
 def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Inputs without targets that hold labels, for a loss that wants targets."""
     key = misplaced_labels(batch)
-    if key is None or batch.targets_found and "loss" not in setup.arguments:
+    if key is None or (batch.targets_found and "loss" not in setup.arguments):
         return
     loss, keys = batch.targets_wanted_by, ", ".join(batch.tensors)
     own = (

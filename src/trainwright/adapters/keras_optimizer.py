@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import keras
 import numpy as np
 
 from trainwright.core.finding import Failure, Place
@@ -16,6 +15,7 @@ from trainwright.seams.seen import Construction, Seen
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 from trainwright.stages.setup import Argument
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras, own
 
 _POINTS = 200
 
@@ -93,7 +93,13 @@ def optimizer_places(optimizer: Any, seen: Seen) -> dict[str, Place]:
 def rate_of(optimizer: Any) -> float:
     """The rate of the next update."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
-    return float(tensors.to_numpy(keras.ops.convert_to_tensor(inner.learning_rate)))
+    rate = own().rate(inner)
+    now = rate(inner.iterations) if _is_schedule(rate) else rate
+    return float(tensors.to_numpy(keras.ops.convert_to_tensor(now)))
+
+
+def _is_schedule(rate: Any) -> bool:
+    return isinstance(rate, keras.optimizers.schedules.LearningRateSchedule)
 
 
 def optimizer_facts(
@@ -117,7 +123,8 @@ def optimizer_facts(
         weight_decay=float(getattr(inner, "weight_decay", None) or 0.0),
         names=tuple(named),
     )
-    given = isinstance(inner._learning_rate, keras.optimizers.schedules.LearningRateSchedule)
+    rate = own().rate(inner)
+    given = _is_schedule(rate)
     return OptimizerFacts(
         failure=failure,
         kind=type(inner).__name__,
@@ -131,9 +138,9 @@ def optimizer_facts(
         trainable=tuple(named),
         held=tuple(named),
         changed={n: _change(before[n], named[n]) for n in named if n in before},
-        schedule_kind=type(inner._learning_rate).__name__ if given else "",
+        schedule_kind=type(rate).__name__ if given else "",
         schedule_given=given,
-        schedule_length=_length(inner._learning_rate) if given else None,
+        schedule_length=_length(rate) if given else None,
         schedule=schedule,
         schedule_steps=planned if given else None,
         planned_updates=planned,
@@ -145,7 +152,7 @@ def _is_trained(variable: Any, model: Any) -> bool:
 
 
 def _change(before: np.ndarray, variable: Any) -> float:
-    now = tensors.to_numpy(variable.value)
+    now = tensors.value_of(variable)
     size = float(np.linalg.norm(before.astype(np.float64)))
     moved = float(np.linalg.norm(now.astype(np.float64) - before))
     return moved / size if size else moved
@@ -153,8 +160,8 @@ def _change(before: np.ndarray, variable: Any) -> float:
 
 def _schedule(optimizer: Any, planned: int | None) -> tuple[tuple[tuple[int, float], ...], float]:
     """(update, factor of the peak) over the planned updates, and the peak."""
-    rate = optimizer._learning_rate
-    if not isinstance(rate, keras.optimizers.schedules.LearningRateSchedule) or not planned:
+    rate = own().rate(optimizer)
+    if not _is_schedule(rate) or not planned:
         return (), rate_of(optimizer)
     steps = sorted({int(s) for s in np.linspace(0, max(planned - 1, 0), min(planned, _POINTS))})
     rates = [float(tensors.to_numpy(keras.ops.convert_to_tensor(rate(s)))) for s in steps]
@@ -170,7 +177,7 @@ def _length(schedule: Any) -> int | None:
 def trained_values(model: Any, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
     """The trainable weights, by name."""
     return {
-        n: np.array(tensors.to_numpy(v.value))
+        n: np.array(tensors.value_of(v))
         for n, (_, v) in tensors.named_variables(model).items()
         if (names is None or n in names) and _is_trained(v, model)
     }

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import keras
 import numpy as np
 
 from trainwright.adapters.keras_data import Batch
@@ -15,6 +14,7 @@ from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
 from trainwright.seams.keras import failure_of
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras, own
 
 _SAME_WITHIN = 1e-6
 _PERTURBED_BY = 0.1
@@ -76,7 +76,7 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
 def _same_perturbed(twin: Twin, batches: Sequence[Batch]) -> bool | None:
     random = np.random.default_rng(0)
     for variable in twin.model.trainable_variables:
-        values = tensors.to_numpy(variable.value)
+        values = tensors.value_of(variable)
         spread = float(values.std()) or 0.1
         variable.assign(values + random.normal(0, _PERTURBED_BY * spread, values.shape).astype(values.dtype))
     one, other = (_answer(twin, b) for b in batches[:2])
@@ -116,7 +116,7 @@ def _ignored(twin: Twin, batch: Batch, first: np.ndarray) -> list[str]:
     if not isinstance(batch.x, dict) or len(batch.x) < 2 or batch.rows < 2:
         return []
     found = []
-    for name, values in batch.x.items():
+    for name, values in own().inputs_to_answer(twin.model, batch.x).items():
         turned = np.roll(values, 1, axis=0)
         if np.array_equal(turned, values):
             continue

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-import keras
 import numpy as np
 
 from trainwright.adapters.keras_backend import Backend
@@ -31,6 +30,7 @@ from trainwright.seams.place import (
 from trainwright.seams.seen import Construction, Seen
 from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras, own
 
 _WATCHED = ("train_step", "test_step", "compute_loss", "compute_metrics", "call")
 # What the report calls fit's arguments.
@@ -68,7 +68,7 @@ def setup_facts(
         epochs=float(epochs),
         planned_updates=planned_updates,
         ranks=seen.ranks,
-    ) if compiled is not None or model.compiled else SetupFacts(framework="keras", versions=versions())  # fmt: skip
+    ) if compiled is not None or own().is_compiled(model) else SetupFacts(framework="keras", versions=versions())  # fmt: skip
 
 
 def _size(variable: Any) -> int:
@@ -212,11 +212,9 @@ def _overrides(model: Any) -> list[OverriddenMethod]:
 def library_name(scope: Mapping[str, Any]) -> str:
     """How a script reaches Keras: keras, tf.keras; empty where it has no name for it."""
     modules = {n: getattr(v, "__name__", "") for n, v in scope.items() if isinstance(v, ModuleType)}
-    own = next(
-        (n for n, name in modules.items() if name in ("keras", "keras.api", "keras._tf_keras.keras")), ""
-    )
+    direct = next((n for n, name in modules.items() if name in own().names), "")
     other = next((n for n, name in modules.items() if name == "tensorflow"), "")
-    return own or (f"{other}.keras" if other else "")
+    return direct or (f"{other}.keras" if other and own().is_of_tensorflow() else "")
 
 
 def later_freezes(model: Any, frame: Any) -> list[tuple[Any, Place]]:
@@ -271,11 +269,11 @@ def ineffective_freezes(
             layer.trainable, places[layer] = False, place
         frozen += [layer for layer, _ in ahead]
     named = {id(v): n for n, (_, v) in tensors.named_variables(model).items()}
-    before = {id(v): tensors.to_numpy(v.value).copy() for la in frozen for v in la.weights}
+    before = {id(v): tensors.value_of(v).copy() for la in frozen for v in la.weights}
     step()
     found = []
     for layer in frozen:
-        moved = [v for v in layer.weights if not np.array_equal(before[id(v)], tensors.to_numpy(v.value))]
+        moved = [v for v in layer.weights if not np.array_equal(before[id(v)], tensors.value_of(v))]
         if moved and not any(layer in other._flatten_layers(include_self=False) for other in frozen):
             found.append(
                 IneffectiveFreeze(attribute="trainable", on_modules=True, kind=type(layer).__name__, objects=1,
@@ -288,7 +286,7 @@ def ineffective_freezes(
 def versions() -> dict[str, str]:
     """The versions that matter for a Keras script."""
     backend = keras.config.backend()
-    found = {"python": platform.python_version(), "keras": f"{keras.__version__} ({backend})"}
+    found = {"python": platform.python_version(), own().package: f"{keras.__version__} ({backend})"}
     for package in {"tensorflow": ("tensorflow", "tensorflow-cpu")}.get(backend, (backend,)):
         try:
             found[backend] = importlib.metadata.version(package)

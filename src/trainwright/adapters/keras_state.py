@@ -7,17 +7,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import keras
 import numpy as np
-from keras.src.backend.common import global_state
-from keras.src.utils.tracking import Tracker
 
 from trainwright.seams.snapshot import RandomState
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras, own
 
 # Classes of Keras's whose objects are never written to after they were made.
 _FIXED = ("KerasTensor", "Node", "KerasHistory", "DTypePolicy", "InputSpec", "Initializer")
-_BACKEND = keras.config.backend()
 # A layer's generator counts its draws from 0: another run begins where no run gets.
 _APART = 1_000_000
 
@@ -40,14 +37,18 @@ class KerasState:
             waiting += self._keep(value)
 
     def _keep(self, value: Any) -> Iterator[Any]:
-        if isinstance(value, keras.Variable):
+        if own().is_variable(value):
             self._kept.append(value)
-            self._attributes.append((value, dict(value.__dict__)))
-            self._values.append((value, _copied(value._value)))
+            cell = own().cell(value)
+            self._values.append((value, _copied(cell)))
+            if cell is not value:
+                self._attributes.append((value, dict(value.__dict__)))
         elif isinstance(value, (list, dict, set)) and _is_plain(value):
             self._kept.append(value)
             self._contents.append((value, _content(value)))
             yield from value.values() if isinstance(value, dict) else value
+        elif (held := own().wrapped(value)) is not None:
+            yield held
         elif isinstance(value, tuple):
             yield from value
         elif _is_part(value):
@@ -69,7 +70,9 @@ class KerasState:
 
 
 def _is_plain(value: Any) -> bool:
-    return type(value) in (list, dict, set) or type(value).__module__.startswith(("keras.", "collections"))
+    return type(value) in (list, dict, set) or type(value).__module__.startswith(
+        (f"{own().package}.", "collections")
+    )
 
 
 def _is_part(value: Any) -> bool:
@@ -79,8 +82,8 @@ def _is_part(value: Any) -> bool:
         return False
     if kind.__name__ in _FIXED or (callable(value) and kind.__name__ in ("function", "method")):
         return False
-    return isinstance(value, Tracker) or any(
-        k.__module__.startswith("keras.") and k.__name__ not in _FIXED for k in kind.__mro__
+    return own().is_wrapper(value) or any(
+        k.__module__.startswith(f"{own().package}.") and k.__name__ not in _FIXED for k in kind.__mro__
     )
 
 
@@ -104,23 +107,23 @@ def _refill(value: Any, content: Any) -> None:
 def _copied(value: Any) -> Any:
     if value is None:
         return None
-    if _BACKEND == "torch":
+    if keras.config.backend() == "torch":
         return value.detach().clone(), value.requires_grad, None if value.grad is None else value.grad.clone()
-    return np.array(value.numpy()) if _BACKEND == "tensorflow" else value
+    return np.array(value.numpy()) if keras.config.backend() == "tensorflow" else value
 
 
 def _write(variable: Any, kept: Any) -> None:
     if kept is None:
         return
-    value = variable._value
-    if _BACKEND == "torch":
+    value = own().cell(variable)
+    if keras.config.backend() == "torch":
         import torch
 
         with torch.no_grad():
             value.copy_(kept[0])
         value.requires_grad_(kept[1])
         value.grad = kept[2]
-    elif _BACKEND == "tensorflow":
+    elif keras.config.backend() == "tensorflow":
         value.assign(kept)
 
 
@@ -129,17 +132,16 @@ class AllState:
 
     def __init__(self, roots: Iterable[Any], loose: Iterable[Any] = ()) -> None:
         self._random = RandomState(loose)
-        self._backend = _backend_random()
-        tracker = global_state.GLOBAL_STATE_TRACKER
+        self._backend, self._seeds = _backend_random(), own().seeds()
         self._globals = {k: (v, _content(v) if type(v) in (list, dict, set) else None)
-                         for k, v in tracker.__dict__.items()}  # fmt: skip
-        generator = global_state.get_global_attribute("global_seed_generator")
+                         for k, v in own().settings().items()}  # fmt: skip
+        generator = own().settings().get("global_seed_generator")
         self._state = KerasState([*roots, *([generator] if generator is not None else [])])
 
     def put_back(self) -> None:
         """As it was."""
         self._state.put_back()
-        tracker = global_state.GLOBAL_STATE_TRACKER.__dict__
+        tracker = own().settings()
         for name in [n for n in tracker if n not in self._globals]:
             del tracker[name]
         for name, (value, content) in self._globals.items():
@@ -152,12 +154,13 @@ class AllState:
     def put_back_random(self) -> None:
         """Every generator to where it was."""
         self._random.put_back()
+        own().put_back_seeds(self._seeds)
         _put_back_random(self._backend)
 
 
 def _backend_random() -> Any:
     """TensorFlow's: the seeds of its operations, and its global generator."""
-    if _BACKEND != "tensorflow":
+    if keras.config.backend() != "tensorflow":
         return None
     from tensorflow.python.eager import context
 
@@ -187,7 +190,8 @@ def seed_everything(model: Any, seed: int) -> None:
     seed_others(seed)
     if tensorflow := sys.modules.get("tensorflow"):
         tensorflow.random.set_seed(seed)
+    own().seed_operations(seed)
     for layer in model._flatten_layers():
-        for generator in getattr(layer, "_seed_generators", []):
+        for generator in own().seed_generators(layer):
             first = int(tensors.to_numpy(generator.state)[0])
             generator.state.assign(np.asarray([first, _APART * seed]))

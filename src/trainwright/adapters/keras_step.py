@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import keras
 import numpy as np
-from keras.src.layers.convolutional.base_conv import BaseConv
 
 from trainwright.adapters import keras_setup
 from trainwright.adapters.keras_data import Batch
@@ -23,6 +21,7 @@ from trainwright.stages.forward import ForwardFacts, ParameterFacts
 from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras
 
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
 # How many of the first batches' losses are measured at the weights of the start.
@@ -133,7 +132,7 @@ def parameter_facts(twin: Twin) -> list[ParameterFacts]:
     trained = {id(v) for v in twin.model.trainable_variables}
     layers, found = tensors.named_layers(twin.model), []
     for name, (path, variable) in tensors.named_variables(twin.model).items():
-        values = tensors.to_numpy(variable.value)
+        values = tensors.value_of(variable)
         facts = tensors.array_facts(values, dtype=str(variable.dtype))
         layer = layers[path]
         found.append(
@@ -168,7 +167,8 @@ def _default_deviation(layer: Any, name: str, shape: tuple[int, ...]) -> float |
     """Keras's own: Glorot uniform for dense and convolution layers, uniform in +-0.05 for embeddings."""
     if isinstance(layer, keras.layers.Embedding):
         return 0.05 / math.sqrt(3)
-    plain = isinstance(layer, (keras.layers.Dense, BaseConv))
+    layers = keras.layers
+    plain = isinstance(layer, (layers.Dense, layers.Conv1D, layers.Conv2D, layers.Conv3D))
     if plain and name.endswith("kernel") and len(shape) >= 2:
         receptive = math.prod(shape[:-2])
         return math.sqrt(2 / (receptive * (shape[-2] + shape[-1])))
@@ -263,12 +263,16 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
     pairs = zip(record.trained, record.gradients or [None] * len(record.trained))
     unlisted = {id(v): 0.0 for v in twin.unlisted}
     for variable, gradient in pairs:
+<<<<<<< HEAD
         if id(variable) in unlisted:
             unlisted[id(variable)] = (
                 float(np.abs(tensors.to_numpy(gradient)).max()) if gradient is not None else 0.0
             )
             continue
         name, path = names.get(id(variable), (variable.path, ""))
+=======
+        name, path = names.get(id(variable), (variable.name, ""))
+>>>>>>> klegacy
         values = tensors.to_numpy(gradient).astype(np.float64) if gradient is not None else None
         found.append(
             GradientOf(
@@ -276,7 +280,7 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
                 module=path,
                 shape=tuple(variable.shape),
                 norm=None if values is None else float(np.linalg.norm(values)),
-                weight_norm=float(np.linalg.norm(tensors.to_numpy(variable.value))),
+                weight_norm=float(np.linalg.norm(tensors.value_of(variable))),
                 non_finite=0 if values is None else int((~np.isfinite(values)).sum()),
                 where=twin.seen.modules.get(layers.get(path)) if path in layers else None,
             )

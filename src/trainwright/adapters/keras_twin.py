@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from types import FrameType, SimpleNamespace
 from typing import Any
 
-import keras
 import numpy as np
 
 from trainwright.adapters.base import Change
@@ -28,6 +27,7 @@ from trainwright.seams.reach import ScriptState
 from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras, own
 
 Changing = Callable[[dict[str, Any]], dict[str, Any]]
 """What makes another batch of one, as arrays by name."""
@@ -57,7 +57,7 @@ class Twin:
         model = self.model
         self._given = AllState([model], loose_generators(self.scope.values()))
         self._script = ScriptState([*_user_parts(model, self.compiled)], leave=[model])
-        self.data: FitData = fit_data(fit.given, floats=keras.config.floatx())
+        self.data: FitData = fit_data(fit.given, floats=keras.config.floatx(), listed=own().takes_lists)
         self._start: KerasState | None = None
         self.batch_changes: list[Changing] = []
         """Kept repairs of the batches that the data give."""
@@ -210,22 +210,23 @@ class Twin:
     def _fit_optimizer(self) -> None:
         """Let the optimizer hold the model's variables as they are; one that was built for others is made anew."""
         model, optimizer = self.model, self.model.optimizer
-        if optimizer is None or (optimizer.built and self._fits(optimizer)):
+        if optimizer is None or (own().is_built(optimizer) and self._fits(optimizer)):
             return
-        if optimizer.built:
-            rate = optimizer.learning_rate
+        if own().is_built(optimizer):
+            rate = own().rate(optimizer)
             optimizer = type(optimizer).from_config(optimizer.get_config())
-            optimizer.learning_rate = rate
+            own().set_rate(optimizer, rate)
             model.optimizer = optimizer
-        optimizer.build(model.trainable_variables)
+        own().build_optimizer(optimizer, model.trainable_variables)
 
     def _fits(self, optimizer: Any) -> bool:
         """Whether an optimizer was built for the variables as they are."""
         inner = getattr(optimizer, "inner_optimizer", optimizer)
-        held = {id(v) for v in getattr(inner, "_trainable_variables", ())}
-        slots = {tuple(v.shape) for v in optimizer.variables if len(v.shape)}
+        held = own().held_by(inner)
+        slots = {tuple(v.shape) for v in own().slots(optimizer) if len(v.shape)}
         shapes = {tuple(v.shape) for v in self.model.trainable_variables if len(v.shape)}
-        return {id(v) for v in self.model.trainable_variables} <= held and (not slots or shapes <= slots)
+        wanted = own().keys_of(inner, self.model.trainable_variables)
+        return wanted <= held and (not slots or shapes <= slots)
 
     # One step
 
@@ -248,10 +249,13 @@ class Twin:
     def compute(self, data: Any, observer: Observer, *, training: bool = True) -> Any:
         """The loss of a batch as tensors: the model's answer and its losses, as its own step computes them."""
         x, y, weight = data
-        y_pred = self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
+        if own().has_library_step(self.model):
+            with _failing_as(observer.record, Stage.LOSS):
+                return own().library_loss(self.model, (x, y, weight), training)
+        y_pred = self.model(x, training=training) if own().takes_training(self.model) else self.model(x)
         observer.record.output = y_pred
         with _failing_as(observer.record, Stage.LOSS):
-            return self.model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=weight, training=training)
+            return own().compute_loss(self.model, x, y, y_pred, weight, training)
 
     def step_gradients(self, batch: Batch, observer: Observer) -> StepRecord:
         """One step without its update: the record of it, with the gradients; what it raised is in the record."""
@@ -313,14 +317,14 @@ class Twin:
             "beta_2",
             "epsilon",
         )
-        held = [id(inner._learning_rate), *(getattr(inner, n, None) for n in plain)]
+        held = [id(own().rate(inner)), *(getattr(inner, n, None) for n in plain)]
         layers = [
             (getattr(la, "rate", None), getattr(la, "units", None)) for la in self.model._flatten_layers()
         ]
-        variables = [*self.model.trainable_variables, *optimizer.variables]
-        self._alive.append((variables, inner._learning_rate))
+        variables = [*self.model.trainable_variables, *own().slots(optimizer)]
+        self._alive.append((variables, own().rate(inner)))
         return (
-            *(id(v._value if self.backend.name != "jax" else v) for v in variables),
+            *(id(own().cell(v) if self.backend.name != "jax" else v) for v in variables),
             *within,
             *held,
             *layers,
@@ -335,7 +339,7 @@ class Twin:
         """One update of the weights."""
         optimizer = self.model.optimizer
         with _without_gradients():
-            optimizer.apply(list(gradients), list(variables))
+            optimizer.apply_gradients(list(zip(gradients, variables)))
 
     def look_at(self, batch: Batch) -> tuple[StepRecord, Any]:
         """The batch in evaluation mode, nothing updated: the record, and the loss."""
@@ -351,7 +355,8 @@ class Twin:
 
     def _call(self, batch: Batch, *, training: bool) -> Any:
         x, _, _ = self.tensors_of(batch)
-        return self.model(x, training=training) if self.model._call_has_training_arg else self.model(x)
+        x = own().inputs_to_answer(self.model, x)
+        return self.model(x, training=training) if own().takes_training(self.model) else self.model(x)
 
     def tensors_of(self, batch: Batch) -> tuple[Any, Any, Any]:
         """Inputs, targets and weights as the model is given them, with the repairs that are tried."""
@@ -360,7 +365,7 @@ class Twin:
         return (as_tensors(batch.x), as_tensors(batch.y), as_tensors(batch.sample_weight))
 
     def _others(self) -> list[Any]:
-        return [*self.model.non_trainable_variables, *self.model.metrics_variables]
+        return own().others(self.model)
 
     # Repairs
 

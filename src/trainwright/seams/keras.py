@@ -8,11 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import keras
 import numpy as np
-from keras.src.layers.layer import Layer
-from keras.src.losses.loss import Loss
-from keras.src.trainers.compile_utils import CompileLoss
 
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
@@ -23,6 +19,8 @@ from trainwright.seams.place import is_written, user_frame, user_place
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_layers import kernel_of
+from trainwright.tensors.keras_own import keras, own
 
 # Keras writes what a layer raised between these, in the midst of a page about the call.
 _BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
@@ -113,7 +111,8 @@ class Observer:
         self._losses = 0
 
     def __enter__(self) -> Observer:
-        self._layer_call, self._loss_call = Layer.__call__, Loss.__call__
+        self._owners = keras.layers.Layer, keras.losses.Loss
+        self._layer_call, self._loss_call = (owner.__call__ for owner in self._owners)
         observer = self
 
         def layer_call(layer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -122,12 +121,12 @@ class Observer:
         def loss_call(loss: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
             return observer._loss(loss, y_true, y_pred, sample_weight)
 
-        Layer.__call__, Loss.__call__ = layer_call, loss_call
+        self._owners[0].__call__, self._owners[1].__call__ = layer_call, loss_call
         self._functions = self._watch_functions()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        Layer.__call__, Loss.__call__ = self._layer_call, self._loss_call
+        self._owners[0].__call__, self._owners[1].__call__ = self._layer_call, self._loss_call
         for module, name, function in self._functions:
             setattr(module, name, function)
 
@@ -283,9 +282,14 @@ class Observer:
     # Losses
 
     def _loss(self, loss: Any, y_true: Any, y_pred: Any, sample_weight: Any) -> Any:
-        if isinstance(loss, CompileLoss) or self._in_loss:
+        if type(loss).__name__ == "CompileLoss" or self._in_loss:
+            return self._loss_call(loss, y_true, y_pred, sample_weight)
+        inside = self._depth > 0 and own().has_library_step(self._model)
+        if inside and not own().uses_library_loss(self._model):
             return self._loss_call(loss, y_true, y_pred, sample_weight)
         kind = kind_of(loss)
+        if inside and kind is not None:  # the library takes the mean of its rows
+            kind = replace(kind, options={**kind.options, "reduction": "mean"})
         number, self._losses = self._losses, self._losses + 1
         if kind is None:
             return self._own_loss(loss, y_true, y_pred, sample_weight)
@@ -428,7 +432,7 @@ def declared_sizes(layer: Any) -> tuple[int, ...]:
     """(in, out) of a dense or convolution layer, (rows, width) of an embedding, (features) of a normalisation."""
     if isinstance(layer, keras.layers.Embedding):
         return int(layer.input_dim), int(layer.output_dim)
-    kernel = getattr(layer, "_kernel", None) if getattr(layer, "built", False) else None
+    kernel = kernel_of(layer) if getattr(layer, "built", False) else None
     if kernel is not None and len(kernel.shape) >= 2:
         return int(kernel.shape[-2]), int(kernel.shape[-1])
     return ()

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import keras
 import numpy as np
 
 from trainwright.core.finding import Failure, Place
 from trainwright.stages.loss import LossCall
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras
 
 CLASS_LOSSES = ("cross_entropy", "nll_loss")
 _NAMES = {
@@ -68,7 +68,7 @@ def kind_of(loss: Any) -> Kind | None:
 def named_kind(name: str, options: Mapping[str, Any], reduction: str | None = "mean") -> Kind:
     """The loss of this name of Keras's, with these options."""
     kept = {k: v for k, v in options.items() if isinstance(v, (int, float, str)) and k != "from_logits"}
-    kept["reduction"] = "mean" if reduction in ("sum_over_batch_size", "mean") else str(reduction)
+    kept["reduction"] = "mean" if reduction in ("sum_over_batch_size", "mean", "auto") else str(reduction)
     if (ignored := options.get("ignore_class")) is not None:
         kept["ignore_index"] = int(ignored)
     flag = bool(options.get("from_logits", False))
@@ -237,7 +237,7 @@ def losses_of_rows(kept: KeptLoss, run: Any = None) -> np.ndarray | None:
         run: how the loss is called, where training compiles it.
     """
     each = copy.copy(kept.loss)
-    each.reduction = None
+    each.reduction = "none"
     try:
         values = (run or (lambda f, *a: f(*a)))(each, kept.targets, kept.scores)
         array = tensors.to_numpy(values).astype(np.float64)

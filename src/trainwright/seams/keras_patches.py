@@ -42,6 +42,9 @@ def _patch_compile(owner: Any) -> None:
         frame = user_frame(sys._getframe(1)) if active() else None
         if frame is not None:
             given = signature.bind(self, *args, **kwargs).arguments
+            if sys._getframe(1) is not frame:  # a library's compile, which hands on every argument
+                defaults = {n: p.default for n, p in signature.parameters.items()}
+                given = {k: v for k, v in given.items() if v is not defaults[k]}
             seen().compiled[self] = (
                 _construction("compile", frame, {k: v for k, v in given.items() if k != "self"})
             )  # fmt: skip
@@ -113,6 +116,16 @@ def patch_variables(module: Any) -> None:
         return original(self, value)
 
     owner.assign = assign
+
+
+def patch_legacy_optimizers(module: Any) -> None:
+    """Those of tf_keras."""
+    _patch_built(module._BaseOptimizer, "optimizers")
+
+
+def patch_older_optimizers(module: Any) -> None:
+    """Those of tf_keras.optimizers.legacy."""
+    _patch_built(module.OptimizerV2, "optimizers")
 
 
 def patch_losses(module: Any) -> None:

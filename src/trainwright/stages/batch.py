@@ -171,6 +171,8 @@ class BatchFacts(Facts):
     """Where the framework takes inputs and targets apart: the targets of this batch; None elsewhere."""
     targets_wanted_by: str = ""
     """The loss that compares with such targets, and cannot be computed without; empty: none is known."""
+    targets_found: bool = False
+    """A library's training step takes labels for targets that it finds among the inputs, and gives them to the model too."""
     made_floats: tuple[str, ...] = ()
     """Integer inputs that the model makes floating-point numbers of."""
     last_rows: int | None = None

@@ -6,9 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import keras
 import numpy as np
-from keras import ops
 
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors.keras_layers import activate as activate
@@ -24,8 +22,10 @@ from trainwright.tensors.keras_layers import resize_input as resize_input
 from trainwright.tensors.keras_layers import scale_parameters as scale_parameters
 from trainwright.tensors.keras_layers import set_dropout as set_dropout
 from trainwright.tensors.keras_layers import unfreeze as unfreeze
+from trainwright.tensors.keras_layers import value_of as value_of
 from trainwright.tensors.keras_layers import widen_head as widen_head
 from trainwright.tensors.keras_layers import zero_non_finite as zero_non_finite
+from trainwright.tensors.keras_own import keras, ops, own, schedule_changed
 
 # Statistics of larger tensors are taken over an even sample of this many values; finiteness over all.
 LARGEST_EXACT = 4_000_000
@@ -151,24 +151,13 @@ def _normalised(tensor: Any, axes: tuple[int, ...]) -> Any:
 
 def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: float | None = None) -> None:
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    schedule = optimizer._learning_rate
-    if isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
-        optimizer._learning_rate = _Changed(schedule, factor, rate)
+    now = own().rate(optimizer)
+    if isinstance(now, keras.optimizers.schedules.LearningRateSchedule):
+        own().set_rate(optimizer, schedule_changed(now, factor, rate))
         return
-    now = float(to_numpy(optimizer.learning_rate))
-    optimizer.learning_rate = rate if rate is not None else now * (1.0 if factor is None else factor)
-
-
-class _Changed(keras.optimizers.schedules.LearningRateSchedule):
-    """A schedule with its rate scaled, or another rate."""
-
-    def __init__(self, schedule: Any, factor: float | None, rate: float | None) -> None:
-        self._schedule, self._factor, self._rate = schedule, factor, rate
-
-    def __call__(self, step: Any) -> Any:
-        if self._rate is not None:
-            return self._rate
-        return self._schedule(step) * (1.0 if self._factor is None else self._factor)
+    own().set_rate(
+        optimizer, rate if rate is not None else float(to_numpy(now)) * (1.0 if factor is None else factor)
+    )
 
 
 def clear_gradients(model: Any) -> None:
@@ -176,7 +165,7 @@ def clear_gradients(model: Any) -> None:
 
 
 def hold_parameters(optimizer: Any, model: Any) -> None:
-    optimizer.build(model.trainable_variables)
+    own().build_optimizer(optimizer, model.trainable_variables)
 
 
 def clip_gradients(optimizer: Any, norm: float) -> None:

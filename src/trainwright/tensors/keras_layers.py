@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import keras
 import numpy as np
-from keras import ops
+
+from trainwright.tensors.keras_own import keras, ops, own
 
 
 def named_layers(model: Any) -> dict[str, Any]:
@@ -36,7 +36,8 @@ def named_variables(model: Any) -> dict[str, tuple[str, Any]]:
         for variable in layer.weights:
             if id(variable) not in known:
                 known.add(id(variable))
-                found[_unused(f"{path}.{variable.name}" if path else variable.name, found)] = (path, variable)
+                name = own().name_of(variable)
+                found[_unused(f"{path}.{name}" if path else name, found)] = (path, variable)
     order = {id(v): i for i, v in enumerate(model.weights)}
     return dict(sorted(found.items(), key=lambda one: order.get(id(one[1][1]), len(order))))
 
@@ -50,14 +51,15 @@ def _unused(name: str, taken: Mapping[str, Any]) -> str:
 
 def value_of(variable: Any) -> np.ndarray:
     """A variable's values."""
-    array = np.asarray(ops.convert_to_numpy(variable.value))
+    array = np.asarray(ops.convert_to_numpy(own().raw(variable)))
     return array.astype(np.float32) if array.dtype.name in ("bfloat16", "float16") else array
 
 
 def freeze(model: Any, names: Sequence[str]) -> None:
-    for name, (_, variable) in named_variables(model).items():
+    layers = named_layers(model)
+    for name, (path, variable) in named_variables(model).items():
         if name in names:
-            variable.trainable = False
+            own().set_trainable(layers[path], variable, False)
 
 
 def unfreeze(model: Any, optimizer: Any, names: Sequence[str] | None = None) -> None:
@@ -68,7 +70,7 @@ def unfreeze(model: Any, optimizer: Any, names: Sequence[str] | None = None) -> 
         for around in _around(path):
             object.__setattr__(layers[around], "_trainable", True)
         if not _is_statistic(variable):
-            variable.trainable = True
+            own().set_trainable(layers[path], variable, True)
 
 
 def _around(path: str) -> Iterator[str]:
@@ -80,26 +82,30 @@ def _around(path: str) -> Iterator[str]:
 
 
 def _is_statistic(variable: Any) -> bool:
-    return str(variable.name).startswith(("moving_", "mean", "variance", "count"))
+    return own().name_of(variable).startswith(("moving_", "mean", "variance", "count"))
 
 
 def widen_head(model: Any, classes: int) -> str:
     """Give the model's output layer `classes` outputs, its old ones kept; return the layer's name."""
     name, layer = head_of(model)
-    for variable, axis in ((layer._kernel, 1), (layer.bias, 0)):
+    for variable, axis in ((kernel_of(layer), 1), (layer.bias, 0)):
         if variable is not None:
             values = value_of(variable)
             more = _more(values, axis, classes - layer.units)
-            resize(variable, np.concatenate([values, more], axis=axis))
+            own().resize(layer, variable, np.concatenate([values, more], axis=axis))
     layer.units = classes
     forget_parameters(model)
     return name
 
 
-def resize(variable: Any, values: np.ndarray) -> None:
-    """Give a variable values of another shape; whoever holds it holds the new ones."""
-    variable._initialize(ops.convert_to_tensor(values, dtype=variable.dtype))
-    variable._shape = tuple(values.shape)
+def kernel_of(layer: Any) -> Any:
+    """The kernel of a dense or convolution layer; None where there is none, or not yet."""
+    return next((k for n in ("_kernel", "kernel") if (k := getattr(layer, n, None)) is not None), None)
+
+
+def _table_of(layer: Any) -> Any:
+    """An embedding's rows."""
+    return next(t for n in ("_embeddings", "embeddings") if (t := getattr(layer, n, None)) is not None)
 
 
 def resize_embeddings(model: Any, rows: int, name: str = "") -> None:
@@ -107,11 +113,11 @@ def resize_embeddings(model: Any, rows: int, name: str = "") -> None:
     layers = named_layers(model)
     found = [la for la in layers.values() if isinstance(la, keras.layers.Embedding)]
     layer = layers.get(name) or next(iter(found))
-    values = value_of(layer._embeddings)
+    values = value_of(_table_of(layer))
     more = np.random.default_rng(0).normal(
         0, float(values.std()) or 0.05, (rows - len(values), values.shape[1])
     )
-    resize(layer._embeddings, np.concatenate([values, more.astype(values.dtype)]))
+    own().resize(layer, _table_of(layer), np.concatenate([values, more.astype(values.dtype)]))
     layer.input_dim = rows
     forget_parameters(model)
 
@@ -194,7 +200,7 @@ def reinitialise(model: Any, names: Sequence[str]) -> None:
 def scale_parameters(model: Any, factors: Mapping[str, float]) -> None:
     for name, (_, variable) in named_variables(model).items():
         if name in factors:
-            variable.assign(variable.value * factors[name])
+            variable.assign(own().raw(variable) * factors[name])
 
 
 def activate(model: Any, names: Sequence[str]) -> None:

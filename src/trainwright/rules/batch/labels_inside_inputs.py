@@ -32,7 +32,7 @@ TARGET = "y"
 def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Inputs without targets that hold labels, for a loss that wants targets."""
     key = misplaced_labels(batch)
-    if key is None:
+    if key is None or (batch.targets_found and "loss" not in setup.arguments):
         return
     loss, keys = batch.targets_wanted_by, ", ".join(batch.tensors)
     own = (
@@ -40,8 +40,14 @@ def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Findi
         if key in _taken(batch)
         else ""
     )
+    message = f'the loss "{loss}" compares with targets, and the data give none: "{key}" is one of the inputs ({keys})'
+    if batch.targets_found:
+        message = (
+            f'"{key}" is one of the inputs ({keys}), of which the model computes its own loss, and the loss "{loss}" '
+            "that a string names is trained on in its place"
+        )
     yield Finding(
-        message=f'the loss "{loss}" compares with targets, and the data give none: "{key}" is one of the inputs ({keys})',
+        message=message,
         measured={"loss": loss, "key": key, "keys": keys},
         where=setup.place("train_dataset_made", "train_dataset", "train_call"),
         proof=Proof(

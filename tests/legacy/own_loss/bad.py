@@ -1,0 +1,20 @@
+"""A TensorFlow model of transformers 4.57 on tf-keras with the labels inside the inputs of a loss named by a string."""
+
+import numpy as np
+import tensorflow as tf
+from transformers import DistilBertConfig, TFAutoModelForSequenceClassification
+
+random = np.random.default_rng(0)
+labels = random.integers(0, 3, 480)
+input_ids = random.integers(10, 100, (480, 12))
+input_ids[np.arange(480), random.integers(1, 12, 480)] = labels + 5
+rows = {"input_ids": input_ids, "attention_mask": np.ones_like(input_ids), "labels": labels}
+train_dataset = tf.data.Dataset.from_tensor_slices(rows).shuffle(480, seed=0).batch(16)  # expect: labels-inside-inputs
+
+tf.keras.utils.set_random_seed(0)
+config = DistilBertConfig(
+    vocab_size=100, max_position_embeddings=12, dim=64, hidden_dim=128, n_layers=2, n_heads=2, num_labels=2
+)
+model = TFAutoModelForSequenceClassification.from_config(config)  # expect: label-out-of-range
+model.compile(loss="sparse_categorical_crossentropy", optimizer="adam")  # expect: wrong-logits-flag
+model.fit(train_dataset, epochs=2, verbose=2)

@@ -263,16 +263,12 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
     pairs = zip(record.trained, record.gradients or [None] * len(record.trained))
     unlisted = {id(v): 0.0 for v in twin.unlisted}
     for variable, gradient in pairs:
-<<<<<<< HEAD
         if id(variable) in unlisted:
             unlisted[id(variable)] = (
                 float(np.abs(tensors.to_numpy(gradient)).max()) if gradient is not None else 0.0
             )
             continue
-        name, path = names.get(id(variable), (variable.path, ""))
-=======
         name, path = names.get(id(variable), (variable.name, ""))
->>>>>>> klegacy
         values = tensors.to_numpy(gradient).astype(np.float64) if gradient is not None else None
         found.append(
             GradientOf(

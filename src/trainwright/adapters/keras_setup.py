@@ -58,7 +58,7 @@ def setup_facts(
         loads_checkpoint=_loads_checkpoint(model, seen),
         parameters=sum(_size(v) for v in weights),
         trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
-        frozen_at=tuple(dict.fromkeys(seen.frozen_layers.values())),
+        frozen_at=_frozen_at(seen),
         device=backend.device(weights[0]) if weights else "cpu",
         precision={"mixed_bfloat16": "bf16", "bfloat16": "bf16", "mixed_float16": "fp16", "float16": "fp16"}.get(
             model.dtype_policy.name, "fp32"
@@ -215,6 +215,12 @@ def library_name(scope: Mapping[str, Any]) -> str:
     direct = next((n for n, name in modules.items() if name in own().names), "")
     other = next((n for n, name in modules.items() if name == "tensorflow"), "")
     return direct or (f"{other}.keras" if other and own().is_of_tensorflow() else "")
+
+
+def _frozen_at(seen: Seen) -> tuple[Place, ...]:
+    """The lines that froze what is frozen now and has weights, the one that froze most of them first."""
+    held = [(la, place) for la, place in seen.frozen_layers.items() if not la.trainable and la.weights]
+    return tuple(dict.fromkeys(place for _, place in sorted(held, key=lambda one: -len(one[0].weights))))
 
 
 def later_freezes(model: Any, frame: Any) -> list[tuple[Any, Place]]:

@@ -82,8 +82,9 @@ def patch_layers(module: Any) -> None:
 
     def set_trainable(self: Any, value: bool) -> None:
         trainable.fset(self, value)
-        if not value and active() and (frame := user_frame(sys._getframe(1))) is not None:
-            seen().frozen_layers[self] = place_of(frame)
+        # On the torch backend a watcher of attributes stands between this and the script.
+        if not value and active() and (place := next(places_on_the_way(sys._getframe(1)), None)) is not None:
+            seen().frozen_layers[self] = place
 
     owner.trainable = trainable.setter(set_trainable)
 

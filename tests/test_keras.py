@@ -62,7 +62,9 @@ def test_a_class_loss_is_measured_row_by_row_and_against_a_constant() -> None:
     from trainwright.adapters.keras_constant import answers, constant_and_floor
     from trainwright.seams.keras_loss import losses_of_rows, measure_call
 
-    scores = np.array([[2.0, 0.5, -1.0], [0.0, 0.0, 0.0], [-3.0, 1.0, 4.0], [0.2, 0.1, 0.3]], dtype=np.float32)
+    scores = np.array(
+        [[2.0, 0.5, -1.0], [0.0, 0.0, 0.0], [-3.0, 1.0, 4.0], [0.2, 0.1, 0.3]], dtype=np.float32
+    )
     labels = np.array([0, 2, 2, 1])
     kept = kept_loss(keras.losses.SparseCategoricalCrossentropy(from_logits=True), scores, labels)
     rows = [-row[y] + math.log(sum(math.exp(v) for v in row)) for row, y in zip(scores.tolist(), labels)]

@@ -55,7 +55,7 @@ def measure_dataset(
         evaluation_alignment=alignment_of(class_columns(held, labels), evaluation, inputs) if held and evaluation else None,
         decoded=readable_rows(data, scope),
         shuffles=_shuffles(data),
-        batch_size=data.batch_size or next((b.rows for b in data.pool(1) if read.failure is None), 0),
+        batch_size=data.batch_size or (data.pool(1)[0].rows if read.failure is None and data.pool(1) else 0),
         batch_majority=_batch_majority(class_columns(read, labels), train, data),
         overlap=len(shared),
         overlap_rows=tuple(shared[:OVERLAP_NAMED]),

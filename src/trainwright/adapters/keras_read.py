@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -55,7 +56,9 @@ def target_names(data: FitData) -> tuple[str, ...]:
         batch = Batch(x=data.source.x, y=data.source.y)
         own = [n for n in batch.view() if n not in dict(named(batch.x, X))]
     else:
-        first = data.pool(1)
+        first = []
+        with contextlib.suppress(Exception):  # data that form no batch are the batch stage's matter
+            first = data.pool(1)
         own = list(target_view(first[0])) if first else []
     return tuple(own) or ("labels", "label", "label_ids", "targets", "target")
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from trainwright.adapters import keras_setup
 from trainwright.adapters.keras_data import Batch
+from trainwright.adapters.keras_lists import unlisted_layers
 from trainwright.adapters.keras_probes import Probes, probes_of
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.stage import Stage
@@ -55,6 +56,7 @@ def _observed(twin: Twin, batch: Batch) -> StepRecord:
         record.loss = twin.number(twin.compute(twin.tensors_of(batch), observer))
     if record.failure is not None:
         return record
+    twin.unlisted = [v for layer in record.unlisted for v in layer.trainable_variables]
     twin.reset()
     second = twin.step_gradients(batch, twin.observer(detail=False))
     record.gradients, record.trained = second.gradients, second.trained
@@ -258,7 +260,13 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
     names = {id(v): (n, p) for n, (p, v) in tensors.named_variables(twin.model).items()}
     layers, found = tensors.named_layers(twin.model), []
     pairs = zip(record.trained, record.gradients or [None] * len(record.trained))
+    unlisted = {id(v): 0.0 for v in twin.unlisted}
     for variable, gradient in pairs:
+        if id(variable) in unlisted:
+            unlisted[id(variable)] = (
+                float(np.abs(tensors.to_numpy(gradient)).max()) if gradient is not None else 0.0
+            )
+            continue
         name, path = names.get(id(variable), (variable.name, ""))
         values = tensors.to_numpy(gradient).astype(np.float64) if gradient is not None else None
         found.append(
@@ -285,6 +293,7 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
         forward_parameters=tuple(g.name for g in found),
         accumulation=getattr(optimizer, "gradient_accumulation_steps", None) or 1,
         backwards=(None,),
+        plain_lists=tuple(unlisted_layers(twin.model, record.unlisted)) if any(unlisted.values()) else (),
         cuts=tuple(CutOff(operation="stop_gradient()", where=where, upstream=lost) for where in record.cuts),
     )
 

@@ -65,6 +65,8 @@ class Twin:
         self.settings = SimpleNamespace(dataloader_drop_last=False)
         """What a repair may set of how batches are formed."""
         self.compiling_seconds = 0.0
+        self.unlisted: list[Any] = []
+        """Weights that a step uses and that the model does not know as its own."""
         self._compiles = not fit.model.run_eagerly
         self._alive: list[Any] = []
         self._compiled_keys: set[Hashable] = set()
@@ -259,7 +261,7 @@ class Twin:
         """One step without its update: the record of it, with the gradients; what it raised is in the record."""
         record = observer.record
         with observer, catching(record):
-            data, variables = self.tensors_of(batch), list(self.model.trainable_variables)
+            data, variables = self.tensors_of(batch), [*self.model.trainable_variables, *self.unlisted]
             if self.own_step:
                 self.own_step_of(self.model).run(data, record, update=False)
             else:

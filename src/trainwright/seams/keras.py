@@ -57,6 +57,8 @@ class StepRecord:
     gradients: list[Any] | None = None
     trained: list[Any] = field(default_factory=list)
     """The variables that the gradients are of."""
+    unlisted: list[Any] = field(default_factory=list)
+    """Layers with weights that were called and that the model does not know as its own."""
     cuts: list[Place] = field(default_factory=list)
     """The user's lines that took a tensor off the graph."""
     non_finite_from: Origin | None = None
@@ -170,7 +172,10 @@ class Observer:
 
     def _layer(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if id(layer) not in self._names and layer is not self._model:
-            return self._layer_call(layer, *args, **kwargs)
+            result = self._layer_call(layer, *args, **kwargs)
+            if self._detail and layer.weights and not any(layer is one for one in self.record.unlisted):
+                self.record.unlisted.append(layer)
+            return result
         if layer is self._model:
             for repair in self._forward_repairs:
                 changed = repair.change(

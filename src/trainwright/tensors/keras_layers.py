@@ -148,6 +148,33 @@ def _more(values: np.ndarray, axis: int, count: int) -> np.ndarray:
     return np.random.default_rng(0).normal(0, float(values.std()) or 0.01, shape).astype(values.dtype)
 
 
+def layers_below(value: Any, depth: int = 4) -> list[Any]:
+    """The layers that an object holds in lists, dictionaries and attributes of plain objects; a layer is its own."""
+    if isinstance(value, keras.layers.Layer):
+        return [value]
+    if depth == 0 or isinstance(value, (str, bytes, int, float, np.ndarray, type(None), type)):
+        return []
+    if isinstance(value, (list, tuple, set)):
+        members = list(value)
+    elif isinstance(value, dict):
+        members = list(value.values())
+    elif type(value).__module__.split(".")[0] in ("keras", "tensorflow", "torch", "jax", "numpy"):
+        return []
+    else:
+        members = list(getattr(value, "__dict__", {}).values())
+    return [layer for member in members for layer in layers_below(member, depth - 1)]
+
+
+def register_lists(model: Any, names: Sequence[str]) -> None:
+    """Make the layers that these attributes hold part of the model."""
+    for name in names:
+        path, _, attribute = name.rpartition(".")
+        owner = named_layers(model)[path]
+        for layer in layers_below(getattr(owner, attribute)):
+            if not any(layer is one for one in owner._layers):
+                list.append(owner._layers, layer)
+
+
 def set_dropout(model: Any, probability: float) -> None:
     for layer in named_layers(model).values():
         if isinstance(getattr(layer, "rate", None), (int, float)) and "ropout" in type(layer).__name__:

@@ -26,7 +26,7 @@ _TAKES = {
     "Linear": ("in_features", -1), "LSTM": ("input_size", -1), "GRU": ("input_size", -1), "RNN": ("input_size", -1),
     "Conv1d": ("in_channels", 1), "Conv2d": ("in_channels", 1), "Conv3d": ("in_channels", 1),
     "LayerNorm": ("normalized_shape", -1), "BatchNorm1d": ("num_features", 1), "BatchNorm2d": ("num_features", 1),
-    "BatchNorm3d": ("num_features", 1),
+    "BatchNorm3d": ("num_features", 1), "Dense": ("an input of", -1),
 }  # fmt: skip
 
 
@@ -55,8 +55,9 @@ def layer_size_mismatch(forward: ForwardFacts) -> Iterator[Finding]:
     if wanted == came:
         return
     does, repair = _fit(layer, shape, argument, wanted, came)
+    takes = f"{argument} {wanted}" if layer.kind == "Dense" else f"{argument}={wanted}"
     yield Finding(
-        message=f"{layer.name} ({layer.kind}) takes {argument}={wanted}, and {shape} came: axis {axis % len(shape)} holds {came}",
+        message=f"{layer.name} ({layer.kind}) takes {takes}, and {shape} came: axis {axis % len(shape)} holds {came}",
         measured={"layer": layer.name, "declared": wanted, "came": came, "shape": str(shape)},
         where=layer.where or failure.where,
         repair=repair,
@@ -82,6 +83,8 @@ def _fit(
         )
     if layer.kind.startswith("Conv") and wanted == 1 and len(shape) == int(layer.kind[4]) + 1:
         return f"add the axis of the channel to what {layer.name} is given, x.unsqueeze(1)", None
+    if layer.kind == "Dense":  # its size is that of the declared input, which its weights were drawn for
+        return f"declare an input of {came} values, or give the model {wanted}", None
     return f"build {layer.name} with {argument}={came}, or give it {wanted} values", _resize(layer.name, came)
 
 

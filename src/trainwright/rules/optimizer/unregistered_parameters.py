@@ -65,17 +65,23 @@ def unregistered_parameters(
 
 
 def _plain_list(one: PlainList, setup: SetupFacts) -> Finding:
+    plain = one.kind in ("list", "tuple", "dict")
     container = "nn.ModuleDict" if one.kind == "dict" else "nn.ModuleList"
     return Finding(
-        message=f"{one.name} is a plain {one.kind} of {one.modules} layers: their {one.parameters:,} weights are used and get "
+        message=f"{one.name} is {'a plain' if plain else 'no layer but a'} {one.kind} of {one.modules} layers: their {one.parameters:,} weights are used and get "
         "gradients, and no optimizer holds them",
         measured={"attribute": one.name, "layers": one.modules, "parameters": one.parameters},
         where=one.where or setup.place("model", "trainer"),
         proof=Proof(
-            "they were called in the forward pass, backward gave them gradients, model.parameters() lacks them"
+            "they were called in the forward pass, backward gave them gradients, the model's parameters lack them"
         ),
         repair=_register([one.name]),
-        fix=Fix(does=f"write {container}(…) for {one.name}", safety=Safety.SAFE),
+        fix=Fix(
+            does=f"write {container}(…) for {one.name}"
+            if plain
+            else f"derive {one.kind} from the framework's layer class",
+            safety=Safety.SAFE,
+        ),
     )
 
 

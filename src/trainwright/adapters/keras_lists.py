@@ -1,0 +1,38 @@
+"""Layers that a Keras model calls and does not know as its own: where they hang."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from trainwright.seams.place import attribute_place, is_users
+from trainwright.stages.gradients import PlainList
+from trainwright.tensors import keras as tensors
+
+
+def unlisted_layers(model: Any, called: Sequence[Any]) -> Iterator[PlainList]:
+    """The attributes of the model or its layers that hold them.
+
+    Args:
+        called: the layers.
+    """
+    left = list(called)
+    for path, owner in tensors.named_layers(model).items():
+        for attribute, value in list(vars(owner).items()):
+            below = [la for la in tensors.layers_below(value) if any(la is one for one in left)]
+            if not below or attribute.startswith("_"):
+                continue
+            left = [one for one in left if not any(one is la for la in below)]
+            file = getattr(sys.modules.get(type(owner).__module__), "__file__", None)
+            yield PlainList(
+                name=f"{path}.{attribute}" if path else attribute,
+                kind=type(value).__name__,
+                modules=len(below),
+                parameters=sum(int(np.prod(v.shape)) for la in below for v in la.weights),
+                where=attribute_place(file, type(owner).__name__, attribute)
+                if file and is_users(file)
+                else None,
+            )

@@ -6,10 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-import keras
-
 from trainwright.adapters.keras_backend import number
 from trainwright.seams.keras import StepRecord
+from trainwright.tensors.keras_own import keras
 
 _UPDATES = ("apply", "apply_gradients", "stateless_apply")
 

@@ -14,7 +14,7 @@ model = keras.Sequential(
         layers.Conv2D(16, 3, padding="same", activation="relu"),
         layers.MaxPooling2D(2, padding="same"),
         layers.Conv2D(32, 3, padding="same", activation="relu"),
-        layers.GlobalAveragePooling2D(),
+        layers.GlobalMaxPooling2D(),
         layers.Dense(10, activation="softmax"),
     ]
 )

@@ -18,6 +18,7 @@ from torch import nn
 
 from trainwright.adapters.torch_optimizer import is_rate_written, optimizer_places
 from trainwright.core.finding import Place
+from trainwright.seams.accelerators import accelerators
 from trainwright.seams.place import (
     assignment_place,
     call_line,
@@ -295,6 +296,7 @@ def setup_facts(trainer: Any, frame: FrameType, seen: Seen, *, planned_updates: 
         frozen_at=seen.freezing_lines(),
         ineffective_freezes=ineffective_freezes(model, seen),
         device=args.device.type,
+        accelerators=accelerators(args.device.type),
         precision=mixed,
         batch_size=args.train_batch_size,
         accumulation=args.gradient_accumulation_steps,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras_data import Batch
+from trainwright.adapters.keras_memory import is_out_of_memory
 from trainwright.adapters.keras_state import seed_everything
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
@@ -106,6 +107,8 @@ def _other_rows(twin: Twin, batch: Batch, found: Probes) -> None:
     try:
         twin.answer(twin.repaired(last))
     except Exception as error:  # what a smaller batch raises is the finding
+        if is_out_of_memory(error):
+            return
         found.fails_at_rows = last.rows
         found.other_rows_failure = failure_of(error)
         found.other_rows_from = "the last training batch"

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras_backend import Backend
+from trainwright.adapters.keras_memory import takes_all_memory
 from trainwright.adapters.keras_optimizer import optimizer_places, resolved
 from trainwright.core.finding import Place
+from trainwright.seams.accelerators import accelerators
 from trainwright.seams.keras_loss import kind_of
 from trainwright.seams.place import (
     assignment_place,
@@ -59,7 +61,9 @@ def setup_facts(
         parameters=sum(_size(v) for v in weights),
         trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
         frozen_at=_frozen_at(seen),
-        device=backend.device(weights[0]) if weights else "cpu",
+        device=(device := backend.device(weights[0]) if weights else "cpu"),
+        accelerators=accelerators(device),
+        takes_all_memory=takes_all_memory(),
         precision={"mixed_bfloat16": "bf16", "bfloat16": "bf16", "mixed_float16": "fp16", "float16": "fp16"}.get(
             model.dtype_policy.name, "fp32"
         ),

@@ -12,12 +12,13 @@ import numpy as np
 from trainwright.adapters import keras_setup
 from trainwright.adapters.keras_data import Batch
 from trainwright.adapters.keras_lists import unlisted_layers
+from trainwright.adapters.keras_memory import is_out_of_memory, measure_memory
 from trainwright.adapters.keras_probes import Probes, probes_of
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.stage import Stage
 from trainwright.seams.keras import StepRecord
 from trainwright.seams.keras_loss import CLASS_LOSSES, losses_of_rows
-from trainwright.stages.forward import ForwardFacts, ParameterFacts
+from trainwright.stages.forward import ForwardFacts, MemoryFacts, ParameterFacts
 from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.tensors import keras as tensors
@@ -34,14 +35,22 @@ def measure_step(twin: Twin) -> StepFacts:
     twin.reset()
     with twin.ready(0):
         record = _observed(twin, batches[0])
+        memory = _memory(twin, batches[0]) if is_out_of_memory(record.error) else None
         loss = loss_facts(twin, record, batches[0])
         gradients = gradient_facts(twin, record)
         twin.reset()
-        forward = forward_facts(twin, record, batches)
+        forward = replace(forward_facts(twin, record, batches), memory=memory)
         if gradients is not None and gradients.failure is None:
             gradients = replace(gradients, batch_losses=tuple(_losses(twin)))
     twin.reset()
     return forward, loss, gradients
+
+
+def _memory(twin: Twin, batch: Batch) -> MemoryFacts | None:
+    try:
+        return measure_memory(twin, batch)
+    except Exception:  # a smaller batch fails for another reason: the failure stands as it was raised
+        return None
 
 
 def _observed(twin: Twin, batch: Batch) -> StepRecord:

@@ -14,6 +14,7 @@ from trainwright.adapters.accelerated import precision_of
 from trainwright.adapters.loop_training import LoopTraining
 from trainwright.adapters.torch_optimizer import optimizer_places
 from trainwright.core.finding import Place
+from trainwright.seams.accelerators import accelerators
 from trainwright.seams.place import assignment_place, call_node, is_users, keyword_places, show
 from trainwright.seams.seen import Construction, Seen
 from trainwright.stages.setup import SetupFacts
@@ -38,6 +39,7 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         trainable_parameters=sum(n for n, needed in counts if needed),
         frozen_at=training.seen.freezing_lines(),
         device=device,
+        accelerators=accelerators(device),
         precision=precision_of(training.scope.values())
         or ("bf16" if torch.is_autocast_enabled("cpu") else "fp32"),
         batch_size=loader.batch_size or 0 if (loader := first_loader(training)) is not None else 0,

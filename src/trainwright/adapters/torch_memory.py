@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from trainwright.adapters.fitting import largest_fitting
 from trainwright.adapters.torch_probes import is_out_of_memory, rows_of, take_rows
 from trainwright.stages.forward import MemoryFacts
 
@@ -43,15 +44,6 @@ def measure_memory(model: nn.Module, batch: Mapping[str, Any], step: Callable[[M
         batch_rows=rows,
         largest_rows=largest or None,
     )
-
-
-def largest_fitting(rows: int, fits: Callable[[int], bool]) -> int:
-    """The largest number under `rows` that fits, by bisection; 0: not even one does."""
-    fitting, failing = 0, rows
-    while failing - fitting > 1:
-        middle = (fitting + failing) // 2
-        fitting, failing = (middle, failing) if fits(middle) else (fitting, middle)
-    return fitting
 
 
 def size_of(tensors: Iterable[torch.Tensor]) -> int:

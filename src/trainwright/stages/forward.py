@@ -185,6 +185,8 @@ class MemoryFacts:
     gradients_bytes: int
     optimizer_bytes: int
     activations_bytes: int
+    activations_at_least: bool = False
+    """They were counted by the layers' outputs; a step keeps more."""
     batch_rows: int
     largest_rows: int | None
     """The largest batch that fits, found by bisection; None: not even one row does."""

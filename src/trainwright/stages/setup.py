@@ -117,6 +117,26 @@ class RankFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OtherProcess:
+    """A process, not the script's own, that holds memory of an accelerator."""
+
+    pid: int
+    name: str
+    held_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accelerator:
+    """A GPU that the training may use, by its driver's own list."""
+
+    index: int
+    name: str
+    total_bytes: int
+    others: tuple[OtherProcess, ...] = ()
+    """The one that holds most first."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SetupFacts(Facts):
     """What was known when training was about to start, or when the script ended without it."""
 
@@ -144,6 +164,10 @@ class SetupFacts(Facts):
     """The user's lines that set requires_grad to False, the one that froze most parameters first."""
     ineffective_freezes: tuple[IneffectiveFreeze, ...] = ()
     device: str = "cpu"
+    accelerators: tuple[Accelerator, ...] = ()
+    """The GPUs that the script uses; empty where it uses none, or where no driver tells of them."""
+    takes_all_memory: bool = False
+    """The framework takes nearly all free memory of each of them when it first uses one."""
     precision: str = "fp32"
     """fp32, bf16 or fp16: what the forward pass runs in."""
     batch_size: int = 0

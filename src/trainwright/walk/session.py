@@ -21,6 +21,7 @@ from trainwright.core.rule import Rule
 from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
+from trainwright.seams.accelerators import accelerators, lacks_gpu_memory
 from trainwright.seams.intercept import listening
 from trainwright.seams.place import failure_of, keyword_places, place_of
 from trainwright.seams.ranks import unconnected
@@ -402,6 +403,7 @@ class Session:
                 failure=failure,
                 refused=call,
                 missing=missing,
+                accelerators=accelerators("cuda") if lacks_gpu_memory(str(error)) else (),
                 frozen_at=self._seen.freezing_lines() if self._seen else (),
             )
         )

@@ -5,6 +5,8 @@ Evidence: the bytes of weights, gradients, optimizer state and activations, and 
 bisection.
 Error: `CUDA out of memory. Tried to allocate`
 Error: `DefaultCPUAllocator: can't allocate memory`
+Error: `OOM when allocating tensor with shape`
+Error: `RESOURCE_EXHAUSTED: Out of memory`
 Fix (unsafe): a smaller batch with as many times more accumulation; gradient checkpointing where activations prevail.
 """
 
@@ -29,7 +31,8 @@ def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
         return
     parts = {"weights": memory.weights_bytes, "gradients": memory.gradients_bytes,
              "optimizer state": memory.optimizer_bytes, "activations": memory.activations_bytes}  # fmt: skip
-    held = ", ".join(f"{name} {_size(count)}" for name, count in parts.items() if count)
+    least = {"activations": "at least "} if memory.activations_at_least else {}
+    held = ", ".join(f"{name} {least.get(name, '')}{_size(count)}" for name, count in parts.items() if count)
     of_total = f" of {_size(memory.total_bytes)}" if memory.total_bytes else ""
     fits = memory.largest_rows
     yield Finding(
@@ -37,7 +40,7 @@ def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
         + (f"the largest that fits has {fits} rows" if fits else "not even one row fits"),
         measured={**{f"{k.replace(' ', '_')}_bytes": v for k, v in parts.items()}, "batch_rows": memory.batch_rows,
                   "largest_rows": fits or 0, "device": memory.device},
-        where=setup.place("per_device_train_batch_size", "arguments", "trainer"),
+        where=setup.place("per_device_train_batch_size", "batch_size", "arguments", "trainer"),
         proof=Proof(f"{fits} rows went through forward, backward and an update, {fits + 1} did not" if fits
                     else "a step with one row ended in the same error"),
         repair=_cut(fits) if fits else None,
@@ -46,14 +49,28 @@ def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
 
 
 def _fix(memory: MemoryFacts, setup: SetupFacts) -> Fix:
+    others = "".join(
+        f"; process {p.pid} ({p.name}) holds {_size(p.held_bytes)} of GPU {gpu.index}: end it, if nobody needs it"
+        for gpu in setup.accelerators
+        for p in gpu.others[:1]
+    )
+    in_fit = setup.framework == "keras"
     if not memory.largest_rows:
-        return Fix(
-            does="a smaller model, gradient_checkpointing=True, bf16=True, or an optimizer with less state"
+        less = (
+            'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
+            if in_fit
+            else "gradient_checkpointing=True, bf16=True"
         )
+        return Fix(does=f"a smaller model, {less}, or an optimizer with less state{others}")
     rows = 2 ** (memory.largest_rows.bit_length() - 1)
     steps = ceil(memory.batch_rows * setup.accumulation / rows)
+    passed = (
+        f"make batches of {rows} rows (batch_size={rows}) and pass gradient_accumulation_steps={steps} to the optimizer"
+        if in_fit
+        else f"pass per_device_train_batch_size={rows} and gradient_accumulation_steps={steps}"
+    )
     return Fix(
-        does=f"pass per_device_train_batch_size={rows} and gradient_accumulation_steps={steps} for the same update",
+        does=f"{passed} for the same update{others}",
         safety=Safety.UNSAFE,
     )
 

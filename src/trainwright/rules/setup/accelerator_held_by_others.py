@@ -1,0 +1,74 @@
+"""TW004 accelerator-held-by-others: another process holds most of the memory of a GPU that the script uses.
+
+Why it matters: a forgotten notebook or an earlier run keeps what it took until it ends; a batch that fitted yesterday
+does not, and the message blames the script's own last request.
+Evidence: the list of NVIDIA's driver (nvidia-smi): process, name and memory of each process on the GPU. An error where
+the script ended for want of memory, else a note. TensorFlow without memory growth is noted beside any other process:
+it takes nearly all that is left.
+Error: `failed to allocate memory`
+Error: `CUDA_ERROR_OUT_OF_MEMORY`
+Error: `Dst tensor is not initialized`
+Fix (manual): end that process, if nobody needs it, or choose another GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.setup import Accelerator, OtherProcess, SetupFacts
+
+MOST_SHARE = 0.5
+GIB = 2**30
+_NAMED = 3
+
+
+@rule("TW004", Severity.ERROR)
+def accelerator_held_by_others(setup: SetupFacts) -> Iterator[Finding]:
+    """GPUs of whose memory others hold most; any, where the script is about to take all that is left."""
+    for gpu in setup.accelerators:
+        held = sum(p.held_bytes for p in gpu.others)
+        most = held > MOST_SHARE * gpu.total_bytes
+        if most or (held and setup.takes_all_memory):
+            yield _finding(gpu, held, setup)
+
+
+def _finding(gpu: Accelerator, held: int, setup: SetupFacts) -> Finding:
+    first, failure = gpu.others[0], setup.failure
+    who = "another process holds" if len(gpu.others) == 1 else f"{len(gpu.others)} other processes hold"
+    rest = " and others" if len(gpu.others) > _NAMED else ""
+    taking = (
+        "; TensorFlow takes nearly all that is left there, as memory growth is not set"
+        if setup.takes_all_memory
+        else ""
+    )
+    listed = ", ".join(_shown(p) for p in gpu.others[:_NAMED]) + rest
+    return Finding(
+        message=f"{who} {held / GIB:.1f} of the {gpu.total_bytes / GIB:.1f} GiB of GPU {gpu.index} ({gpu.name}): "
+        f"{listed}{taking}",
+        measured={"gpu": gpu.index, "held_bytes": held, "total_bytes": gpu.total_bytes, "pid": first.pid,
+                  "process": first.name, "process_bytes": first.held_bytes},
+        where=failure.where if failure else setup.place("train_call", "trainer"),
+        proof=Proof(f"{failure}, while the driver lists {_shown(first)}" if failure
+                    else f"the driver lists {_shown(first)}"),
+        fix=Fix(does=_advice(first, setup)),
+        severity=Severity.ERROR if failure else Severity.NOTE,
+    )  # fmt: skip
+
+
+def _shown(process: OtherProcess) -> str:
+    return f"{process.name} (pid {process.pid}) with {process.held_bytes / GIB:.1f} GiB"
+
+
+def _advice(first: OtherProcess, setup: SetupFacts) -> str:
+    growth = (
+        "call tf.config.experimental.set_memory_growth(gpu, True) for each GPU before the model is made; "
+        if setup.takes_all_memory
+        else ""
+    )
+    return (
+        f"{growth}end process {first.pid} ({first.name}), if nobody needs it, or choose another GPU with "
+        "CUDA_VISIBLE_DEVICES"
+    )

@@ -131,7 +131,17 @@ def diagnose(script: Path, backend: str = "") -> Diagnosis:
         report = json.loads(ended.stdout)
     except json.JSONDecodeError:
         said = ended.stderr.strip()[-200:]
-        return Diagnosis(script, f"keras on {backend}" if backend else "none", planted, 0, False, (), 0.0, seconds, f"no report: {said}")
+        return Diagnosis(
+            script,
+            f"keras on {backend}" if backend else "none",
+            planted,
+            0,
+            False,
+            (),
+            0.0,
+            seconds,
+            f"no report: {said}",
+        )
     loud = [f for f in report["findings"] if f["severity"] != "note"]
     names = {name for name, _ in planted}
     notes = {f["name"] for f in report["findings"]} if any(_is_note(n) for n in names) else set()
@@ -170,7 +180,10 @@ def table(done: list[Diagnosis]) -> str:
         "",
         f"`benchmarks/diagnosis.py` on {datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {os.cpu_count()} cores, "
         f"OMP_NUM_THREADS={ENVIRONMENT['OMP_NUM_THREADS']}, Python {sys.version.split()[0]}, "
-        + ", ".join(f"{p} {_version(p)}" for p in ("torch", "transformers", "accelerate", "lightning", "keras", "tensorflow-cpu", "jax"))
+        + ", ".join(
+            f"{p} {_version(p)}"
+            for p in ("torch", "transformers", "accelerate", "lightning", "keras", "tensorflow-cpu", "jax")
+        )
         + ". A process for each script of `tests/`; seconds are median / slowest.",
         "",
         "| framework | planted faults named | first cause, line right | other findings there | false alarms | walk s | process s |",

@@ -10,10 +10,11 @@ from typing import Any
 from trainwright.adapters import keras_evaluation, keras_setup, keras_step, short_run
 from trainwright.adapters.base import Run
 from trainwright.adapters.keras_batch import measure_batch
+from trainwright.adapters.keras_calls import catching
 from trainwright.adapters.keras_constant import answers, constant_and_floor
 from trainwright.adapters.keras_dataset import measure_dataset
 from trainwright.adapters.keras_optimizer import is_rate_given, optimizer_facts, trained_values
-from trainwright.adapters.keras_twin import Fit, Twin, catching
+from trainwright.adapters.keras_twin import Fit, Twin
 from trainwright.core.repair import Repair
 from trainwright.seams.keras_loss import KeptLoss
 from trainwright.seams.seen import Seen, quiet

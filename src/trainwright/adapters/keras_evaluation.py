@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras_backend import number
+from trainwright.adapters.keras_calls import as_tensors, catching
 from trainwright.adapters.keras_own_step import packed
-from trainwright.adapters.keras_twin import Twin, as_tensors, catching
+from trainwright.adapters.keras_twin import Twin
 from trainwright.adapters.metric_probes import others
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Seam

@@ -59,7 +59,7 @@ def _observed(twin: Twin, batch: Batch) -> StepRecord:
         return twin.step_gradients(batch, twin.observer(detail=True))
     observer = twin.observer(detail=True)
     record = observer.record
-    from trainwright.adapters.keras_twin import catching
+    from trainwright.adapters.keras_calls import catching
 
     with observer, catching(record):
         record.loss = twin.number(twin.compute(twin.tensors_of(batch), observer))

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType, SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from trainwright.adapters.base import Change
 from trainwright.adapters.keras_backend import Backend, backend_of, number
+from trainwright.adapters.keras_calls import (
+    as_tensors,
+    catching,
+    failing_as,
+    is_own,
+    user_parts,
+    without_gradients,
+)
 from trainwright.adapters.keras_data import POOLED, Batch, FitData, fit_data
 from trainwright.adapters.keras_own_step import OwnStep
 from trainwright.adapters.keras_state import AllState, KerasState, seed_everything
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
-from trainwright.seams.keras import Observer, StepRecord, failure_of
-from trainwright.seams.place import is_users
+from trainwright.seams.keras import Observer, StepRecord
 from trainwright.seams.reach import ScriptState
 from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
@@ -56,7 +60,7 @@ class Twin:
         self.backend: Backend = backend_of()
         model = self.model
         self._given = AllState([model], loose_generators(self.scope.values()))
-        self._script = ScriptState([*_user_parts(model, self.compiled)], leave=[model])
+        self._script = ScriptState([*user_parts(model, self.compiled)], leave=[model])
         self.data: FitData = fit_data(fit.given, floats=keras.config.floatx(), listed=own().takes_lists)
         self._start: KerasState | None = None
         self.batch_changes: list[Changing] = []
@@ -250,11 +254,11 @@ class Twin:
         """The loss of a batch as tensors: the model's answer and its losses, as its own step computes them."""
         x, y, weight = data
         if own().has_library_step(self.model):
-            with _failing_as(observer.record, Stage.LOSS):
+            with failing_as(observer.record, Stage.LOSS):
                 return own().library_loss(self.model, (x, y, weight), training)
         y_pred = self.model(x, training=training) if own().takes_training(self.model) else self.model(x)
         observer.record.output = y_pred
-        with _failing_as(observer.record, Stage.LOSS):
+        with failing_as(observer.record, Stage.LOSS):
             return own().compute_loss(self.model, x, y, y_pred, weight, training)
 
     def step_gradients(self, batch: Batch, observer: Observer) -> StepRecord:
@@ -338,7 +342,7 @@ class Twin:
     def update(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         """One update of the weights."""
         optimizer = self.model.optimizer
-        with _without_gradients():
+        with without_gradients():
             optimizer.apply_gradients(list(zip(gradients, variables)))
 
     def look_at(self, batch: Batch) -> tuple[StepRecord, Any]:
@@ -410,68 +414,3 @@ class Twin:
 
 def _same(items: Any) -> Any:
     return items
-
-
-def is_own(model: Any, method: str) -> bool:
-    """Whether the user's class gives a method a body of its own."""
-    code = getattr(getattr(type(model), method, None), "__code__", None)
-    return code is not None and is_users(code.co_filename)
-
-
-def as_tensors(structure: Any) -> Any:
-    """NumPy arrays as the backend's tensors; text stays as TensorFlow's, or as it is."""
-
-    def convert(value: Any) -> Any:
-        if value is None:
-            return None
-        array = np.asarray(value)
-        if array.dtype.kind in "SUO":
-            tf = sys.modules.get("tensorflow")
-            return tf.convert_to_tensor(array) if tf is not None else array
-        return keras.ops.convert_to_tensor(array)
-
-    return keras.tree.map_structure(convert, structure) if structure is not None else None
-
-
-@contextlib.contextmanager
-def catching(record: StepRecord) -> Iterator[None]:
-    """Keep what the user's pipeline raises in the record."""
-    try:
-        yield
-    except Exception as error:  # the user's model, loss or optimizer raised: that is what we came to see
-        if record.failure is None or record.error is not error:
-            record.failed_stage = record.failed_stage or Stage.GRADIENTS
-            record.error = error
-        record.failure = failure_of(error)
-
-
-@contextlib.contextmanager
-def _failing_as(record: StepRecord, stage: Stage) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        if record.failure is None:
-            record.failed_stage, record.error, record.failure = stage, error, failure_of(error)
-        raise
-
-
-@contextlib.contextmanager
-def _without_gradients() -> Iterator[None]:
-    torch = sys.modules.get("torch") if keras.config.backend() == "torch" else None
-    if torch is None:
-        yield
-        return
-    with torch.no_grad():
-        yield
-
-
-def _user_parts(model: Any, compiled: Construction | None) -> Iterator[Any]:
-    """What of the user's own the model calls: its loss and metric functions, its class."""
-    given = compiled.given if compiled else {}
-    yield from (v for k, v in given.items() if k in ("loss", "metrics", "weighted_metrics") and v is not None)
-    yield from {k for layer in model._flatten_layers() for k in type(layer).__mro__ if _is_users_class(k)}
-
-
-def _is_users_class(kind: type) -> bool:
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return bool(file) and is_users(str(file))

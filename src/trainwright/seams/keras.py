@@ -8,36 +8,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.seams import place as places_of_code
+from trainwright.seams.keras_layers import (
+    KINDS,
+    activation_of,
+    declared_sizes,
+    name_of,
+    of_activation,
+    shares,
+    unreachable,
+)
 from trainwright.seams.keras_loss import KeptLoss, Kind, kind_of, measure_call, with_kind
 from trainwright.seams.place import is_written, user_frame, user_place
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
 from trainwright.tensors import keras as tensors
-from trainwright.tensors.keras_layers import kernel_of
 from trainwright.tensors.keras_own import keras, own
 
 # Keras writes what a layer raised between these, in the midst of a page about the call.
 _BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
 # Layers that only move numbers: what they give is still the result of the activation before them.
 _MOVERS = ("Reshape", "Flatten", "Permute")
-_RECTIFIERS = ("relu", "relu6")
-_SQUASHERS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0)}
-_KINDS = {"relu": "ReLU", "relu6": "ReLU6", "sigmoid": "Sigmoid", "tanh": "Tanh", "softmax": "Softmax"}
-_BOUNDS = {
-    "sigmoid": (0.0, 1.0),
-    "tanh": (-1.0, 1.0),
-    "softmax": (0.0, 1.0),
-    "relu": (0.0, None),
-    "relu6": (0.0, 6.0),
-}
-# Within this distance of its end a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
-SATURATED_WITHIN = 0.01
 
 
 @dataclass(kw_only=True)
@@ -208,21 +202,21 @@ class Observer:
         name = self._names.get(id(layer), layer.name)
 
         def changed(values: Any, *args: Any, **kwargs: Any) -> Any:
-            given = {"function": _name_of(function), "values": values, "module": name}
+            given = {"function": name_of(function), "values": values, "module": name}
             call = Call(seam=Seam.ACTIVATION, given=given, tensors=tensors)
             for repair in self._activation_repairs:
                 call = repair.change(call)
             if call["function"] == given["function"]:
                 return function(call["values"], *args, **kwargs)
-            return _activation(call["function"])(call["values"])
+            return activation_of(call["function"])(call["values"])
 
-        changed.__name__ = _name_of(function)
+        changed.__name__ = name_of(function)
         layer.__dict__["activation"] = changed
         return lambda: layer.__dict__.update(activation=function)
 
     def _note_activation(self, layer: Any, args: tuple[Any, ...], result: Any) -> None:
         kind = type(layer).__name__
-        name = _name_of(getattr(layer, "activation", None))
+        name = name_of(getattr(layer, "activation", None))
         if kind in ("Softmax", "ReLU"):
             name = kind.lower()
         if name in ("", "linear"):
@@ -246,9 +240,9 @@ class Observer:
         self.record.modules.append(facts)
         if facts.output is None:
             return
-        name = _name_of(getattr(layer, "activation", None))
-        if name in _KINDS and type(layer).__name__ not in _KINDS.values():
-            self.record.modules.append(_of_activation(facts, name, result))
+        name = name_of(getattr(layer, "activation", None))
+        if name in KINDS and type(layer).__name__ not in KINDS.values():
+            self.record.modules.append(of_activation(facts, name, result))
         clean = all(not t.non_finite for t in facts.inputs)
         if facts.output.non_finite and clean and facts.leaf and self.record.non_finite_from is None:
             self.record.non_finite_from = Origin(
@@ -276,7 +270,7 @@ class Observer:
             sizes=sizes,
             size_at=next((place for place in asked if is_written(place, sizes[-1])), None),
             dropout=float(rate) if isinstance(rate, (int, float)) and "ropout" in kind else None,
-            **(_shares(kind.lower(), out) if out is not None else {}),
+            **(shares(kind.lower(), out) if out is not None else {}),
         )  # fmt: skip
 
     # Losses
@@ -364,7 +358,7 @@ class Observer:
                 activation_at=active.where if active else None,
                 activation_module=active.module if active else "",
                 softmax_at=active.where if active and active.function == "softmax" else self._normalised_at,
-                unreachable_share=_unreachable(active.function, kept.targets) if active else None,
+                unreachable_share=unreachable(active.function, kept.targets) if active else None,
             )
         )
 
@@ -379,60 +373,3 @@ def failure_of(error: BaseException) -> Failure:
 def as_function(call: Callable[..., Any], loss: Any) -> Callable[..., Any]:
     """The loss as a function of targets, scores and weights."""
     return lambda y_true, y_pred, weight=None: call(loss, y_true, y_pred, weight)
-
-
-def _name_of(function: Any) -> str:
-    """softmax, relu; a layer that is used as an activation by its kind."""
-    if function is None:
-        return ""
-    return str(getattr(function, "__name__", None) or type(function).__name__).lower()
-
-
-def _activation(name: str) -> Callable[[Any], Any]:
-    if name == "identity":
-        return lambda values: values
-    function: Callable[[Any], Any] = keras.activations.get(name)
-    return function
-
-
-def _of_activation(layer: ModuleFacts, name: str, result: Any) -> ModuleFacts:
-    """The activation of a layer that has one of its own, as if it were a layer behind it."""
-    out = next(t for t in tensors.leaves(result) if tensors.is_tensor(t))
-    return ModuleFacts(
-        name=layer.name, kind=_KINDS[name], where=layer.where, inputs=layer.inputs, output=layer.output,
-        training=layer.training, **_shares(name, out),
-    )  # fmt: skip
-
-
-def _shares(function: str, result: Any) -> dict[str, Any]:
-    values = tensors.to_numpy(result)
-    if values.dtype.kind != "f" or values.ndim < 2 or not values.size:
-        return {}
-    if function in _RECTIFIERS:
-        rows = values.reshape(-1, values.shape[-1])
-        return {"dead_share": float((rows <= 0).all(axis=0).mean())}
-    if function in _SQUASHERS:
-        low, high = _SQUASHERS[function]
-        near = (values < low + SATURATED_WITHIN) | (values > high - SATURATED_WITHIN)
-        return {"saturated_share": float(near.mean())}
-    return {}
-
-
-def _unreachable(activation: str, targets: Any) -> float | None:
-    """The part of the targets' variance that an activation's range leaves unexplained; None for class indices."""
-    values = tensors.to_numpy(targets)
-    if activation not in _BOUNDS or values.dtype.kind != "f" or not values.size:
-        return None
-    low, high = _BOUNDS[activation]
-    missed = np.square(values - np.clip(values, low, high)).mean()
-    return float(missed / max(float(values.var()), 1e-12))
-
-
-def declared_sizes(layer: Any) -> tuple[int, ...]:
-    """(in, out) of a dense or convolution layer, (rows, width) of an embedding, (features) of a normalisation."""
-    if isinstance(layer, keras.layers.Embedding):
-        return int(layer.input_dim), int(layer.output_dim)
-    kernel = kernel_of(layer) if getattr(layer, "built", False) else None
-    if kernel is not None and len(kernel.shape) >= 2:
-        return int(kernel.shape[-2]), int(kernel.shape[-1])
-    return ()

@@ -31,7 +31,7 @@ _LAST = "give the loss the output of the last step (return_sequences=False, or o
 
 
 @rule("TW407", Severity.ERROR)
-def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts) -> Diagnosis:
+def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None) -> Diagnosis:
     """An element-wise loss over more elements than either side has, or over shapes that do not fit."""
     call = next((c for c in loss.calls if (c.function in _ELEMENTWISE and _crossed(c)) or _column(c)), None)
     if call is None:
@@ -55,13 +55,14 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts) ->
     )
 
 
-def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts) -> Diagnosis:
+def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Diagnosis:
     """One target a row compared with an output at every step of a sequence, where the last step alone is learnt better."""
     call = next(
         (c for c in loss.calls if c.function in _ELEMENTWISE and not c.failure and _per_step(c)), None
     )
     if (
         call is None
+        or forward is None
         or forward.output is None
         or len(forward.output.shape) != 3
         or forward.output.shape[2] != 1
@@ -93,11 +94,11 @@ def _per_step(call: LossCall) -> bool:
     )
 
 
-def _head(forward: ForwardFacts) -> Place | None:
+def _head(forward: ForwardFacts | None) -> Place | None:
     """The line of the layer that last gave a sequence of vectors."""
     several = [
         m.where
-        for m in forward.modules
+        for m in (forward.modules if forward else ())
         if m.leaf and m.output and len(m.output.shape) == 3 and m.output.shape[2] > 1
     ]
     return several[-1] if several else None

@@ -51,7 +51,7 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
     return BatchFacts(
         rows=first.rows,
         tensors=tensor_facts(first),
-        others={k: type(v).__name__ for k, v in first.view().items() if not _is_numeric(v)},
+        others={k: _kind(v) for k, v in first.view().items() if not _is_numeric(v)},
         label_key=label_key(first),
         item_columns=tuple(first.view()),
         collator=_former(data),
@@ -68,6 +68,13 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
         **_accepted(first, taken),
         **_token_facts(formed, taken),
     )  # fmt: skip
+
+
+def _kind(value: Any) -> str:
+    """What a value is that is no tensor; of objects in an array, what they are: `object array of int`."""
+    if isinstance(value, np.ndarray) and value.dtype == object and value.size:
+        return f"object array of {type(value.flat[0]).__name__}"
+    return type(value).__name__
 
 
 def _former(data: FitData) -> str:

@@ -14,8 +14,9 @@ from typing import Any
 import keras
 
 from trainwright.adapters.fitting import largest_fitting
+from trainwright.adapters.keras_calls import catching
 from trainwright.adapters.keras_data import Batch
-from trainwright.adapters.keras_twin import Twin, catching
+from trainwright.adapters.keras_twin import Twin
 from trainwright.seams.accelerators import accelerators, memory_ended
 from trainwright.seams.keras import StepRecord
 from trainwright.stages.forward import MemoryFacts

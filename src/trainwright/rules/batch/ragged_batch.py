@@ -5,17 +5,19 @@ Evidence: the lengths of each column inside the batch that failed; padding them 
 Error: `expected sequence of length … at dim 1`
 Error: `Unable to create tensor, you should probably activate truncation and/or padding`
 Error: `stack expects each tensor to be equal size`
+Error: `Cannot batch tensors with different shapes in component`
 Fix (safe): give the Trainer the tokenizer, or a collator that pads.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Place, Severity
+from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
@@ -24,12 +26,17 @@ from trainwright.stages.dataset import DatasetFacts, TokenizerFacts
 from trainwright.stages.setup import SetupFacts
 
 _LABELS = ("labels", "label", "label_ids")
+# What TensorFlow says of rows that it was to stack.
+_UNEQUAL = re.compile(r"different shapes in component \d+\. .*?shape \[(\d+)\b.*?shape \[(\d+)\b", re.DOTALL)
 IGNORED = -100  # cross_entropy's default ignore_index
 
 
 @rule("TW201", Severity.ERROR)
 def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) -> Iterator[Finding]:
     """A batch that could not be formed, of rows with unequal lengths."""
+    if batch.failure is not None and (said := _UNEQUAL.search(batch.failure.message)):
+        yield _of_lengths(batch, setup, int(said[1]), int(said[2]))
+        return
     if batch.failure is None or not batch.equal_rows_collate or set(batch.forms_without) & set(_LABELS):
         return
     where = setup.place("collator", "trainer", "train_call")
@@ -59,6 +66,18 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
         where=where,
         repair=_pad(tuple(ragged), batch, tokenizer) if batch.item_columns else None,
         fix=Fix(does=does, safety=Safety.SAFE),
+    )
+
+
+def _of_lengths(batch: BatchFacts, setup: SetupFacts, one: int, other: int) -> Finding:
+    return Finding(
+        message=f"{batch.collator} stacks rows of {min(one, other)} and {max(one, other)} values into one tensor, without padding",
+        measured={"shortest": min(one, other), "longest": max(one, other), "collator": batch.collator},
+        where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+        proof=Proof(f"two rows of one batch have {one} and {other} values"),
+        fix=Fix(
+            does="pad where the batches are made: .padded_batch(…) instead of .batch(…), or rows of one length before"
+        ),
     )
 
 

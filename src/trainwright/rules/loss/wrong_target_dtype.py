@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
@@ -29,6 +31,8 @@ _CLASS_LOSSES = ("cross_entropy", "nll_loss")
 _REAL_LOSSES = ("binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss", "smooth_l1_loss",
                 "huber_loss")  # fmt: skip
 _OF_TYPES = ("dtype", "result type", "scalar type")
+# Python's numbers, and the dtype that stands for them.
+_OBJECTS = {"int": "int64", "float": "float32", "bool": "int64"}
 _BINARY = "binary_cross_entropy_with_logits"
 
 
@@ -39,6 +43,8 @@ def wrong_target_dtype(
     """A loss that raised, given targets of another type than its own."""
     call = loss.call
     failure = loss.failure or (gradients.failure if gradients else None)
+    if call is None and failure is not None and batch is not None:
+        yield from _of_objects(batch, setup)
     if call is None or failure is None or call.casts_targets:
         return
     wanted, function = _wanted(call, failure.message)
@@ -103,3 +109,24 @@ def _cast(function: str, instead: str, dtype: str) -> Repair:
 
     told = f", and compute {instead}" if instead != function else ""
     return Repair(f"cast the targets to {dtype}{told}", Seam.LOSS, change)
+
+
+def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Numbers that an array holds as Python's objects: no tensor can be made of them."""
+    for key in batch.target_keys or ():
+        kind = batch.others.get(key, "").removeprefix("object array of ")
+        if kind not in _OBJECTS:
+            continue
+        dtype = _OBJECTS[kind]
+
+        def cast(call: Call, key: str = key, dtype: str = dtype) -> Call:
+            return call.replace(**{key: np.asarray(call[key]).astype(dtype)})
+
+        yield Finding(
+            message=f"the targets are an array of Python objects ({kind}), of which no tensor can be made",
+            measured={"target_dtype": "object", "wanted_dtype": dtype},
+            where=setup.place("labels_made", "train_dataset_made", "train_dataset", "train_call"),
+            proof=Proof(f"each of the batch's targets is a Python {kind}; as {dtype} the step is made"),
+            repair=Repair(f"cast the targets to {dtype}", Seam.BATCH, cast),
+            fix=Fix(does=f'give the targets one number type: .astype("{dtype}")', safety=Safety.SAFE),
+        )

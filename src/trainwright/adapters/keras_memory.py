@@ -93,12 +93,14 @@ def _fits(twin: Twin, batch: Batch) -> bool:
     twin.reset()
     if error is not None and not is_out_of_memory(error):
         raise error
-    fits, error = error is None, None
-    gc.collect()  # the exception's frames held what the step had made
+    if error is None:
+        return True
+    del error
+    gc.collect()  # the exception's frames hold what the step had made
     torch = sys.modules.get("torch") if twin.backend.name == "torch" else None
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
-    return fits
+    return False
 
 
 def _activation_bytes(twin: Twin, batch: Batch) -> int:

@@ -49,6 +49,9 @@ def setup_facts(
     weights = [v for _, v in tensors.named_variables(model).values()]
     trained = {id(v) for v in model.trainable_variables}
     compiled = seen.compiled.get(model)
+    # A model that could not be built has no weights yet; its optimizer's numbers lie where they will.
+    placed = weights or [v for v in getattr(model.optimizer, "variables", ()) if "float" in str(v.dtype)]
+    device = backend.device(placed[0]) if placed else "cpu"
     return SetupFacts(
         framework="keras",
         versions=versions(),
@@ -60,8 +63,13 @@ def setup_facts(
         loads_checkpoint=_loads_checkpoint(model, seen),
         parameters=sum(_size(v) for v in weights),
         trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
+<<<<<<< HEAD
         frozen_at=_frozen_at(seen),
         device=(device := backend.device(weights[0]) if weights else "cpu"),
+=======
+        frozen_at=tuple(dict.fromkeys(seen.frozen_layers.values())),
+        device=device,
+>>>>>>> kmem
         accelerators=accelerators(device),
         takes_all_memory=takes_all_memory(),
         precision={"mixed_bfloat16": "bf16", "bfloat16": "bf16", "mixed_float16": "fp16", "float16": "fp16"}.get(

@@ -63,13 +63,8 @@ def setup_facts(
         loads_checkpoint=_loads_checkpoint(model, seen),
         parameters=sum(_size(v) for v in weights),
         trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
-<<<<<<< HEAD
         frozen_at=_frozen_at(seen),
-        device=(device := backend.device(weights[0]) if weights else "cpu"),
-=======
-        frozen_at=tuple(dict.fromkeys(seen.frozen_layers.values())),
         device=device,
->>>>>>> kmem
         accelerators=accelerators(device),
         takes_all_memory=takes_all_memory(),
         precision={"mixed_bfloat16": "bf16", "bfloat16": "bf16", "mixed_float16": "fp16", "float16": "fp16"}.get(

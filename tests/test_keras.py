@@ -12,6 +12,7 @@ import pytest
 
 import trainwright
 from trainwright.errors import UsageError
+from walking import walk
 
 if find_spec("keras") is None:
     pytest.skip("keras is not installed", allow_module_level=True)
@@ -46,6 +47,20 @@ def test_what_cannot_be_checked_is_refused() -> None:
         trainwright.check(model, x=np.zeros((4, 2)), rows=3)
     with pytest.raises(UsageError, match="compiled Keras model only"):
         trainwright.check(None, x=np.zeros((4, 2)))
+
+
+def test_what_names_brought_is_shown(tmp_path: Path) -> None:
+    script = tmp_path / "named.py"
+    script.write_text(
+        "import keras, numpy as np\n"
+        "model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, activation='softmax')])\n"
+        "model.compile('adam', 'sparse_categorical_crossentropy')\n"
+        "x = np.random.default_rng(0).normal(size=(60, 2))\n"
+        "model.fit(x, (x[:, 0] > 0) + (x[:, 1] > 0) * 1, batch_size=20, epochs=2)\n"
+    )
+    said = walk(script).stages[0].why
+    assert '"adam" brought learning_rate 0.001, beta_1 0.9, beta_2 0.999, epsilon 1e-07' in said
+    assert '"sparse_categorical_crossentropy" brought from_logits False' in said and "batch_size" not in said
 
 
 def kept_loss(loss: object, scores: np.ndarray, targets: np.ndarray) -> object:

@@ -28,8 +28,21 @@ def _(facts: SetupFacts) -> str:
     updates = f", {facts.planned_updates:,} updates planned" if facts.planned_updates else ""
     return (
         f"{facts.model_class}, {facts.trainable_parameters:,} of {facts.parameters:,} parameters train, "
-        f"{facts.device} {facts.precision}{updates}"
+        f"{facts.device} {facts.precision}{updates}{_brought(facts)}"
     )
+
+
+def _brought(facts: SetupFacts) -> str:
+    """The defaults that a name brought which the script gave for an object: `"adam"` an Adam with all its numbers."""
+    brought: dict[str, list[str]] = {}
+    for full_name, argument in facts.arguments.items():
+        owner, _, name = full_name.rpartition(".")
+        named = facts.arguments.get(owner)
+        if named is not None and isinstance(named.value, str) and not argument.given:
+            unused = argument.value is None or (argument.value is False and owner == "optimizer")
+            if not unused:
+                brought.setdefault(named.value, []).append(f"{name} {argument.value}")
+    return "".join(f'; "{owner}" brought {", ".join(names)}' for owner, names in brought.items())
 
 
 @describe.register

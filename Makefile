@@ -26,6 +26,7 @@ lm-demo: .venv/.lm
 test: .venv/.test
 	OMP_NUM_THREADS=1 scripts/check
 	OMP_NUM_THREADS=1 scripts/test
+	scripts/test-keras tensorflow
 	scripts/test-keras --contract torch jax
 
 test-keras: .venv/.test

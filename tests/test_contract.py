@@ -19,7 +19,9 @@ NEEDS = {
 FAULTS = sorted(folder.name for folder in FOLDER.iterdir() if (folder / "with_torch.py").exists())
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    "framework", [pytest.param(f, marks=[pytest.mark.keras] if f == "keras" else []) for f in FRAMEWORKS]
+)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_named_alike_in_every_framework(fault: str, framework: str) -> None:
     if find_spec(NEEDS[framework]) is None:

@@ -17,6 +17,8 @@ from walking import walk
 if find_spec("keras") is None:
     pytest.skip("keras is not installed", allow_module_level=True)
 
+pytestmark = pytest.mark.keras
+
 HERE = Path(__file__).parent
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.keras
+
 SCRIPT = Path(__file__).parent / "keras_data_checks.py"
 INSTALLED = all(importlib.util.find_spec(n) for n in ("keras", "tensorflow", "jax"))
 

@@ -19,6 +19,8 @@ from trainwright.stages.forward import ForwardFacts, ModuleFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 
+pytestmark = pytest.mark.keras
+
 SETUP = SetupFacts()
 FLOATS, INTEGERS = TensorFacts(shape=(32, 6), dtype="float32"), TensorFacts(shape=(32,), dtype="int64")
 ALONE = BatchFacts(

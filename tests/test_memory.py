@@ -88,6 +88,7 @@ def test_the_words_of_three_frameworks_are_known_and_the_cpu_s_are_not_the_gpu_s
     assert not lacks_gpu_memory("mat1 and mat2 shapes cannot be multiplied")
 
 
+@pytest.mark.keras
 def test_memory_growth_and_limits_are_read_from_tensorflow(monkeypatch):
     keras = pytest.importorskip("keras")
     if keras.config.backend() != "tensorflow":

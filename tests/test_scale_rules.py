@@ -67,9 +67,18 @@ def test_a_rate_is_blamed_where_the_loss_rose_and_most_of_it_is_left(losses, div
     rule, other = excessive_learning_rate, hidden_default_rate
     rule, other = (rule, other) if given else (other, rule)
     facts = curve(*losses, diverged=diverged), optimizer(rate_given=given), SETUP
-    better = replace(BETTER, after=(0.9, 0.9, 0.9), start=(1.0, 1.0, 1.0))
+    better = replace(BETTER, before=(1.5, 1.4, 1.6), after=(0.9, 0.9, 0.9), start=(1.0, 1.0, 1.0))
     assert bool(run(rule, *facts, outcome=better)[0]) == stuck
     assert run(other, *facts, outcome=better) == ([], 0)
+
+
+@pytest.mark.parametrize(("after", "found"), [(0.7, True), (0.8, False)])
+def test_a_default_rate_that_one_batch_hides_is_tried_on_several(after, found):
+    """The loss of one batch rose and was learnt all the same; half of what is left on four batches is asked for."""
+    outcome = replace(BETTER, before=(1.5, 1.4, 1.6), after=(after,) * 3, start=(1.0, 1.0, 1.0))
+    facts = curve(1.0, 1.2, 0.7, 0.7), optimizer(rate_given=False), SETUP
+    assert bool(run(hidden_default_rate, *facts, outcome=outcome)[0]) == found
+    assert run(hidden_default_rate, curve(1.0, 1.1, 0.7, 0.7), *facts[1:], outcome=outcome) == ([], 0)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Batches of 64 rows, where 20 fit."""
+"""Batches of 64 rows, where 20 fit.
+
+The backend's own error of a card whose memory has ended, raised by a layer in its stead, on each of the three.
+"""
 
 import keras
 import numpy as np

@@ -32,10 +32,8 @@ class CodeWindows(Dataset):
 
 torch.manual_seed(0)
 folder = Path(tempfile.mkdtemp()) / "data"
-options = PrepareOptions(
-    sources=(str(Path(email.__file__).parent),), vocabulary_size=400, filters=FilterOptions(keywords=())
-)
-prepare(folder, options)
+source = str(Path(email.__file__).parent)
+prepare(folder, PrepareOptions(sources=(source,), vocabulary_size=400, filters=FilterOptions(keywords=())))
 data = open_data(folder)
 
 train = DataLoader(CodeWindows(data.train, 48), batch_size=16, shuffle=True, drop_last=True)
@@ -58,4 +56,4 @@ for epoch in range(2):
         for inputs, targets in validation:
             nats += training_loss(model, inputs, targets).item()
             count += total_weight(targets).item()
-    print(f"epoch {epoch}: training loss {loss.item():.3f}, validation loss {nats / count:.3f} nats a token")
+    print(f"epoch {epoch}: loss {loss.item():.3f}, validation {nats / count:.3f} nats a token")

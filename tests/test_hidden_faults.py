@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from walking import loud, said, walk
 
@@ -163,6 +164,7 @@ def _first(script: Path, name: str, number: str = "") -> None:
     assert number in first.message, said(report)
 
 
+@pytest.mark.slow
 def test_healthy_files_are_silent(tmp_path: Path) -> None:
     for make in (_tweet_files, lambda f: _table(f, broken=False), _saved):
         folder = tmp_path / getattr(make, "__name__", "table").replace("<lambda>", "table")
@@ -201,6 +203,7 @@ def test_a_nan_in_row_9000(tmp_path: Path) -> None:
     _first(_table(tmp_path, broken=True), "non-finite-data", "9000")
 
 
+@pytest.mark.slow
 def test_token_ids_of_another_vocabulary_in_a_saved_data_set(tmp_path: Path) -> None:
     _first(_saved(tmp_path, foreign=True), "foreign-tokenizer")
 
@@ -209,6 +212,7 @@ def test_a_checkpoint_with_nan(tmp_path: Path) -> None:
     _first(_saved(tmp_path, weights=_not_a_number), "non-finite-activation", "7")
 
 
+@pytest.mark.slow
 def test_a_checkpoint_with_untrained_layers_that_stay_frozen(tmp_path: Path) -> None:
     """The file lacks three layers, as after a save under other names; the script freezes the encoder."""
     from safetensors.torch import load_file, save_file

@@ -25,18 +25,23 @@ from trainwright.walk.run import check_script
 TESTS = Path(__file__).parent
 STEPS = 12
 
+
+def _slow(script: str):
+    return pytest.param(script, marks=pytest.mark.slow)
+
+
 # Dropout, batch norm, accumulation, own optimizer and schedule, iterable data, loose generators, bfloat16, a
 # teacher, a model that the Trainer builds, and a script that keeps state everywhere.
 TRAINED = [
-    "healthy/convolutional_digits.py",
-    "healthy/tabular_loss_function.py",
-    "healthy/sgd_with_batch_norm.py",
+    _slow("healthy/convolutional_digits.py"),
+    _slow("healthy/tabular_loss_function.py"),
+    _slow("healthy/sgd_with_batch_norm.py"),
     "healthy/iterable_dataset.py",
-    "healthy/augmented_pictures.py",
+    _slow("healthy/augmented_pictures.py"),
     "healthy/bfloat16.py",
     "healthy/distillation.py",
     "healthy/model_init.py",
-    "healthy/two_towers.py",
+    _slow("healthy/two_towers.py"),
     "hoarder.py",
 ]
 WALKED = [

@@ -12,9 +12,9 @@ import pytest
 TESTS = Path(__file__).parent
 LOOPS = [
     "one_cycle_per_batch",  # dropout, batch norm, a schedule by batches
-    "sgd_batch_norm",  # a schedule by epochs
-    "loader_with_workers",
-    "accumulation_enumerate",
+    pytest.param("sgd_batch_norm", marks=pytest.mark.slow),  # a schedule by epochs
+    pytest.param("loader_with_workers", marks=pytest.mark.slow),
+    pytest.param("accumulation_enumerate", marks=pytest.mark.slow),
     "accelerate_accumulation",
     "trainer_class",
 ]

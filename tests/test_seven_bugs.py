@@ -117,6 +117,10 @@ BUGS = {
 }
 
 
+# One walk of MiniLM is among the quick tests, that of test_examples.py.
+EACH_MODEL = [pytest.param(m, marks=[pytest.mark.slow] if m == "minilm" else [], id=m) for m in MODELS]
+
+
 def _script(folder: Path, model: str, bug: str | None) -> Path:
     text = SCRIPT
     if bug is not None:
@@ -129,7 +133,7 @@ def _script(folder: Path, model: str, bug: str | None) -> Path:
     return file
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EACH_MODEL)
 @pytest.mark.parametrize("bug", BUGS)
 def test_the_bug_is_the_first_cause_at_its_line(bug: str, model: str, tmp_path: Path) -> None:
     script = _script(tmp_path, model, bug)
@@ -145,7 +149,7 @@ def test_the_bug_is_the_first_cause_at_its_line(bug: str, model: str, tmp_path: 
     assert first.fix is not None, said(report)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EACH_MODEL)
 def test_the_script_without_a_bug_is_silent(model: str, tmp_path: Path) -> None:
     report = walk(_script(tmp_path, model, None))
     assert not loud(report), said(report)

@@ -1,6 +1,6 @@
 """MiniLM frozen on purpose; only the classifier on top learns, at a high rate."""
 
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments
 
 data = tokenized(tweets(640), length=24)

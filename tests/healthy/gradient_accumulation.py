@@ -1,6 +1,6 @@
 """Four micro-batches an update, and a linear warm-up over a tenth of the updates."""
 
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments, set_seed
 
 set_seed(11)

@@ -4,7 +4,7 @@ import argparse
 import logging
 
 import numpy as np
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments, set_seed
 
 logger = logging.getLogger(__name__)

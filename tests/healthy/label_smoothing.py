@@ -1,6 +1,6 @@
 """Label smoothing of 0.1: the loss has a floor well above zero."""
 
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments, set_seed
 
 set_seed(0)

@@ -1,7 +1,7 @@
 """MiniLM frozen; small low-rank adapters in its attention, and the head, are what learns."""
 
 import torch
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from torch import nn
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments, set_seed
 

@@ -1,7 +1,7 @@
 """A small BERT from scratch on masked words: the collator draws new masks for every batch."""
 
 from datasets import Dataset
-from material import QUIET, tokenizer, tweets
+from material import QUIET, tokenizer, tweets  # slow
 from transformers import (
     BertConfig,
     BertForMaskedLM,

@@ -1,7 +1,7 @@
 """MiniLM fine-tuned at 2e-5, as the courses teach it; few rows."""
 
 import numpy as np
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments
 
 tweets_train, tweets_test = tokenized(tweets(480)), tokenized(tweets(64, start=2000))

@@ -2,7 +2,7 @@
 
 import numpy as np
 from datasets import Dataset
-from material import MINILM, QUIET, tokenizer, tweets
+from material import MINILM, QUIET, tokenizer, tweets  # slow
 from sklearn.metrics import f1_score
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments
 

@@ -2,7 +2,7 @@
 
 import torch
 from datasets import Dataset
-from material import MINILM, QUIET, tokenizer, tweets
+from material import MINILM, QUIET, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments, set_seed
 
 set_seed(0)

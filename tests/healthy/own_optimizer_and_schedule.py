@@ -1,7 +1,7 @@
 """AdamW in four groups (decay or not, body or head) with a cosine schedule, both made by the script."""
 
 import torch
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import (
     AutoModelForSequenceClassification,
     DataCollatorWithPadding,

@@ -3,7 +3,7 @@
 import random
 
 from datasets import Dataset
-from material import MINILM, QUIET, tokenizer
+from material import MINILM, QUIET, tokenizer  # slow
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments
 
 PEOPLE = ["A man", "A woman", "The girl", "The old baker", "Her brother", "A tall player"]

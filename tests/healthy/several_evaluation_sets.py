@@ -1,6 +1,6 @@
 """A dictionary of evaluation sets: short and long tweets apart."""
 
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments, set_seed
 
 set_seed(0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 from datasets import Dataset
-from material import MINILM, QUIET, tokenizer, tweets
+from material import MINILM, QUIET, tokenizer, tweets  # slow
 from transformers import (
     AutoModelForTokenClassification,
     DataCollatorForTokenClassification,

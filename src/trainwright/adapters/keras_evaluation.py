@@ -65,6 +65,7 @@ def measure(twin: Twin, batches: int) -> EvaluationFacts:
         returned=alone,
         metrics_when=_when(twin, taken[0], first) if alone or failure is not None else {},
         has_metrics=_has_metrics(twin),
+        metrics_by="the metric given to compile",
         continuous_labels=_continuous(labels),
         rows=source.length,
         repeatable=_same(outputs[0], again.output),

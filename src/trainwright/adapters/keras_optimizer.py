@@ -48,7 +48,7 @@ def _config(optimizer: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):  # a schedule, as Keras writes it down
         return value.get("class_name", "a schedule")
-    if isinstance(value, float):
+    if isinstance(value, (float, np.floating)):
         return float(f"{value:.7g}")  # a rate is kept as float32
     return value if isinstance(value, (int, str, bool, type(None))) else type(value).__name__
 

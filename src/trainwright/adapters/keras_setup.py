@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import importlib.metadata
 import inspect
 import platform
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -262,15 +262,17 @@ def later_freezes(model: Any, frame: Any) -> list[tuple[Any, Place]]:
 def ineffective_freezes(
     model: Any, seen: Seen, later: Sequence[tuple[Any, Place]], step: Callable[[], None]
 ) -> tuple[IneffectiveFreeze, ...]:
-    """Layers that were frozen after the training function was made, and that a step of it changes all the same.
+    """Layers that were frozen once the training step was settled, and that a step of it changes all the same.
 
     Args:
         later: layers that the script will freeze once this training is done, with the lines.
         step: takes one step as `fit` would, with the function that it would use.
     """
     layers, places = list(tensors.named_layers(model).values()), dict(seen.frozen_layers)
-    made = model.train_function is not None
-    frozen = [la for la in layers if made and la in places and not la.trainable and la.weights]
+    frozen = [
+        la for la in layers
+        if la in places and not la.trainable and la.weights and own().may_train_frozen(model, la)
+    ]  # fmt: skip
     ahead = [
         (la, place) for la, place in later if any(la is one for one in layers) and la.trainable and la.weights
     ]
@@ -300,10 +302,4 @@ def versions() -> dict[str, str]:
     """The versions that matter for a Keras script."""
     backend = keras.config.backend()
     found = {"python": platform.python_version(), own().package: f"{keras.__version__} ({backend})"}
-    for package in {"tensorflow": ("tensorflow", "tensorflow-cpu")}.get(backend, (backend,)):
-        try:
-            found[backend] = importlib.metadata.version(package)
-            break
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return {**found, "numpy": np.__version__}
+    return {**found, backend: sys.modules[backend].__version__, "numpy": np.__version__}

@@ -217,11 +217,14 @@ class Twin:
         if optimizer is None or (own().is_built(optimizer) and self._fits(optimizer)):
             return
         if own().is_built(optimizer):
-            rate = own().rate(optimizer)
-            optimizer = type(optimizer).from_config(optimizer.get_config())
-            own().set_rate(optimizer, rate)
-            model.optimizer = optimizer
-        own().build_optimizer(optimizer, model.trainable_variables)
+            self._renew_optimizer()
+        own().build_optimizer(model.optimizer, model.trainable_variables)
+
+    def _renew_optimizer(self) -> None:
+        """Another optimizer of the same settings, that holds no variables yet."""
+        old = self.model.optimizer
+        self.model.optimizer = type(old).from_config(old.get_config())
+        own().set_rate(self.model.optimizer, own().rate(old))
 
     def _fits(self, optimizer: Any) -> bool:
         """Whether an optimizer was built for the variables as they are."""
@@ -335,8 +338,10 @@ class Twin:
         )
 
     def real_step(self) -> None:
-        """One step by the function that fit uses, where it was made before."""
+        """One step by the function that fit uses; where fit has yet to make it, the optimizer is new as well."""
         batch = self.take(1, seed=0)[0]
+        if self.model.train_function is None and self.model.optimizer is not None:
+            self._renew_optimizer()
         self.model.train_on_batch(batch.x, batch.y, sample_weight=batch.sample_weight)
 
     def update(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:

@@ -22,6 +22,17 @@ STEPS = 8
 STUCK_SHARE = 0.7
 # A loss that never rises on the way is not thrown about by its rate: a lower one would only be slower.
 RISEN_FACTOR = 1.1
+# One batch is learnt by heart even while its loss is thrown about, which is a rise by this share of the first loss above
+# the lowest so far, and by a pre-trained model that loses what it knew: then several batches are tried in turn. What
+# was known is missed only on more of them than a model soon knows by heart.
+JUMP_SHARE = 0.25
+THROWN_ABOUT = (4, 16)  # batches, steps
+FORGETTING = (12, 36)
+# There the script's rate must be left near what a constant prediction loses (of one batch, so that it is a rough
+# measure), and a tenth of the rate must leave this share of it; where none can be told, the second.
+NEAR_CONSTANT = 0.75
+LEFT_SHARE = 0.75
+LEFT_SHARE_ALONE = 0.5
 # A rate learns when after the few steps of a trial at most this share of the loss is left.
 LEARNING_SHARE = 0.95
 # Each costs a run of STEPS steps.
@@ -42,6 +53,8 @@ class Better:
 
     factor: float
     outcome: Outcome
+    rows: str
+    """What both rates were tried on: one batch, 6 batches."""
 
 
 def is_stuck(overfit: OverfitFacts) -> bool:
@@ -51,8 +64,53 @@ def is_stuck(overfit: OverfitFacts) -> bool:
     return rose and (overfit.diverged or overfit.final > STUCK_SHARE * first)
 
 
-def lower_rate(optimizer: OptimizerFacts, setup: SetupFacts) -> Generator[Trial, Outcome, Better | None]:
-    """Try lower rates on one seed; the first that learns is tried on three. None where there is none."""
+def better_rate(
+    overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts
+) -> Generator[Trial, Outcome, Better | None]:
+    """A lower rate that learns what the script's does not: one batch, or several in turn. None where there is none."""
+    if is_stuck(overfit):
+        return (yield from _on_one(optimizer, setup))
+    if _is_for_new_weights(optimizer, setup):
+        return (yield from _on_several(overfit, *FORGETTING))
+    if _is_thrown_about(overfit):
+        return (yield from _on_several(overfit, *THROWN_ABOUT))
+    return None
+
+
+def _is_thrown_about(overfit: OverfitFacts) -> bool:
+    """Whether the loss rose on the way, above the first or far above the lowest so far."""
+    first, lowest = overfit.losses[0], overfit.losses[0]
+    for loss in overfit.losses:
+        if loss > RISEN_FACTOR * first or loss > lowest + JUMP_SHARE * first:
+            return True
+        lowest = min(lowest, loss)
+    return False
+
+
+def _is_for_new_weights(optimizer: OptimizerFacts, setup: SetupFacts) -> bool:
+    """Whether the rate is as far from the usual ones of pre-trained models as is that of new weights."""
+    return setup.loads_checkpoint and optimizer.kind in ADAPTIVE and optimizer.learning_rate >= NEW_RATE
+
+
+def _on_several(overfit: OverfitFacts, batches: int, steps: int) -> Generator[Trial, Outcome, Better | None]:
+    """A tenth of the rate over several batches, on one seed, then on three; None where the rate learns them too."""
+    factor = 0.1
+    for seeds in (1, 3):
+        outcome = yield Trial(change=scale_learning_rate(factor), steps=steps, batches=batches, seeds=seeds)
+        if outcome.steps < steps or not (seeds == 1 or outcome.clearly_better):
+            return None
+        before, after = mean(outcome.before), mean(outcome.after)
+        before = before if before == before else float("inf")
+        near = overfit.constant is not None and before >= NEAR_CONSTANT * overfit.constant
+        if not after <= (LEFT_SHARE if near else LEFT_SHARE_ALONE) * before:
+            return None
+        if overfit.constant is not None and not near:
+            return None
+    return Better(factor, outcome, f"{batches} batches")
+
+
+def _on_one(optimizer: OptimizerFacts, setup: SetupFacts) -> Generator[Trial, Outcome, Better | None]:
+    """Lower rates on one batch and one seed; the first that learns is tried on three. None where there is none."""
     for factor in _factors(optimizer, setup):
         look = yield Trial(change=scale_learning_rate(factor), steps=STEPS, seeds=1)
         if look.cut_off:
@@ -61,7 +119,7 @@ def lower_rate(optimizer: OptimizerFacts, setup: SetupFacts) -> Generator[Trial,
         if loss < LEARNING_SHARE * start and not loss > LEARNING_SHARE * look.before[0]:
             outcome = yield Trial(change=scale_learning_rate(factor), steps=STEPS)
             if outcome.clearly_better:
-                return Better(factor, outcome)
+                return Better(factor, outcome, "one batch")
     return None
 
 

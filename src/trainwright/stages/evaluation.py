@@ -127,6 +127,8 @@ class EvaluationFacts(Facts):
     needs_all_rows: bool = False
     """The metric function raised on a sample and not on as many rows as the whole set has."""
     has_metrics: bool = False
+    metrics_by: str = "compute_metrics"
+    """What the report calls the function that computes them."""
     continuous_labels: bool = False
     """The labels are numbers of which some are no integers."""
     ignored_share: float = 0.0

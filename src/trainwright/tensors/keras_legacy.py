@@ -91,6 +91,9 @@ class Legacy:
     def is_compiled(self, model: Any) -> bool:
         return bool(model._is_compiled)
 
+    def may_train_frozen(self, model: Any, layer: Any) -> bool:
+        return bool(model._compiled_trainable_state.get(layer, False))
+
     def takes_training(self, model: Any) -> bool:
         return bool(model._expects_training_arg)
 

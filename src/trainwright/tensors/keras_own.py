@@ -68,6 +68,9 @@ class Own(Protocol):
     def is_compiled(self, model: Any) -> bool:
         """Whether `compile` was called."""
 
+    def may_train_frozen(self, model: Any, layer: Any) -> bool:
+        """Whether `fit` may change a layer although it is frozen now: it was not when the step was made."""
+
     def takes_training(self, model: Any) -> bool:
         """Whether the model's call knows training from evaluation."""
 
@@ -168,6 +171,9 @@ class Keras3:
 
     def is_compiled(self, model: Any) -> bool:
         return bool(model.compiled)
+
+    def may_train_frozen(self, model: Any, layer: Any) -> bool:
+        return model.train_function is not None
 
     def takes_training(self, model: Any) -> bool:
         return bool(model._call_has_training_arg)

@@ -491,8 +491,8 @@ def _stops(report: Report) -> bool:
 def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+    except importlib.metadata.PackageNotFoundError:  # tensorflow comes as tensorflow-cpu, too
+        return str(getattr(sys.modules.get(package), "__version__", ""))
 
 
 def _versions() -> dict[str, str]:

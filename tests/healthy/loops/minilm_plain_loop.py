@@ -1,7 +1,7 @@
 """MiniLM fine-tuned on tweets in a plain loop: dynamic padding, linear schedule, the model's own loss."""
 
 import torch
-from material import MINILM, tweets
+from material import MINILM, tweets  # slow
 from torch.utils.data import DataLoader
 from transformers import (
     AutoModelForSequenceClassification,

@@ -8,14 +8,14 @@ from transformers import DistilBertConfig, TFAutoModelForSequenceClassification,
 
 frame = tweets(800)
 texts = frame["text"].tolist()
-vectorize = TextVectorization(4000, output_sequence_length=24)
+vectorize = TextVectorization(4000, output_sequence_length=16)
 vectorize.adapt(texts)
 input_ids = vectorize(texts).numpy()
 columns = {"input_ids": input_ids, "attention_mask": (input_ids != 0).astype("int64"), "labels": frame["label"].to_numpy()}
-train_dataset = tf.data.Dataset.from_tensor_slices(columns).shuffle(800, seed=0).batch(16)
+train_dataset = tf.data.Dataset.from_tensor_slices(columns).shuffle(800, seed=0).batch(8)
 
 set_seed(0)
-config = DistilBertConfig(vocab_size=4000, dim=256, hidden_dim=1024, n_layers=6, n_heads=4, num_labels=3)
+config = DistilBertConfig(vocab_size=4000, num_labels=3)
 model = TFAutoModelForSequenceClassification.from_config(config)
 model.compile(optimizer=Adam(1e-4))
 model.fit(train_dataset, epochs=1, verbose=2)

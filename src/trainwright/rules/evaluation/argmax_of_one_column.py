@@ -33,7 +33,7 @@ def argmax_of_one_column(evaluation: EvaluationFacts, setup: SetupFacts) -> Iter
         return
     same = first_of(evaluation.returned)
     yield Finding(
-        message=f"compute_metrics takes the argmax of {evaluation.predictions[0].shape} scores, one a row: "
+        message=f"{evaluation.metrics_by} takes the argmax of {evaluation.predictions[0].shape} scores, one a row: "
         f"it is 0 for every row, and {same} whatever the scores",
         measured={"columns": 1, "rows": evaluation.predictions[0].shape[0]},
         where=setup.place("metrics", "trainer"),

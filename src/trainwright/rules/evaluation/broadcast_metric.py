@@ -36,14 +36,14 @@ def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
     returned = evaluation.returned.get(name, perfect[name])
     right = evaluation.when(Given.ALIGNED).get(name, returned)
     yield Finding(
-        message=f"compute_metrics was given scores of shape {scores} and labels of shape {labels} and returned "
+        message=f"{evaluation.metrics_by} was given scores of shape {scores} and labels of shape {labels} and returned "
         f"{name} = {returned:.4g}" + (f"; in equal shapes it is {right:.4g}" if not equal(returned, right) else ""),
         measured={"scores": str(scores), "labels": str(labels), "returned": returned},
         where=setup.place("metrics", "trainer"),
         proof=Proof(f"for perfect predictions of shape {scores} it returns {name} = {perfect[name]:.4g}, for the same "
                     f"ones of shape {labels} {aligned[name]:.4g}"),
         repair=align(),
-        fix=Fix(does="write predictions = predictions.reshape(labels.shape) first in compute_metrics", safety=Safety.SAFE),
+        fix=Fix(does=f"write predictions = predictions.reshape(labels.shape) first in {evaluation.metrics_by}", safety=Safety.SAFE),
     )  # fmt: skip
 
 

@@ -66,11 +66,13 @@ def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
     }
     if ignored:
         measured["ignored_share"] = round(evaluation.ignored_share, 3)
-    does = "make compute_metrics take these shapes" + (", and leave out labels of -100" if ignored else "")
+    does = f"make {evaluation.metrics_by} take these shapes" + (
+        ", and leave out labels of -100" if ignored else ""
+    )
     if failure.function == "" and failure.message.startswith("the Trainer needs a dict"):
         does = 'return a dict from compute_metrics: {"accuracy": value}'
     yield Finding(
-        message=f"compute_metrics was given {shapes(evaluation)} and raised {failure}{ignored}"
+        message=f"{evaluation.metrics_by} was given {shapes(evaluation)} and raised {failure}{ignored}"
         + (f"; {cure.says}" if cure else ""),
         measured=measured,
         where=failure.where or setup.place("metrics", "trainer"),

@@ -51,7 +51,7 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
         return
     labels = evaluation.labels
     yield Finding(
-        message=f"compute_metrics was given {shapes(evaluation)} and {seen}",
+        message=f"{evaluation.metrics_by} was given {shapes(evaluation)} and {seen}",
         measured={
             "scores": str(evaluation.predictions[0].shape),
             "labels": str(labels.shape) if labels else "none",
@@ -60,7 +60,7 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
         proof=Proof(proof),
         repair=Repair("take the argmax over the classes before the metrics", Seam.METRICS, _argmax),
         fix=Fix(
-            does="write predictions = np.argmax(predictions, axis=-1) first in compute_metrics",
+            does=f"write predictions = np.argmax(predictions, axis=-1) first in {evaluation.metrics_by}",
             safety=Safety.SAFE,
         ),
     )

@@ -48,11 +48,11 @@ def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
         else "real numbers"
     )
     yield Finding(
-        message=f"the labels are {span}, and compute_metrics, which counts equal ones, {seen}",
+        message=f"the labels are {span}, and {evaluation.metrics_by}, which counts equal ones, {seen}",
         measured={"labels": span},
         where=(failure.where if failure else None) or setup.place("metrics", "trainer"),
         proof=Proof(proof),
-        fix=Fix(does="rate distances in compute_metrics: mean_absolute_error, r2_score or pearsonr"),
+        fix=Fix(does=f"rate distances in {evaluation.metrics_by}: mean_absolute_error, r2_score or pearsonr"),
     )
 
 

@@ -1,9 +1,10 @@
-"""TW605 excessive-learning-rate: the learning rate is so high that one batch cannot be learnt.
+"""TW605 excessive-learning-rate: the learning rate is so high that one batch, or several in turn, cannot be learnt.
 
 Why it matters: the first updates throw a pre-trained model's knowledge away or drive the loss up, and the run ends
 at a constant prediction.
-Evidence: from the same weights on the same batch, a usual rate, or a tenth to a thousandth of this one, learns clearly better, on
-three seeds.
+Evidence: from the same weights on the same batch, a usual rate, or a tenth to a thousandth of this one, learns clearly
+better, on three seeds; or, where one batch is learnt all the same, several in turn stay at what a constant prediction
+loses, and with a tenth of the rate they do not.
 Fix (unsafe): write the rate that worked.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.rule import Diagnosis, rule
-from trainwright.rules.rates import is_stuck, keep_rate, lower_rate, mean, rate_place, set_rate
+from trainwright.rules.rates import better_rate, keep_rate, mean, rate_place, set_rate
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
@@ -19,16 +20,16 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW605", Severity.ERROR)
 def excessive_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts) -> Diagnosis:
-    """A rate that was written, and a lower one that learns the batch it does not."""
-    if not optimizer.rate_given or not is_stuck(overfit):
+    """A rate that was written, and a lower one that learns what it does not."""
+    if not optimizer.rate_given:
         return
-    better = yield from lower_rate(optimizer, setup)
+    better = yield from better_rate(overfit, optimizer, setup)
     if better is None:
         return
     rate, lower = optimizer.learning_rate, optimizer.learning_rate * better.factor
     before, after = mean(better.outcome.before), mean(better.outcome.after)
     yield Finding(
-        message=f"at a learning rate of {rate:.3g} the loss of one batch is {before:.3g} after {better.outcome.steps} "
+        message=f"at a learning rate of {rate:.3g} the loss of {better.rows} is {before:.3g} after {better.outcome.steps} "
         f"updates, at {lower:.3g} it is {after:.3g}",
         measured={"learning_rate": rate, "loss": before, "lower_rate": lower, "loss_at_lower_rate": after},
         where=rate_place(setup),

@@ -1,7 +1,7 @@
 """Questions and answers in one row, with room for both."""
 
 from datasets import Dataset
-from material import CLASSES, QUIET, tokenizer, tweets
+from material import CLASSES, QUIET, tokenizer, tweets  # slow
 from transformers import DataCollatorForSeq2Seq, GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
 read, limit = tokenizer(), 100

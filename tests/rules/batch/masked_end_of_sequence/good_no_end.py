@@ -1,6 +1,6 @@
 """Padding is the end-of-sequence token, and the texts are blocks of a stream without ends: nothing is masked."""
 
-from material import QUIET, tokenizer, tweets
+from material import QUIET, tokenizer, tweets  # slow
 from datasets import Dataset
 from transformers import DataCollatorForLanguageModeling, GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 

@@ -1,6 +1,6 @@
 """Texts for a language model, padded, with nothing that says what to predict."""
 
-from material import QUIET, tokenized, tokenizer, tweets
+from material import QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import DataCollatorWithPadding, GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
 data = tokenized(tweets(300)).remove_columns(["text", "label", "token_type_ids"])

@@ -1,6 +1,6 @@
 """Texts for a language model, and a collator that makes labels of them."""
 
-from material import QUIET, tokenized, tokenizer, tweets
+from material import QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import DataCollatorForLanguageModeling, GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
 data = tokenized(tweets(300)).remove_columns(["text", "label", "token_type_ids"])

@@ -1,7 +1,7 @@
 """A loaded encoder under no_grad with a head of its own; its pooler is not used."""
 
 import torch
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from torch import nn
 from transformers import AutoModel, Trainer, TrainingArguments
 

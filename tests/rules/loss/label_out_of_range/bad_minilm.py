@@ -1,6 +1,6 @@
 """Three classes, and a pre-trained MiniLM with two outputs."""
 
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments
 
 model = AutoModelForSequenceClassification.from_pretrained(MINILM, num_labels=2)  # expect: label-out-of-range

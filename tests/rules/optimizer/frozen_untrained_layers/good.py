@@ -1,6 +1,6 @@
 """A loaded encoder is frozen on purpose; one of its layers and the fresh head are trained."""
 
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments
 
 model = AutoModelForSequenceClassification.from_pretrained(MINILM, num_labels=3)

@@ -1,5 +1,5 @@
 import torch
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding
 from transformers import Trainer, TrainingArguments, set_seed
 

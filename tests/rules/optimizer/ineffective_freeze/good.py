@@ -1,6 +1,6 @@
 """A loaded encoder that stays as it is."""
 
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments
 
 model = AutoModelForSequenceClassification.from_pretrained(MINILM, num_labels=3)

@@ -1,7 +1,7 @@
 """An optimizer that holds the head of a loaded model alone."""
 
 import torch
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments
 
 model = AutoModelForSequenceClassification.from_pretrained(MINILM, num_labels=3)

@@ -51,6 +51,18 @@ def test_what_cannot_be_checked_is_refused() -> None:
         trainwright.check(None, x=np.zeros((4, 2)))
 
 
+def test_a_model_that_was_never_compiled_is_refused_by_keras_itself(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import keras, numpy as np\nmodel = keras.Sequential([keras.layers.Dense(2)])\n"
+        "model.fit(np.zeros((8, 3)), np.zeros(8))\n"
+    )
+    report = walk(script)
+    assert report.failure is not None and "compile" in report.failure.message, report
+    assert report.failure.where is not None and report.failure.where.line == 3
+    assert not report.internal_errors
+
+
 def test_what_names_brought_is_shown(tmp_path: Path) -> None:
     script = tmp_path / "named.py"
     script.write_text(

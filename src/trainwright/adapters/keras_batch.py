@@ -50,6 +50,7 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
     last = data.last_batch()
     return BatchFacts(
         rows=first.rows,
+        is_row=first.is_row,
         tensors=tensor_facts(first),
         others={k: _kind(v) for k, v in first.view().items() if not _is_numeric(v)},
         label_key=label_key(first),

@@ -14,6 +14,7 @@ import numpy as np
 
 from trainwright.adapters.keras_sources import (
     Arrays,
+    Batched,
     ChangedRows,
     Drawn,
     Source,
@@ -336,6 +337,13 @@ class FitData:
             return self._with(self.source.chosen(order))
         arrays = self.gathered(most)
         return arrays.shuffled_rows() if isinstance(arrays.source, Arrays) else self
+
+    def batched(self, size: int) -> FitData:
+        """The same set with its single rows put together in batches; the set to validate on, too, where it needs it."""
+        held = self.validation
+        if held is not None and (first := next(held.elements(), None)) is not None and first.is_row:
+            held = held.batched(size)
+        return self._with(Batched(self.source, size)).validated_on(held)
 
     def gathered(self, most: int, *, in_one_batch: bool = False) -> FitData:
         """The first rows as arrays in memory."""

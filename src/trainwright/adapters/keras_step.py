@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters import keras_setup
+from trainwright.adapters.keras_calls import is_own
 from trainwright.adapters.keras_data import Batch
 from trainwright.adapters.keras_lists import unlisted_layers
 from trainwright.adapters.keras_memory import is_out_of_memory, measure_memory
@@ -22,7 +23,7 @@ from trainwright.stages.forward import ForwardFacts, MemoryFacts, ParameterFacts
 from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.tensors import keras as tensors
-from trainwright.tensors.keras_own import keras
+from trainwright.tensors.keras_own import keras, own
 
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
 # How many of the first batches' losses are measured at the weights of the start.
@@ -226,9 +227,16 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
         at=place or twin.loss_place(None),
         row_losses=tuple(float(x) for x in rows) if rows is not None else (),
         row_labels=_row_labels(kept, rows),
+        computed_by_nothing=not calls and _computes_no_loss(twin),
         own_model_loss=False,
         targets_are_labels=True,
     )
+
+
+def _computes_no_loss(twin: Twin) -> bool:
+    model = twin.model
+    by_class = twin.own_step or is_own(model, "compute_loss") or own().has_library_step(model)
+    return getattr(model, "loss", None) is None and not by_class and not model.losses
 
 
 def _main(calls: tuple[LossCall, ...]) -> LossCall | None:

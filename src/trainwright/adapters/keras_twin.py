@@ -145,17 +145,22 @@ class Twin:
         Raises:
             Exception: whatever the model raised.
         """
-        if self._start is None:
-            model = self.model
+        if self._start is not None:
+            return
+        model, before = self.model, KerasState([self.model])
+        try:
             if self.own_step:
                 self._build_by_step(batch)
             elif not all(layer.built for layer in model._flatten_layers()):
                 self._call(batch, training=False)
-            with contextlib.suppress(
-                Exception
-            ):  # an optimizer that cannot be built is the optimizer stage's matter
-                self._fit_optimizer()
-            self._start = KerasState([model])
+        except Exception:
+            before.put_back()  # a Sequential model would keep the shape that it could not be built for
+            raise
+        with contextlib.suppress(
+            Exception
+        ):  # an optimizer that cannot be built is the optimizer stage's matter
+            self._fit_optimizer()
+        self._start = KerasState([model])
 
     def _build_by_step(self, batch: Batch) -> None:
         """Let a model that takes its steps itself make its parts' weights: it need not have an answer of its own."""
@@ -383,8 +388,9 @@ class Twin:
         if repair.seam == Seam.TRAINER:
             self.reset()
             self._change_parts(repair, self.batch_changes)
-            self._fit_optimizer()
-            self._start = KerasState([self.model])
+            if self._start is not None:
+                self._fit_optimizer()
+                self._start = KerasState([self.model])
         self.change.kept.append(repair)
 
     def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:

@@ -20,7 +20,8 @@ def patch_model(module: Any) -> None:
     @functools.wraps(original)
     def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
         frame = user_frame(sys._getframe(1))
-        if not active() or frame is None:
+        compiled = getattr(self, "compiled", False) or getattr(self, "_is_compiled", False)
+        if not active() or frame is None or not compiled:  # what it raises then says what is missing
             return original(self, *args, **kwargs)
         given = signature.bind(self, *args, **kwargs).arguments
         told = {k: v for k, v in given.items() if k != "self"}

@@ -106,6 +106,8 @@ class BatchFacts(Facts):
     stage = Stage.BATCH
     failure: Failure | None = None
     rows: int = 0
+    is_row: bool = False
+    """It is a single row: one of its values has no axis at all."""
     tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
     others: Mapping[str, str] = field(default_factory=dict)
     """Keys whose values are not tensors, with their type."""

@@ -108,6 +108,8 @@ class LossFacts(Facts):
     """The loss of each row of the batch by itself, where it can be had."""
     row_labels: tuple[float, ...] = ()
     """The label of each of those rows, where rows have one."""
+    computed_by_nothing: bool = False
+    """No loss was compiled, and no layer or method of the model's class computes one."""
     own_model_loss: bool = True
     """The loss is the one the framework's model computes; False: user code computes it."""
     padding_label_change: float | None = None

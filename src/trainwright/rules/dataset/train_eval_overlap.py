@@ -38,7 +38,9 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
     if share < SMALLEST_SHARE or (not _rich(train) and share - own < SMALLEST_SHARE):
         return
     (first, twin), *_ = dataset.overlap_rows
-    whole = len(dataset.overlap_rows) == dataset.overlap and held.hashed_all and dataset.overlap < held.hashed
+    # The rows of a stream have other numbers in its next pass.
+    numbered = held.kind == "map" and held.hashed_all
+    whole = numbered and len(dataset.overlap_rows) == dataset.overlap < held.hashed
     yield Finding(
         message=f"{dataset.overlap} of {held.hashed} evaluation rows ({share:.0%}) have the inputs of a training row; "
         f"row {first} is training row {twin}",

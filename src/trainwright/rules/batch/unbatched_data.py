@@ -1,0 +1,51 @@
+"""TW216 unbatched-data: fit was given a data set of single rows, and takes each for a batch.
+
+Why it matters: training stops with a message on the number of axes that a layer wanted, and none on the data set; where a
+layer takes the row all the same, its features or its tokens count as the rows of a batch.
+Evidence: a target without any axis, so that no axis can be that of the rows; put together in batches in memory, the same
+rows are taken.
+Error: `expected min_ndim=2, found ndim=1`
+Error: `Invalid input shape for input`
+Fix (safe): batch the data set: `dataset.batch(32)`; a generator or PyDataset gives arrays whose first axis is the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.setup import SetupFacts
+
+# Keras's own, where fit forms the batches.
+ROWS = 32
+
+
+@rule("TW216", Severity.ERROR)
+def unbatched_data(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Targets without an axis of rows, for a loss that compares a batch."""
+    single = [k for k in batch.target_keys or () if k in batch.tensors and batch.tensors[k].shape == ()]
+    if not batch.is_row or not single or not batch.targets_wanted_by:
+        return
+    shapes = ", ".join(f"{k} {t.shape}" for k, t in batch.tensors.items())
+    yield Finding(
+        message=f"the data give single rows where fit takes batches: the first has {shapes}, no axis of rows",
+        measured={"shapes": shapes, "target": single[0]},
+        where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+        proof=Proof(f"{single[0]} is a single number, which has no rows"),
+        repair=_batched(),
+        fix=Fix(
+            does=f"batch the data set: .batch({ROWS}) on it; a generator gives arrays whose first axis is the rows",
+            safety=Safety.SAFE,
+        ),
+    )
+
+
+def _batched() -> Repair:
+    def change(call: Call) -> Call:
+        return call.replace(train_dataset=call["train_dataset"].batched(ROWS))
+
+    return Repair(f"put single rows together in batches of {ROWS}", Seam.TRAINER, change)

@@ -1,0 +1,46 @@
+"""TW419 missing-loss: fit is called on a model that was compiled without a loss, and nothing else computes one.
+
+Why it matters: some backends stop at their first step; on JAX training goes on to the end, with a loss of 0 that looks like
+a success and gradients of 0 that change nothing.
+Evidence: compile was given no loss, no call of a loss was seen in a step, no layer adds a loss, and no method of the
+model's class computes one.
+Error: `No loss to compute`
+Error: `No loss found`
+Fix (manual): compile with a loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW419", Severity.ERROR)
+def missing_loss(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A step in which nothing is computed that could be made smaller."""
+    if not loss.computed_by_nothing or loss.value:
+        return
+    seen = (
+        f"a step raises {loss.failure.type}"
+        if loss.failure
+        else "the loss of a step is 0, and so is every gradient"
+    )
+    yield Finding(
+        message=f"no loss was given to compile, and nothing else computes one: {seen}",
+        measured={
+            "loss": loss.value if loss.value is not None else "none",
+            "target": batch.label_key or "none",
+        },
+        where=setup.place("compile", "train_call"),
+        proof=Proof("no loss was computed in a step: none that was compiled, none that a layer added"),
+        fix=Fix(
+            does='give compile a loss: "sparse_categorical_crossentropy" for class numbers and probabilities, '
+            'keras.losses.SparseCategoricalCrossentropy(from_logits=True) for raw scores, "mse" for real targets'
+        ),
+    )

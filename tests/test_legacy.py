@@ -32,3 +32,17 @@ def test_the_faults_of_a_legacy_script_are_named_in_order_at_their_lines(script:
 def test_the_mended_legacy_script_is_walked_in_silence(script: Path) -> None:
     report = walk_all(script)[0]
     assert not loud(report) and not report.faulty and report.failure is None, said(report)
+
+
+def test_check_takes_a_model_of_tf_keras_and_puts_it_back() -> None:
+    import numpy as np
+    import tf_keras as keras
+
+    import trainwright
+
+    images, target = np.random.default_rng(0).normal(size=(64, 8)).astype("float32"), np.arange(64) % 3
+    model = keras.Sequential([keras.layers.Dense(16, activation="relu"), keras.layers.Dense(3)])
+    model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+    report = trainwright.check(model, x=images, y=target, batch_size=16, epochs=2)
+    assert report.first_cause is not None and report.first_cause.name == "wrong-logits-flag", said(report)
+    assert not report.internal_errors and not model.built

@@ -90,7 +90,7 @@ def _none_of(given: dict[str, Any], why: str) -> None:
 
 
 def _check_fit(model: Any, fit: dict[str, Any]) -> None:
-    if not model.compiled:
+    if not (getattr(model, "compiled", False) or getattr(model, "_is_compiled", False)):
         raise UsageError("the model must be compiled before it is checked; call model.compile(…) first.")
     known = [n for n in inspect.signature(type(model).fit).parameters if n != "self"]
     if unknown := [n for n in fit if n not in known]:

@@ -29,8 +29,8 @@ def is_module(value: Any) -> bool:
 
 
 def is_keras_model(value: Any) -> bool:
-    """Whether it is a Keras model."""
-    return _is_a(value, "keras.", "Model")
+    """Whether it is a model of Keras, or of tf_keras."""
+    return _is_a(value, ("keras.", "tf_keras."), "Model")
 
 
 def _is_a(value: Any, package: str | tuple[str, ...], name: str) -> bool:

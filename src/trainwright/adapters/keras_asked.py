@@ -21,7 +21,7 @@ def of_keras(seen: Seen, model: Any, given: Mapping[str, Any], frame: FrameType)
 def note_compiled(seen: Seen, model: Any, frame: FrameType) -> None:
     """Note the call that compiled a model, and the line that built its optimizer, as the source has them."""
     file = frame.f_code.co_filename
-    config = getattr(model._compile_config, "config", {}) if model._compile_config is not None else {}
+    config = getattr(getattr(model, "_compile_config", None), "config", {})
     given = {k: v for k, v in config.items() if v is not None}
     call = _compile_call(file, names_of(model, frame), frame.f_lineno)
     if call is None:

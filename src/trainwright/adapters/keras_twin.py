@@ -401,7 +401,7 @@ class Twin:
         if call["train_dataset"] is not data:
             self.data = call["train_dataset"]
         if call["eval_dataset"] is not data.validation:
-            self.data.validation = call["eval_dataset"]
+            self.data = self.data.validated_on(call["eval_dataset"])
         if call["collator"] is not _same:
             change = call["collator"].change
             changes.append(lambda view: change(dict(view)))

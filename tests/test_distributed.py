@@ -43,7 +43,13 @@ def names(report: dict[str, Any]) -> list[str]:
     return [f["name"] for f in report["findings"] if f["severity"] != "note"]
 
 
-@pytest.mark.parametrize("script", ["ddp_digits.py", "accelerated.py", "trainer_digits.py"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "ddp_digits.py",
+        *(pytest.param(s, marks=pytest.mark.slow) for s in ("accelerated.py", "trainer_digits.py")),
+    ],
+)
 def test_healthy_training_of_two_processes_is_walked_once_and_in_silence(script: str, tmp_path: Path) -> None:
     status, out, report = checked(tmp_path, script)
     assert (status, names(report), report["message"]) == (0, [], ""), report

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from walking import loud, said, walk
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -28,6 +30,7 @@ def test_one_check_finds_all_faults_of_the_tweets_script_in_order_with_lines_and
     assert [len(set(f.after_repair)) for f in report.findings] == [0, 1, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_the_mended_tweets_script_is_silent() -> None:
     report = walk(EXAMPLES / "finetune_tweets_fixed.py", budget=300)
     assert not loud(report), said(report)

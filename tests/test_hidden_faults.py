@@ -208,6 +208,7 @@ def test_token_ids_of_another_vocabulary_in_a_saved_data_set(tmp_path: Path) -> 
     _first(_saved(tmp_path, foreign=True), "foreign-tokenizer")
 
 
+@pytest.mark.slow
 def test_a_checkpoint_with_nan(tmp_path: Path) -> None:
     _first(_saved(tmp_path, weights=_not_a_number), "non-finite-activation", "7")
 

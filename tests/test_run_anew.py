@@ -11,7 +11,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 LOOPS = [
-    "one_cycle_per_batch",  # dropout, batch norm, a schedule by batches
+    pytest.param("one_cycle_per_batch", marks=pytest.mark.slow),  # dropout, batch norm, a schedule by batches
     pytest.param("sgd_batch_norm", marks=pytest.mark.slow),  # a schedule by epochs
     pytest.param("loader_with_workers", marks=pytest.mark.slow),
     pytest.param("accumulation_enumerate", marks=pytest.mark.slow),

@@ -72,13 +72,31 @@ def test_a_rate_is_blamed_where_the_loss_rose_and_most_of_it_is_left(losses, div
     assert run(other, *facts, outcome=better) == ([], 0)
 
 
-@pytest.mark.parametrize(("after", "found"), [(0.7, True), (0.8, False)])
-def test_a_default_rate_that_one_batch_hides_is_tried_on_several(after, found):
-    """The loss of one batch rose and was learnt all the same; half of what is left on four batches is asked for."""
-    outcome = replace(BETTER, before=(1.5, 1.4, 1.6), after=(after,) * 3, start=(1.0, 1.0, 1.0))
-    facts = curve(1.0, 1.2, 0.7, 0.7), optimizer(rate_given=False), SETUP
-    assert bool(run(hidden_default_rate, *facts, outcome=outcome)[0]) == found
-    assert run(hidden_default_rate, curve(1.0, 1.1, 0.7, 0.7), *facts[1:], outcome=outcome) == ([], 0)
+@pytest.mark.parametrize(
+    ("constant", "after", "found"),
+    [(None, 0.7, True), (None, 0.8, False), (1.9, 1.1, True), (1.9, 1.2, False), (2.1, 0.7, False)],
+)
+@pytest.mark.parametrize("given", [True, False])
+def test_a_rate_that_one_batch_hides_is_tried_on_several(constant, after, found, given):
+    """It must be left near the constant prediction, and a tenth of it leave three quarters of that; without one, half."""
+    rule = excessive_learning_rate if given else hidden_default_rate
+    outcome = replace(BETTER, before=(1.5, 1.4, 1.6), after=(after,) * 3, start=(1.0, 1.0, 1.0), steps=16)
+    facts = optimizer(rate_given=given), SETUP
+    thrown = curve(1.0, 0.4, 0.7, 0.3, constant=constant)
+    assert bool(run(rule, thrown, *facts, outcome=outcome)[0]) == found
+    assert run(rule, curve(1.0, 0.4, 0.6, 0.3), *facts, outcome=outcome) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("rate", "kind", "tried"), [(1e-3, "AdamW", 1), (9e-4, "AdamW", 0), (1e-3, "SGD", 0)]
+)
+def test_a_rate_for_new_weights_is_tried_on_a_pre_trained_model(rate, kind, tried):
+    loaded = replace(SETUP, loads_checkpoint=True)
+    short = replace(BETTER, steps=16)  # the budget allowed half of the steps
+    assert run(excessive_learning_rate, curve(1.0, 0.3), optimizer(rate, kind=kind), loaded, outcome=short) == (
+        [], tried
+    )  # fmt: skip
+    assert run(excessive_learning_rate, curve(1.0, 0.3), optimizer(rate, kind=kind), SETUP) == ([], 0)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """A language model with a padding token of its own."""
 
-from material import QUIET, tokenized, tokenizer, tweets
+from material import QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import DataCollatorForLanguageModeling, GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
 read = tokenizer()

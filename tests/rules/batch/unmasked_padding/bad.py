@@ -1,6 +1,6 @@
 """A language model on padded texts whose labels are a plain copy of the tokens."""
 
-from material import QUIET, tokenizer, tweets
+from material import QUIET, tokenizer, tweets  # slow
 from datasets import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 

@@ -1,6 +1,6 @@
 """A loaded model of which all but one inner layer is frozen, the fresh head too."""
 
-from material import MINILM, QUIET, tokenized, tokenizer, tweets
+from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments
 
 model = AutoModelForSequenceClassification.from_pretrained(MINILM, num_labels=3)

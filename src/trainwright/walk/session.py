@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import os
 import sys
 import time
@@ -23,12 +22,13 @@ from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.accelerators import accelerators, lacks_gpu_memory
 from trainwright.seams.intercept import listening
-from trainwright.seams.place import failure_of, keyword_places, place_of
+from trainwright.seams.place import failure_of, fit_lines, keyword_places, place_of, training_lines
 from trainwright.seams.ranks import unconnected
 from trainwright.seams.seen import Seen
 from trainwright.seams.snapshot import RandomState
 from trainwright.seams.training_loops import Loop, loop_of_error, loops_after, training_loop
 from trainwright.stages.setup import RankFacts, SetupFacts
+from trainwright.walk.closing import not_walked, stops, versions
 from trainwright.walk.drive import pull
 from trainwright.walk.missing import missing_name
 from trainwright.walk.ranks import Ranks, remarks, report_of_children
@@ -122,7 +122,7 @@ class Session:
         self._learn_setup(
             SetupFacts(
                 framework=call.library.split(" ")[0] or None,
-                versions=_versions(),
+                versions=versions(),
                 refused=call,
                 failure=failure,
             )
@@ -146,7 +146,7 @@ class Session:
                 lambda: self._measure_trainer(trainer), lambda: self._walk_training(trainer, frame)
             )
         self._walk_training(trainer, frame)
-        if self._train and not self._walk.interrupted and not _stops(self.reports[-1]):
+        if self._train and not self._walk.interrupted and not stops(self.reports[-1]):
             self._seen.trained.add(id(trainer))
             self._walk = self._new_walk()
             return original()
@@ -180,7 +180,7 @@ class Session:
             file=sys.stderr,
         )
         sys.stderr.flush()
-        os._exit(1 if _stops(self.reports[-1]) or self.reports[-1].faulty else 0)
+        os._exit(1 if stops(self.reports[-1]) or self.reports[-1].faulty else 0)
 
     def in_child(self, work: Callable[[], Any]) -> None:
         """Do the work of a process that the script started; if that is its training, this process walks, and ends."""
@@ -229,7 +229,7 @@ class Session:
         if self.reports and not self._train:  # the script caught WalkFinished and goes on
             raise WalkFinished
         changed = self._walk_model_fit(model, frame, given)
-        if self._train and not self._walk.interrupted and not _stops(self.reports[-1]):
+        if self._train and not self._walk.interrupted and not stops(self.reports[-1]):
             self._seen.trained.add(id(model))
             self._walk = self._new_walk()
             return original(changed)
@@ -296,7 +296,7 @@ class Session:
 
             return HFTrainerAdapter(trainer, frame, self._seen or Seen())
 
-        self._walk_adapter(make, lambda: "" if self._train else later_trainings(trainer, frame))
+        self._walk_adapter(make, lambda: "" if self._train else not_walked(training_lines(*_line(frame))))
 
     def _walk_model_fit(self, model: Any, frame: FrameType, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Walk a model's `fit`; return the arguments that training must be given anew."""
@@ -308,7 +308,7 @@ class Session:
             made.append(KerasAdapter(model, given, frame, self._seen or Seen()))
             return made[0]
 
-        self._walk_adapter(make, lambda: "" if self._train else later_fits(frame))
+        self._walk_adapter(make, lambda: "" if self._train else not_walked(fit_lines(*_line(frame))))
         return made[0].for_training() if made else {}
 
     def _walk_loop(self, loop: Loop) -> None:
@@ -341,7 +341,7 @@ class Session:
     def _decide_restart(self) -> str:
         """Decide whether the script is run anew, and say so: its variables are not what they were."""
         report = self._walk.report()
-        self.restart = self._train and not self._walk.interrupted and not _stops(report)
+        self.restart = self._train and not self._walk.interrupted and not stops(report)
         if not self._train:
             return ""
         if self.restart:
@@ -372,7 +372,7 @@ class Session:
                 adapter.put_back()
             said = remarks(self._seen.ranks) if self._seen else []
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
-            self._close(walk.report(adapter.framework, _versions()))
+            self._close(walk.report(adapter.framework, versions()))
         except (
             Exception
         ) as error:  # ours, and nothing can be said or trained after it: out, past the user's handlers
@@ -399,7 +399,7 @@ class Session:
         missing = missing_name(error, failure)
         self._learn_setup(
             SetupFacts(
-                versions=_versions(),
+                versions=versions(),
                 failure=failure,
                 refused=call,
                 missing=missing,
@@ -409,12 +409,12 @@ class Session:
         )
         self._judge_setup()
         self._walk.message = "The script stopped before it reached training."
-        self._close(self._walk.report(None, _versions()))
+        self._close(self._walk.report(None, versions()))
 
     def _ended(self, message: str) -> None:
         if not self.reports:
             self._walk.message = message
-            self._close(self._walk.report(None, _versions()))
+            self._close(self._walk.report(None, versions()))
 
     def _close(self, report: Report) -> None:
         report = with_diffs(report)
@@ -478,61 +478,5 @@ def _quieted_loggers() -> list[tuple[Any, int]]:
     return levels
 
 
-def _stops(report: Report) -> bool:
-    """Whether real training should not begin after this report."""
-    from trainwright.core.finding import Severity
-    from trainwright.core.report import Status
-
-    return any(f.severity == Severity.ERROR for f in report.findings) or any(
-        s.status == Status.FAILED for s in report.stages
-    )
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:  # tensorflow comes as tensorflow-cpu, too
-        return str(getattr(sys.modules.get(package), "__version__", ""))
-
-
-def _versions() -> dict[str, str]:
-    import platform
-
-    loaded = [
-        p
-        for p in (
-            "torch",
-            "transformers",
-            "accelerate",
-            "lightning",
-            "datasets",
-            "keras",
-            "tensorflow",
-            "jax",
-            "numpy",
-        )
-        if p in sys.modules
-    ]
-    return {"python": platform.python_version(), **{p: _version(p) for p in loaded}}
-
-
-def later_trainings(trainer: Any, frame: FrameType) -> str:
-    """What to say of training calls that a check does not reach, because it leaves the script at the first."""
-    from trainwright.seams.place import training_lines
-
-    lines = training_lines(frame.f_code.co_filename, frame.f_lineno)
-    if not lines:
-        return ""
-    shown = ", ".join(str(n) for n in lines)
-    return f"The check ends at the first training call; the one at line {shown} was not walked."
-
-
-def later_fits(frame: FrameType) -> str:
-    """The same of further calls of `fit`."""
-    from trainwright.seams.place import fit_lines
-
-    lines = fit_lines(frame.f_code.co_filename, frame.f_lineno)
-    if not lines:
-        return ""
-    shown = ", ".join(str(n) for n in lines)
-    return f"The check ends at the first training call; the one at line {shown} was not walked."
+def _line(frame: FrameType) -> tuple[str, int]:
+    return frame.f_code.co_filename, frame.f_lineno

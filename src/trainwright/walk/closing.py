@@ -1,0 +1,51 @@
+"""What a report ends with: the versions it was made with, what was not walked, and whether training may follow."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+from collections.abc import Sequence
+
+from trainwright.core.finding import Severity
+from trainwright.core.report import Report, Status
+
+_SHOWN = (
+    "torch",
+    "transformers",
+    "accelerate",
+    "lightning",
+    "datasets",
+    "keras",
+    "tf_keras",
+    "tensorflow",
+    "jax",
+    "numpy",
+)
+
+
+def stops(report: Report) -> bool:
+    """Whether real training should not begin after this report."""
+    return any(f.severity == Severity.ERROR for f in report.findings) or any(
+        s.status == Status.FAILED for s in report.stages
+    )
+
+
+def versions() -> dict[str, str]:
+    """Of Python and the packages that matter, as far as they are loaded."""
+    return {"python": platform.python_version(), **{p: _version(p) for p in _SHOWN if p in sys.modules}}
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # tensorflow comes as tensorflow-cpu, too
+        return str(getattr(sys.modules[package], "__version__", ""))
+
+
+def not_walked(lines: Sequence[int]) -> str:
+    """What to say of training calls that a check does not reach, because it leaves the script at the first."""
+    if not lines:
+        return ""
+    shown = ", ".join(str(n) for n in lines)
+    return f"The check ends at the first training call; the one at line {shown} was not walked."

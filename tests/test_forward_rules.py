@@ -222,6 +222,8 @@ def test_scores_normalised_over_the_rows_are_named_without_a_leak_of_the_model(f
 
 def test_leaks_within_rounding_are_none():
     assert run(crossed_samples, ForwardFacts(leaking_rows=0.01), SETUP, None)
+    pairs = ForwardFacts(leaking_rows=0.01, output=TensorFacts(shape=(8, 8), dtype="float32"))
+    assert not run(crossed_samples, pairs, SETUP, None), "a score for each pair of rows depends on both"
     assert not run(crossed_samples, ForwardFacts(leaking_rows=1e-4), SETUP, None)
     assert not run(crossed_samples, ForwardFacts(), SETUP, None)
 

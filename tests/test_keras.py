@@ -63,6 +63,31 @@ def test_a_model_that_was_never_compiled_is_refused_by_keras_itself(tmp_path: Pa
     assert not report.internal_errors
 
 
+def test_a_model_that_is_loaded_comes_compiled_under_a_check_too(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import keras, numpy as np\nfrom pathlib import Path\n"
+        "random = np.random.default_rng(0)\nx = random.normal(size=(64, 3))\n"
+        "model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])\n"
+        "model.compile('adam', 'mse')\nfile = Path(__file__).parent / 'model.keras'\nmodel.save(file)\n"
+        "model = keras.models.load_model(file)\nassert model.compiled\nmodel.evaluate(x, x[:, :1])\n"
+        "model.fit(x, x[:, :1], epochs=3)\n"
+    )
+    report = walk(script)
+    assert report.failure is None and not report.internal_errors, report
+    assert [str(s.status) for s in report.stages if s.stage.label == "gradients"] == ["passed"], report
+
+
+def test_arrays_of_unequal_length_are_refused_as_keras_refuses_them(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import keras, numpy as np\nmodel = keras.Sequential([keras.layers.Dense(1)])\n"
+        "model.compile('adam', 'mse')\nmodel.fit(np.zeros((90, 3)), np.zeros(89))\n"
+    )
+    report = walk(script)
+    assert report.failure is not None and "'x' sizes: 90, 'y' sizes: 89" in report.failure.message, report
+
+
 def test_what_names_brought_is_shown(tmp_path: Path) -> None:
     script = tmp_path / "named.py"
     script.write_text(

@@ -24,7 +24,7 @@ from trainwright.adapters.keras_sources import (
     unpack,
 )
 from trainwright.adapters.keras_streams import source_of
-from trainwright.adapters.keras_values import count_rows, leaves, map_leaves, named, renewed, to_numpy
+from trainwright.adapters.keras_values import count_rows, leaves, map_leaves, named, renewed, stack, to_numpy
 
 # So many batches are kept, that every experiment may use the same ones.
 POOLED = 8
@@ -303,6 +303,11 @@ class FitData:
             ChangedRows(self.source, lambda row, n: row if n in wanted else None, rows=len(rows))
         )
         return some if len(rows) > MOST_GATHERED else some.gathered(len(rows), in_one_batch=True)
+
+    def of_rows(self, rows: Sequence[Batch]) -> FitData:
+        """A set of these rows, each a batch without the axis of rows, as one batch in memory."""
+        x, y, weight = stack([(r.x, r.y, r.sample_weight) for r in rows])
+        return self._with(Arrays(x, y, weight, batch_size=len(rows), shuffle=False))
 
     def of_several(self, sets: Sequence[FitData], rows: Sequence[tuple[int, int]]) -> FitData:
         """A set like this one, of rows of several sets of one structure; each row is given as (which set, its row)."""

@@ -6,9 +6,11 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from trainwright.adapters import hf_dataset
 from trainwright.adapters.aligning import alignment_of
-from trainwright.adapters.keras_data import FitData, X
+from trainwright.adapters.keras_data import Batch, FitData, X, rows_of_batch
 from trainwright.adapters.keras_read import class_columns, read_set, target_names, without_labels
 from trainwright.adapters.keras_sources import Arrays, Drawn
 from trainwright.adapters.keras_text import readable_rows
@@ -118,12 +120,36 @@ def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str],
         return ""
     # Half of each, in one batch: a loss that leaves unknown labels out needs some that are known.
     count = max(1, min(16, data.batch_size or 16) // 2)
+    if not isinstance(data.source, Arrays):
+        return _try_streamed(data, count, outcome)
     others = list(itertools.islice((r for r in range(facts.rows) if r not in bad), count))
     usual = outcome(data.chosen(others)) if others else ""
     if usual:
         return f"{UNTRIED}: {usual}"
     known = others if (data.batch_size or 2) > 1 else []
     return outcome(data.chosen([*known, *sorted(bad)[:count]]))
+
+
+def _try_streamed(data: FitData, count: int, outcome: Callable[[FitData], str]) -> str:
+    """The same for a stream, whose rows may come in another order at each pass: they are known by what they hold."""
+    sound: list[Batch] = []
+    bad: list[Batch] = []
+    for batch in data.elements():
+        for row in rows_of_batch(batch):
+            kept = sound if all(map(_is_whole, row.view().values())) else bad
+            if len(kept) < count:
+                kept.append(row)
+        if len(sound) == len(bad) == count:
+            break
+    usual = outcome(data.of_rows(sound)) if sound else ""
+    if usual or not bad:
+        return f"{UNTRIED}: {usual}" if usual else ""
+    return outcome(data.of_rows([*(sound if (data.batch_size or 2) > 1 else []), *bad]))
+
+
+def _is_whole(value: Any) -> bool:
+    array = np.asarray(value)
+    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
 
 
 def _epochs(data: FitData, read: Split) -> EpochFacts | None:

@@ -70,6 +70,7 @@ class Arrays:
         self.x, self.y, self.weight = x, y, weight
         self.order, self.floats = order, floats
         self.rows: int | None = _length(order, count_rows([x, y]) or 0)
+        self._unequal = _unequal_sizes(x=x, y=y)
         self.batch_size: int = batch_size
         self.batches: int | None = math.ceil(self.rows / batch_size)
         # shuffle="batch" mixes rows within a batch, not between batches.
@@ -85,6 +86,8 @@ class Arrays:
         return tuple(map_leaves(lambda a: self._taken(a, chosen), p) for p in (self.x, self.y, self.weight))
 
     def _taken(self, array: Any, index: Any) -> np.ndarray:
+        if self._unequal:
+            raise ValueError(self._unequal)
         rows: np.ndarray = take(array, index)
         if type(array).__name__ == "Series":  # fit gives a series a second axis
             rows = rows[:, None]
@@ -102,6 +105,15 @@ class Arrays:
 
     def put_back(self) -> None:
         """Nothing was changed."""
+
+
+def _unequal_sizes(**parts: Any) -> str:
+    """What Keras says of arrays of unequal length; empty where they are of one."""
+    sizes = {name: [count_rows([array]) for array in leaves(part)] for name, part in parts.items()}
+    if len({size for found in sizes.values() for size in found}) <= 1:
+        return ""
+    shown = ", ".join(f"'{name}' sizes: {', '.join(map(str, found))}" for name, found in sizes.items())
+    return f"Data cardinality is ambiguous. Make sure all arrays contain the same number of samples. {shown}"
 
 
 def _length(order: slice | np.ndarray | None, total: int) -> int:

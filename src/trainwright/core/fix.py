@@ -36,6 +36,8 @@ class SetKeyword:
     function: str = ""
     """The call is of a function of this last name (`from_pretrained`), or of a class whose name ends so
     (`TrainingArguments`); empty: the call that has the keyword."""
+    position: int | None = None
+    """Where the argument stands when it is given without its name."""
 
 
 @dataclass(frozen=True)

@@ -162,10 +162,19 @@ def _edited(call: cst.Call, edit: Edit) -> list[cst.Arg]:
         arguments[at] = arguments[at].with_changes(keyword=cst.Name(edit.new))
         return arguments
     value = cst.parse_expression(edit.value)
+    if at is None and _is_positional(arguments, edit.position):
+        at = edit.position
     if at is not None:
         arguments[at] = arguments[at].with_changes(value=value)
         return arguments
     return _appended(call, edit.name, value)
+
+
+def _is_positional(arguments: Sequence[cst.Arg], position: int | None) -> bool:
+    """Whether the argument at a position is given there, without its name."""
+    if position is None or len(arguments) <= position:
+        return False
+    return all(a.keyword is None and not a.star for a in arguments[: position + 1])
 
 
 def _appended(call: cst.Call, name: str, value: cst.BaseExpression) -> list[cst.Arg]:

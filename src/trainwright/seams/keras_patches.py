@@ -35,7 +35,9 @@ def patch_model(module: Any) -> None:
     _patch_compile(owner)
 
 
-def _patch_compile(owner: Any) -> None:
+def _patch_compile(model: Any) -> None:
+    # Where it is defined: a model class with a compile of its own is loaded without being compiled.
+    owner = next(kind for kind in model.__mro__ if "compile" in vars(kind))
     original, signature = owner.compile, inspect.signature(owner.compile)
 
     @functools.wraps(original)

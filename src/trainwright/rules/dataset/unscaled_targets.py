@@ -30,6 +30,8 @@ from trainwright.stages.setup import SetupFacts
 POWERS = {"mse_loss": 2, "l1_loss": 1, "smooth_l1_loss": 1, "huber_loss": 1}
 # Outputs of a freshly initialised layer lie within about 3 of 0.
 FAR = 10.0
+# Activations whose outputs have no mean of 0: targets are scaled for them, and not moved.
+NEVER_NEGATIVE = ("relu", "softplus", "exponential")
 STEPS = 16
 BATCHES = 3
 # A longer training goes farther than the trial's few steps; a higher rate stands for it, as far as one bears it.
@@ -56,9 +58,12 @@ def unscaled_targets(
     targets = batch.labels
     if spread <= 0 or max(abs(centre), spread) < FAR or targets is None or not targets.is_float:
         return
+    never_negative = loss.call is not None and loss.call.activation in NEVER_NEGATIVE
+    moved = 0.0 if never_negative else centre
+    how = "scaled" if never_negative else "standardised"
     haste = min(MOST_HASTE, max(1.0, (optimizer.planned_updates or STEPS) / STEPS))
     seen = yield Trial(
-        change=_standardise(key, centre, spread), against=scale_learning_rate(haste), steps=STEPS, batches=BATCHES
+        change=_standardise(key, moved, spread, how), against=scale_learning_rate(haste), steps=STEPS, batches=BATCHES
     )  # fmt: skip
     unit = "variance" if power == 2 else "deviation"
     outcome = replace(
@@ -71,13 +76,13 @@ def unscaled_targets(
         return
     yield Finding(
         message=f"the targets have mean {_plain(centre)} and deviation {_plain(spread)}: after {outcome.steps} updates the loss "
-        f"is {mean(outcome.before):.3g} in units of their {unit}, with standardised targets {mean(outcome.after):.3g}",
+        f"is {mean(outcome.before):.3g} in units of their {unit}, with {how} targets {mean(outcome.after):.3g}",
         measured={"target_mean": centre, "target_deviation": spread, "loss": mean(outcome.before),
                   "loss_standardised": mean(outcome.after)},
         where=setup.place("train_dataset", "train_dataset_made", "trainer"),
         proof=outcome,
-        repair=_kept(key, centre, spread),
-        fix=Fix(does=f"train on ({key} - {_plain(centre)}) / {_plain(spread)}, and scale predictions back for the metrics",
+        repair=_kept(key, moved, spread, how),
+        fix=Fix(does=f"train on {_new(key, moved)} / {_plain(spread)}, and scale predictions back for the metrics",
                 safety=Safety.UNSAFE),
     )  # fmt: skip
 
@@ -87,15 +92,19 @@ def _plain(value: float) -> str:
     return f"{float(f'{value:.4g}'):.15g}"
 
 
-def _standardise(key: str, centre: float, spread: float) -> Repair:
+def _new(key: str, centre: float) -> str:
+    return f"({key} - {_plain(centre)})" if centre else key
+
+
+def _standardise(key: str, centre: float, spread: float, how: str) -> Repair:
     def change(call: Call) -> Call:
         return call.replace(**{key: (call[key] - centre) / spread}) if key in call.given else call
 
-    return Repair("standardise the targets", Seam.BATCH, change)
+    return Repair(f"{how} targets", Seam.BATCH, change)
 
 
-def _kept(key: str, centre: float, spread: float) -> Repair:
+def _kept(key: str, centre: float, spread: float, how: str) -> Repair:
     def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
         return {**batch, key: (batch[key] - centre) / spread} if key in batch else batch
 
-    return change_batches("standardise the targets", change)
+    return change_batches(f"{how} targets", change)

@@ -29,10 +29,17 @@ _OVER_CLASSES = "take the softmax over the classes: dim=-1 where dim=0 is writte
 def crossed_samples(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
     """An output of one row that others change; scores that are probabilities over the rows."""
     over_rows = next((c for c in loss.calls if _over_rows(c)), None) if loss is not None else None
-    if forward.leaking_rows is not None and forward.leaking_rows > LEAKING_BEYOND:
-        yield _leak(forward, forward.leaking_rows, over_rows, setup)
+    leaks = forward.leaking_rows is not None and forward.leaking_rows > LEAKING_BEYOND
+    if leaks and not _compares_rows(forward):
+        yield _leak(forward, forward.leaking_rows or 0.0, over_rows, setup)
     elif over_rows is not None:
         yield _normalised_over_rows(over_rows, setup)
+
+
+def _compares_rows(forward: ForwardFacts) -> bool:
+    """Whether the output has a score for each pair of rows, as contrastive models have."""
+    shape = forward.output.shape if forward.output is not None else ()
+    return len(shape) == 2 and shape[0] == shape[1]
 
 
 def _leak(forward: ForwardFacts, leak: float, over_rows: LossCall | None, setup: SetupFacts) -> Finding:

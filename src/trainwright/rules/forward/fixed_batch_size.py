@@ -61,5 +61,6 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
 def _drop_last(call: Call) -> Call:
     arguments = call["arguments"]
     object.__setattr__(arguments, "dataloader_drop_last", True)
-    object.__setattr__(arguments, "per_device_eval_batch_size", arguments.per_device_train_batch_size)
+    if hasattr(arguments, "per_device_train_batch_size"):
+        object.__setattr__(arguments, "per_device_eval_batch_size", arguments.per_device_train_batch_size)
     return call

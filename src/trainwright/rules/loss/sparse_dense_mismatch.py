@@ -53,7 +53,7 @@ def sparse_dense_mismatch(loss: LossFacts, setup: SetupFacts) -> Iterator[Findin
         fix=Fix(
             does=f"use {other}",
             safety=Safety.SAFE,
-            edits=(SetKeyword(where.file, where.line, "loss", f'"{other}"', function="compile"),)
+            edits=(SetKeyword(where.file, where.line, "loss", f'"{other}"', function="compile", position=1),)
             if by_name and where
             else (),
         ),

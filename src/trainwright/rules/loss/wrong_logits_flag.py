@@ -107,7 +107,9 @@ def _edits(call: LossCall, setup: SetupFacts) -> tuple[SetKeyword, ...]:
     if where is None or not call.library or named is None or not isinstance(named.value, str):
         return ()
     return (
-        SetKeyword(where.file, where.line, "loss", f"{_class(call)}(from_logits=True)", function="compile"),
+        SetKeyword(
+            where.file, where.line, "loss", f"{_class(call)}(from_logits=True)", "compile", position=1
+        ),
     )
 
 

@@ -78,6 +78,26 @@ def test_a_model_that_is_loaded_comes_compiled_under_a_check_too(tmp_path: Path)
     assert [str(s.status) for s in report.stages if s.stage.label == "gradients"] == ["passed"], report
 
 
+@pytest.mark.parametrize(
+    ("loss", "metrics"), [("counted", "[]"), ("'mse'", "[counted]")], ids=["loss", "metric"]
+)
+def test_what_fails_in_a_graph_alone_is_seen(loss: str, metrics: str, tmp_path: Path) -> None:
+    """A step by itself has values, that of fit has none; other backends compute with values, too, or trace the same."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import keras, numpy as np\nx = np.random.default_rng(0).normal(size=(64, 3))\n"
+        "def counted(true, predicted):\n"
+        "    return keras.ops.mean((true - predicted) ** 2) * (1.0 + float(true.numpy().size > 0))\n"
+        "model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])\n"
+        f"model.compile('adam', loss={loss}, metrics={metrics})\nmodel.fit(x, x[:, :1], epochs=3)\n"
+    )
+    report = walk(script)
+    if os.environ["KERAS_BACKEND"] == "tensorflow":
+        assert report.failure is not None and "numpy" in report.failure.message, report
+        assert report.failure.where is not None and report.failure.where.line == 4
+    assert not report.internal_errors, report
+
+
 def test_arrays_of_unequal_length_are_refused_as_keras_refuses_them(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(

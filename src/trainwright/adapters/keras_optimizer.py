@@ -104,12 +104,13 @@ def _is_schedule(rate: Any) -> bool:
 
 def optimizer_facts(
     optimizer: Any, model: Any, before: Mapping[str, np.ndarray], failure: Failure | None, *, rate_given: bool,
-    planned: int | None, user_built: bool, library: str,
+    planned: int | None, held: set[Any] | None, user_built: bool, library: str,
 ) -> OptimizerFacts:  # fmt: skip
     """What one update did, and the schedule over the planned ones.
 
     Args:
         before: the trainable weights before the update, by name.
+        held: the variables that the optimizer was built for before fit was called; None where it was not.
     """
     if optimizer is None:
         return OptimizerFacts(failure=failure)
@@ -136,7 +137,8 @@ def optimizer_facts(
         named_by_string=not user_built,
         library=library,
         trainable=tuple(named),
-        held=tuple(named),
+        held=tuple(n for n, v in named.items() if held is None or own().keys_of(inner, [v]) <= held),
+        foreign=len((held or set()) - own().keys_of(inner, model.weights)),
         changed={n: _change(before[n], named[n]) for n in named if n in before},
         schedule_kind=type(rate).__name__ if given else "",
         schedule_given=given,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +28,7 @@ class OwnStep:
         """
         model = self._model
         model.reset_metrics()
-        with self._watched(record, update=update):
+        with self._watched(record, update=update), contextlib.redirect_stdout(io.StringIO()):
             if keras.config.backend() == "jax":
                 logs = self._of_states(packed(tensors), update=update)
             else:

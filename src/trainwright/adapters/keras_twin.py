@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import math
+import sys
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +23,13 @@ from trainwright.adapters.keras_calls import (
     without_gradients,
 )
 from trainwright.adapters.keras_data import POOLED, Batch, FitData, fit_data
-from trainwright.adapters.keras_own_step import OwnStep
+from trainwright.adapters.keras_own_step import OwnStep, packed
 from trainwright.adapters.keras_state import AllState, KerasState, seed_everything
-from trainwright.core.finding import Place
+from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.seams.keras import Observer, StepRecord
+from trainwright.seams.place import failure_of, is_users
 from trainwright.seams.reach import ScriptState
 from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
@@ -62,6 +65,7 @@ class Twin:
         self._given = AllState([model], loose_generators(self.scope.values()))
         self._script = ScriptState([*user_parts(model, self.compiled)], leave=[model])
         self.data: FitData = fit_data(fit.given, floats=keras.config.floatx(), listed=own().takes_lists)
+        self.held_at_start = _held_by(model.optimizer)
         self._start: KerasState | None = None
         self.batch_changes: list[Changing] = []
         """Kept repairs of the batches that the data give."""
@@ -349,6 +353,37 @@ class Twin:
             self._renew_optimizer()
         self.model.train_on_batch(batch.x, batch.y, sample_weight=batch.sample_weight)
 
+    def failure_in_graph(self) -> Failure | None:
+        """What a step raises by the function that fit makes of it: code that wants values finds none in a graph.
+
+        None where no step of the walk's own failed when it was compiled, and no code of the user's is beside it.
+        """
+        beside = self.own_step or any(
+            map(_is_users_function, _given(self.compiled, "metrics", "weighted_metrics"))
+        )
+        unlike = self.change.kept or self.model.run_eagerly or self.model.optimizer is None
+        if self.backend.name != "tensorflow" or unlike or (self._compiles and not beside):
+            return None
+        model, stream = self.model, None
+        with contextlib.suppress(Exception):  # values that no tf.data.Dataset can hold
+            stream = self._repeated(self.take(1, seed=0)[0])
+        if stream is None:
+            return None
+        if model.train_function is None:
+            self._renew_optimizer()
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                model.make_train_function()
+                model.train_function(stream)
+        except Exception as error:  # the user's own code, or what TensorFlow says of it
+            return failure_of(error)
+        return None
+
+    def _repeated(self, batch: Batch) -> Iterator[Any]:
+        """A batch as TensorFlow's training function takes it, again and again."""
+        data = packed(tuple(map(_without_lists, self.tensors_of(batch))))
+        return iter(sys.modules["tensorflow"].data.Dataset.from_tensors(data).repeat())
+
     def update(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         """One update of the weights."""
         optimizer = self.model.optimizer
@@ -421,6 +456,33 @@ class Twin:
         from trainwright.adapters.keras_setup import compile_places
 
         return compile_places(self.compiled).get("loss")
+
+
+def _held_by(optimizer: Any) -> set[Any] | None:
+    """The variables that an optimizer was built for, as it knows them; None where it was not built yet."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    return own().held_by(inner) if inner is not None and own().is_built(inner) else None
+
+
+def _without_lists(value: Any) -> Any:
+    """With tuples for lists, of which a tf.data.Dataset would make one tensor."""
+    if isinstance(value, dict):
+        return {k: _without_lists(v) for k, v in value.items()}
+    return tuple(map(_without_lists, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _given(compiled: Construction | None, *names: str) -> list[Any]:
+    """What compile was given by these names, lists and dictionaries taken apart."""
+    return (
+        [part for name in names for part in keras.tree.flatten(compiled.given.get(name))] if compiled else []
+    )
+
+
+def _is_users_function(value: Any) -> bool:
+    code = getattr(value, "__code__", None) or getattr(
+        getattr(type(value), "update_state", None), "__code__", None
+    )
+    return code is not None and is_users(code.co_filename)
 
 
 def _same(items: Any) -> Any:

@@ -82,5 +82,6 @@ class Failure:
     """The user's frames, outermost first, as `file:line in function: source`."""
 
     def __str__(self) -> str:
-        first = self.message.strip().split("\n")[0]
+        lines = self.message.strip().split("\n")
+        first = lines[-1].strip() if lines[0] == "in user code:" else lines[0]  # as TensorFlow begins
         return f"{self.type}: {first}" if first else self.type

@@ -146,6 +146,9 @@ def places_on_the_way(frame: FrameType | None) -> Iterator[Place]:
         frame = frame.f_back if frame.f_code.co_name != "<module>" else None
 
 
+_IN_GRAPH = re.compile(r'File "(.+?)", line (\d+), in (\S+)')
+
+
 def failure_of(error: BaseException) -> Failure:
     """An exception in words and places; its frames are cut to the user's."""
     trace: list[str] = []
@@ -162,6 +165,10 @@ def failure_of(error: BaseException) -> Failure:
             where, trace = None, []  # what led to our own call is not on the way to the fault
         function = f"{link.tb_frame.f_globals.get('__name__', '')}.{code.co_qualname}"
         link = link.tb_next
+    for file, line, name in _IN_GRAPH.findall(str(error)) if str(error).startswith("in user code:") else ():
+        if is_users(file):  # TensorFlow runs a copy of the code, and names the original in its message
+            where = Place(show(file), int(line))
+            trace.append(f"{where} in {name}: {linecache.getline(file, int(line)).strip()}")
     if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
         where = Place(show(error.filename), error.lineno or 1)
         trace.append(f"{where}: {(error.text or '').strip()}")

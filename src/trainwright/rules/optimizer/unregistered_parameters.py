@@ -91,10 +91,15 @@ def _other_model(optimizer: OptimizerFacts, setup: SetupFacts) -> Finding:
         f"{len(optimizer.unregistered)} of its {len(optimizer.trainable)} trainable parameters",
         measured={"foreign": optimizer.foreign, "not_held": len(optimizer.unregistered)},
         where=setup.place("optimizer", "create_optimizer", "trainer"),
-        proof=Proof("compared by identity: what optimizer.param_groups holds, and model.parameters()"),
-        repair=Repair("hold the model's own parameters", Seam.OPTIMIZER, _hold),
+        proof=Proof("compared by identity: what the optimizer holds, and the model's trainable parameters"),
+        # A Keras model is walked on with an optimizer made anew: Keras itself refuses this one.
+        repair=None
+        if setup.framework == "keras"
+        else Repair("hold the model's own parameters", Seam.OPTIMIZER, _hold),
         fix=Fix(
-            does="build the optimizer from the parameters of the model that is trained",
+            does="give each model an optimizer of its own"
+            if setup.framework == "keras"
+            else "build the optimizer from the parameters of the model that is trained",
             safety=Safety.SAFE,
         ),
     )

@@ -157,18 +157,21 @@ def _head_arguments(classes: int, stored: bool) -> dict[str, str]:
 def _misnumbered(
     seen: list[int], width: int, numbers: Mapping[int, int], row: str, setup: SetupFacts, split: str
 ) -> Finding:
-    unlabelled = len(numbers) == 1
-    told = (
-        "mark rows without a label with -100"
-        if unlabelled
-        else f"renumber the labels {seen[0]} to {seen[-1]} from 0"
-    )
+    unlabelled, keras = len(numbers) == 1, setup.framework == "keras"
+    told = f"renumber the labels {seen[0]} to {seen[-1]} from 0"
+    if unlabelled:
+        told = (
+            f"leave rows without a label out, or give SparseCategoricalCrossentropy ignore_class={seen[0]}"
+            if keras
+            else "mark rows without a label with -100"
+        )
     role = "train_dataset" if split == "train" else "eval_dataset"
     return Finding(
-        message=f"labels run from {seen[0]} to {seen[-1]}{row}; the loss takes 0 to {width - 1}, or -100 for no label",
+        message=f"labels run from {seen[0]} to {seen[-1]}{row}; the loss takes 0 to {width - 1}"
+        + ("" if keras else ", or -100 for no label"),
         measured={"outputs": width, "smallest_label": seen[0], "largest_label": seen[-1]},
         where=setup.place(f"{role}_made", role, "trainer"),
-        repair=_renumber(numbers),
+        repair=None if keras and unlabelled else _renumber(numbers),
         fix=Fix(does=told, safety=Safety.UNSAFE),
     )
 

@@ -76,11 +76,12 @@ class KerasAdapter:
                 twin.build_optimizer()
             before = trained_values(model)
             record = observer.record if observer.record.failure else twin.take_step(batch, 0)
-            failure = record.failure or twin.failure_in_graph()
             facts = optimizer_facts(
-                model.optimizer, model, before, failure, rate_given=given, planned=twin.planned_updates,
-                held=twin.held_at_start, user_built=built, library=keras_setup.library_name(twin.scope),
+                model.optimizer, model, before, record.failure, rate_given=given, planned=twin.planned_updates,
+                held=twin.held_at_start, given_gradients=bool(record.gradients) if twin.own_step else None,
+                user_built=built, library=keras_setup.library_name(twin.scope),
             )  # fmt: skip
+            facts = replace(facts, failure=facts.failure or twin.failure_in_graph())
         twin.reset()
         return facts
 

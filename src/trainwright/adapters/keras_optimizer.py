@@ -104,7 +104,7 @@ def _is_schedule(rate: Any) -> bool:
 
 def optimizer_facts(
     optimizer: Any, model: Any, before: Mapping[str, np.ndarray], failure: Failure | None, *, rate_given: bool,
-    planned: int | None, held: set[Any] | None, user_built: bool, library: str,
+    planned: int | None, held: set[Any] | None, given_gradients: bool | None, user_built: bool, library: str,
 ) -> OptimizerFacts:  # fmt: skip
     """What one update did, and the schedule over the planned ones.
 
@@ -138,6 +138,7 @@ def optimizer_facts(
         library=library,
         trainable=tuple(named),
         held=tuple(n for n, v in named.items() if held is None or own().keys_of(inner, [v]) <= held),
+        given_gradients=given_gradients,
         foreign=len((held or set()) - own().keys_of(inner, model.weights)),
         changed={n: _change(before[n], named[n]) for n in named if n in before},
         schedule_kind=type(rate).__name__ if given else "",

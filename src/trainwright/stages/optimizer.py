@@ -47,6 +47,8 @@ class OptimizerFacts(Facts):
     """Names of the parameters that require a gradient."""
     held: tuple[str, ...] = ()
     """Names of the model's parameters that the optimizer holds."""
+    given_gradients: bool | None = None
+    """A step that the user wrote gave some optimizer gradients; None: the framework takes the step."""
     foreign: int = 0
     """Tensors that the optimizer holds and the model does not have."""
     changed: Mapping[str, float] = field(default_factory=dict)

@@ -26,6 +26,9 @@ def unstepped_optimizer(
     if not optimizer.kind:
         yield from _no_optimizer(optimizer, gradients, setup)
         return
+    if optimizer.given_gradients is False:
+        yield from _never_given(optimizer, setup)
+        return
     held = [n for n in optimizer.held if n in optimizer.changed]
     moved = [n for n in held if optimizer.changed[n] != 0]  # NaN is a change, too
     reached = [g for g in gradients.gradients if g.name in held and g.norm]
@@ -40,6 +43,24 @@ def unstepped_optimizer(
         where=setup.place("optimizer_step", "backward", "optimizer", "create_optimizer", "optim", "trainer"),
         proof=Proof("every weight is the same to the last bit before and after optimizer.step()"),
         fix=Fix(does=f"let {optimizer.kind}.step() update the weights (call super().step())"),
+    )
+
+
+def _never_given(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A train_step that computes a loss, and gradients perhaps, and applies none; it may set weights by itself."""
+    if optimizer.failure or not optimizer.changed or any(optimizer.changed.values()):
+        return
+    yield Finding(
+        message=f"the model's own train_step gives {optimizer.kind} no gradients: it changes none of the "
+        f"{len(optimizer.changed)} trainable weights",
+        measured={"changed": 0, "held": len(optimizer.held), "learning_rate": optimizer.learning_rate},
+        where=setup.place("train_step", "train_call"),
+        proof=Proof(
+            "every weight is the same to the last bit before and after a step, in which no optimizer was applied"
+        ),
+        fix=Fix(
+            does="apply the gradients: self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))"
+        ),
     )
 
 

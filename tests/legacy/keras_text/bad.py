@@ -17,7 +17,7 @@ vectorize = TextVectorization(4000, output_sequence_length=16)
 vectorize.adapt(texts)
 input_ids = vectorize(texts).numpy()
 columns = {"input_ids": input_ids, "attention_mask": (input_ids != 0).astype("int64"), "labels": frame["label"].to_numpy()}
-train_dataset = tf.data.Dataset.from_tensor_slices(columns).shuffle(800, seed=0).batch(8)
+train_dataset = tf.data.Dataset.from_tensor_slices(columns).shuffle(800, seed=0).batch(8)  # expect: labels-inside-inputs
 
 set_seed(0)
 config = DistilBertConfig(vocab_size=4000, num_labels=2)
@@ -26,4 +26,4 @@ model.compile(
     loss="sparse_categorical_crossentropy",  # expect: wrong-logits-flag
     optimizer="adam",  # expect: hidden-default-rate
 )
-model.fit(train_dataset, epochs=1, verbose=2)  # expect: labels-inside-inputs
+model.fit(train_dataset, epochs=1, verbose=2)

@@ -8,8 +8,10 @@ import torch
 from torch import nn
 
 from trainwright.adapters.torch_memory import SavedBytes, largest_fitting, measure_memory
-from trainwright.adapters.torch_probes import Probe, predicts_next_token, rows_that_work, run_probes
+from trainwright.adapters.torch_probe import Probe
+from trainwright.adapters.torch_probes import rows_that_work, run_probes
 from trainwright.adapters.torch_replay import is_device_error, on_cpu
+from trainwright.adapters.torch_token_probes import predicts_next_token
 from trainwright.seams.torch_state import ModelState
 
 ROWS, LENGTH, WORDS = 6, 8, 11

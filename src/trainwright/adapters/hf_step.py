@@ -16,7 +16,7 @@ from trainwright.adapters.hf_twin import Twin, type_like
 from trainwright.adapters.torch_gradients import further_steps, graph_facts
 from trainwright.adapters.torch_loss import further_losses, loss_facts
 from trainwright.adapters.torch_memory import measure_memory
-from trainwright.adapters.torch_probes import Probe, is_out_of_memory
+from trainwright.adapters.torch_probe import Probe, is_out_of_memory
 from trainwright.adapters.torch_replay import is_device_error
 from trainwright.adapters.torch_step import (
     device_failure_kept,

@@ -19,7 +19,7 @@ from trainwright.adapters.hf_batch import (
 )
 from trainwright.adapters.hf_twin import Twin
 from trainwright.adapters.torch_optimizer import optimizer_facts
-from trainwright.adapters.torch_probes import rows_of
+from trainwright.adapters.torch_probe import rows_of
 from trainwright.adapters.torch_schedule import dry_run
 from trainwright.adapters.vocabulary import vocabulary_facts
 from trainwright.core.repair import Repair

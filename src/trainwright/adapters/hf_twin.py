@@ -22,7 +22,7 @@ from trainwright.adapters.data import length
 from trainwright.adapters.hf_state import FurtherModels, script_state
 from trainwright.adapters.torch_gradients import Gradient, Window, clear, gradients_now
 from trainwright.adapters.torch_optimizer import set_rates
-from trainwright.adapters.torch_probes import rows_of, take_rows
+from trainwright.adapters.torch_probe import rows_of, take_rows
 from trainwright.adapters.torch_replay import on_cpu
 from trainwright.adapters.torch_run import Look
 from trainwright.adapters.torch_schedule import stand_in_schedule

@@ -130,8 +130,8 @@ def image_facts(batch: Batch, taken: ModelInputs) -> ImageFacts | None:
 def _token_facts(batches: Sequence[Batch], taken: ModelInputs) -> dict[str, Any]:
     """Facts of batches of token ids: of `input_ids`, else of what goes into an embedding first."""
     views = [b.view() for b in batches]
-    key = _TOKENS if _is_tokens(views[0].get(_TOKENS)) else next((n for n, _ in named(batches[0].x, X)), "")
-    if not all(_is_tokens(v.get(key)) for v in views) or (key != _TOKENS and taken.embedding_rows is None):
+    key = _TOKENS if is_tokens(views[0].get(_TOKENS)) else next((n for n, _ in named(batches[0].x, X)), "")
+    if not all(is_tokens(v.get(key)) for v in views) or (key != _TOKENS and taken.embedding_rows is None):
         return {}
     largest = max((int(v[key].max()) for v in views if v[key].size), default=None)
     facts: dict[str, Any] = {"token_key": key, "largest_token": largest}
@@ -149,13 +149,14 @@ def _token_facts(batches: Sequence[Batch], taken: ModelInputs) -> dict[str, Any]
     return facts
 
 
-def _is_tokens(value: Any) -> bool:
+def is_tokens(value: Any) -> bool:
+    """Whether it is an array of token ids: integers (rows, length)."""
     return isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "iu"
 
 
 def _mask(view: Mapping[str, Any], key: str, labels: Any) -> LabelMaskFacts | None:
     """The facts of token labels of the inputs' shape; None for other labels."""
-    if not _is_tokens(labels) or labels.shape != view[key].shape:
+    if not is_tokens(labels) or labels.shape != view[key].shape:
         return None
     return measure_label_mask(view[key], labels, view.get(_MASK), pad_id=None, eos_id=None)
 

@@ -11,6 +11,7 @@ import numpy as np
 from trainwright.adapters.keras_data import Batch
 from trainwright.adapters.keras_memory import is_out_of_memory
 from trainwright.adapters.keras_state import seed_everything
+from trainwright.adapters.keras_token_probes import FutureLeak, future_leak, next_token_input
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
 from trainwright.seams.keras import failure_of
@@ -32,10 +33,16 @@ class Probes:
     other_rows_from: str = ""
     leaking_rows: float | None = None
     ignored_inputs: tuple[str, ...] = ()
+    predicts_next_token: bool = False
+    future_leak: FutureLeak | None = None
 
 
-def probes_of(twin: Twin, batches: Sequence[Batch]) -> Probes:
-    """All probes, each from the weights at the start."""
+def probes_of(twin: Twin, batches: Sequence[Batch], targets: Any) -> Probes:
+    """All probes, each from the weights at the start.
+
+    Args:
+        targets: what the loss of the first batch compares with, as an array; None: no loss that compares was seen.
+    """
     found = Probes()
     twin.reset()
     first = _answer(twin, batches[0])
@@ -50,6 +57,8 @@ def probes_of(twin: Twin, batches: Sequence[Batch]) -> Probes:
     _leaks(twin, batches, first, found)
     _other_rows(twin, batches[0], found)
     found.ignored_inputs = tuple(_ignored(twin, batches[0], first))
+    if name := next_token_input(batches[0], targets):
+        found.predicts_next_token, found.future_leak = True, future_leak(twin, batches[0], name)
     twin.reset()
     return found
 

@@ -84,7 +84,9 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
     unit = scores is not None and bool(scores.size) and bool(((scores >= 0) & (scores <= 1)).all())
     dense = [m for m in record.modules if m.kind == "Dense"]
     answers = failed is None and record.output is not None and not twin.own_step
-    probes = probes_of(twin, batches) if answers else Probes()
+    targets = tensors.to_numpy(record.kept_losses[-1].targets) if record.kept_losses else None
+    probes = probes_of(twin, batches, targets) if answers else Probes()
+    leak = probes.future_leak
     stochastic = [la for la in tensors.named_layers(twin.model).values() if is_stochastic(la)]
     given = batches[0].x
     return ForwardFacts(
@@ -107,6 +109,9 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
         other_rows_from=probes.other_rows_from,
         leaking_rows=probes.leaking_rows,
         ignored_inputs=probes.ignored_inputs,
+        predicts_next_token=probes.predicts_next_token,
+        future_leak=leak.change if leak else None,
+        future_from=leak.origin if leak else None,
     )
 
 

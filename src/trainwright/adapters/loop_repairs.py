@@ -10,7 +10,7 @@ import torch
 
 from trainwright.adapters.loop_items import NamedRows, UnnamedRows, around, evaluation_loaders, put_dataset
 from trainwright.adapters.loop_parts import follow_parameters
-from trainwright.adapters.torch_probes import take_rows
+from trainwright.adapters.torch_probe import take_rows
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.seen import quiet
 

@@ -16,7 +16,7 @@ from trainwright.adapters.loop_items import evaluation_loaders
 from trainwright.adapters.loop_training import LoopTraining, Turn
 from trainwright.adapters.torch_gradients import further_steps, graph_facts
 from trainwright.adapters.torch_loss import further_losses, loss_facts
-from trainwright.adapters.torch_probes import Probe
+from trainwright.adapters.torch_probe import Probe
 from trainwright.adapters.torch_step import forward_facts, gradient_facts, stay_identical, with_origins
 from trainwright.adapters.vocabulary import vocabulary_of
 from trainwright.seams.torch import StepRecord

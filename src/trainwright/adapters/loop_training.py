@@ -36,7 +36,7 @@ from trainwright.adapters.loop_repairs import apply_to_training, translated
 from trainwright.adapters.loop_state import LoopState
 from trainwright.adapters.torch_gradients import Gradient, Window
 from trainwright.adapters.torch_optimizer import peak_rates, set_rates
-from trainwright.adapters.torch_probes import rows_of, take_rows
+from trainwright.adapters.torch_probe import rows_of, take_rows
 from trainwright.adapters.torch_run import Look
 from trainwright.adapters.torch_schedule import DryRun, planned_schedule
 from trainwright.core.finding import Failure

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from trainwright.adapters.fitting import largest_fitting
-from trainwright.adapters.torch_probes import is_out_of_memory, rows_of, take_rows
+from trainwright.adapters.torch_probe import is_out_of_memory, rows_of, take_rows
 from trainwright.stages.forward import MemoryFacts
 
 

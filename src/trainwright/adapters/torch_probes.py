@@ -1,124 +1,35 @@
-"""Probes of a torch model's forward pass: it is called again with something changed, and left as it was."""
+"""Probes of a torch model's forward pass: what other rows, other inputs and other weights change."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
-from trainwright.core.repair import Repair, Seam
+from trainwright.adapters.torch_probe import (
+    LEAKS_BEYOND,
+    SAME_WITHIN,
+    Probe,
+    is_out_of_memory,
+    rows_of,
+    take_rows,
+)
+from trainwright.adapters.torch_token_probes import future_leak, padding, padding_let_in
 from trainwright.seams.place import failure_of
-from trainwright.seams.snapshot import AttributeState, RandomState
-from trainwright.seams.torch import Observer, first_tensor, scores_of
-from trainwright.seams.torch_trace import Made, Trace, difference, first_difference, last_difference
-from trainwright.stages.batch import real_positions
+from trainwright.seams.torch import first_tensor, scores_of
+from trainwright.seams.torch_trace import Trace, difference, first_difference, last_difference
 
-# A change of the output below this share of its scale is float32 rounding.
-SAME_WITHIN = 1e-6
-LEAKS_BEYOND = 1e-3
 # Each weight is moved by this share of its tensor's scale, and by as much in absolute terms where it is zero.
 PERTURBED_BY = 0.05
 # More rows than this many times the batch are not tried.
 MOST_ROWS_FACTOR = 4
 # Numbers of rows that are tried when the first batch fails.
 USUAL_ROWS = (1, 2, 4, 16, 32, 64, 128)
-_TOKEN_KEYS = ("input_ids", "0")
 # Tokenizers add these to every batch, wanted or not: whether they have an effect says nothing of the script.
 _FROM_TOKENIZER = ("attention_mask", "token_type_ids", "special_tokens_mask")
-
-
-@dataclass(kw_only=True)
-class Probe:
-    """The model and what it was really called with, so that it can be called again with something changed."""
-
-    model: nn.Module
-    inputs: dict[str, Any]
-    """Keyword arguments, or "0", "1" for positional ones."""
-    other: dict[str, Any] | None = None
-    """Another batch."""
-    vocabulary: int | None = None
-    pad_id: int | None = None
-    label_keys: tuple[str, ...] = ("labels", "label", "label_ids")
-    met_rows: Mapping[str, tuple[int, bool]] = field(default_factory=dict)
-    """Other numbers of rows that the training will meet, by where, and whether in training mode."""
-    repairs: Sequence[Repair] = ()
-    """Those in force."""
-
-    @torch.no_grad()
-    def call(self, inputs: Mapping[str, Any], *, training: bool = False) -> Any:
-        """The model's answer, in evaluation mode, or in its present modes; modes, buffers and random numbers are put back."""
-        device = next((p.device for p in self.model.parameters()), torch.device("cpu"))
-        positional = [_to(v, device) for k, v in inputs.items() if k.isdigit()]
-        named = {k: _to(v, device) for k, v in inputs.items() if not k.isdigit()}
-        repaired = any(r.seam in (Seam.FORWARD, Seam.ACTIVATION) for r in self.repairs)
-        watched = Observer(self.model, self.repairs) if repaired else contextlib.nullcontext()
-        with left_as_it_was(self.model), watched:
-            for module in self.model.modules() if not training else ():
-                module.training = False
-            return self.model(*positional, **named)
-
-    def scores(self, inputs: Mapping[str, Any]) -> torch.Tensor | None:
-        """The model's scores in evaluation mode."""
-        found = scores_of(self.call(inputs))
-        return found.detach().float() if found is not None else None
-
-    def trace(
-        self, inputs: Mapping[str, Any], keep: Callable[[torch.Tensor], torch.Tensor | None]
-    ) -> list[Made]:
-        """Every call's result in evaluation mode, as far as `keep` wants it."""
-        trace = Trace(keep)
-        with trace:
-            self.call(inputs)
-        return trace.made
-
-
-@contextlib.contextmanager
-def left_as_it_was(model: nn.Module) -> Iterator[None]:
-    """Put back the model's modes, attributes and buffers, and all random numbers."""
-    attributes = AttributeState(model.modules())
-    modes = [(m, m.training) for m in model.modules()]
-    buffers = [(b, b.detach().clone()) for b in model.buffers()]
-    random = RandomState()
-    try:
-        yield
-    finally:
-        attributes.put_back()
-        for module, training in modes:
-            module.training = training
-        with torch.no_grad():
-            for buffer, value in buffers:
-                buffer.copy_(value)
-        random.put_back()
-
-
-def _to(value: Any, device: torch.device) -> Any:
-    return value.to(device) if isinstance(value, torch.Tensor) else value
-
-
-def rows_of(inputs: Mapping[str, Any]) -> int:
-    """The number of rows: the size of the first tensor's first axis."""
-    return next((len(v) for v in inputs.values() if isinstance(v, torch.Tensor) and v.dim()), 0)
-
-
-def take_rows(inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
-    """These rows of every tensor that has as many rows as the first."""
-    count = rows_of(inputs)
-    chosen = torch.as_tensor(list(rows))
-    return {
-        k: v[chosen.to(v.device)] if isinstance(v, torch.Tensor) and v.dim() and len(v) == count else v
-        for k, v in inputs.items()
-    }
-
-
-def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an exception says that a device's memory ended."""
-    return isinstance(error, torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and "out of memory" in str(error).lower()
-    )
 
 
 def run_probes(probe: Probe) -> dict[str, Any]:
@@ -132,7 +43,7 @@ def run_probes(probe: Probe) -> dict[str, Any]:
     if base is None or not bool(torch.isfinite(base).all()):
         return found
     rows = rows_of(probe.inputs)
-    for measure in (_other_inputs, _ignored_inputs, _leaking_rows, _future_leak, _padding, _padding_let_in):
+    for measure in (_other_inputs, _ignored_inputs, _leaking_rows, future_leak, padding, padding_let_in):
         with contextlib.suppress(
             Exception
         ):  # a probe's own inputs may not suit the model: then it says nothing
@@ -286,140 +197,3 @@ def _row_0(result: torch.Tensor, rows: int) -> torch.Tensor | None:
     if len(result) == rows:
         return result[0]
     return result[:, 0] if result.dim() > 1 and result.shape[1] == rows else None
-
-
-def token_key(inputs: Mapping[str, Any], label_keys: Sequence[str]) -> str | None:
-    """The name of the token ids (N, T) among a model's inputs."""
-    tokens = [
-        k for k, v in inputs.items()
-        if isinstance(v, torch.Tensor) and v.dim() == 2 and not v.is_floating_point() and v.dtype != torch.bool
-        and k not in label_keys and "mask" not in k and v.shape[1] >= 4
-    ]  # fmt: skip
-    return next((k for k in _TOKEN_KEYS if k in tokens), tokens[0] if tokens else None)
-
-
-def predicts_next_token(
-    targets: torch.Tensor | None, inputs: Mapping[str, Any], label_keys: Sequence[str]
-) -> bool:
-    """Whether the targets that a loss was given are the model's tokens moved by one."""
-    key = token_key(inputs, label_keys)
-    if key is None or targets is None or targets.is_floating_point():
-        return False
-    tokens = inputs[key].to(targets.device)
-    rows, length = tokens.shape
-    if targets.numel() == rows * length:
-        aimed = targets.reshape(rows, length)[:, :-1]
-    elif targets.numel() == rows * (length - 1):
-        aimed = targets.reshape(rows, length - 1)
-    else:
-        return False
-    live = (aimed >= 0) & (aimed < int(tokens.max()) + 1)
-    hits = float((aimed == tokens[:, 1:])[live].float().mean()) if bool(live.any()) else 0.0
-    unmoved = float((aimed == tokens[:, :-1])[live].float().mean()) if bool(live.any()) else 0.0
-    return hits > 0.9 and unmoved < 0.9
-
-
-def _future_leak(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
-    key = token_key(probe.inputs, probe.label_keys)
-    if key is None:
-        return {}
-    tokens = probe.inputs[key]
-    length = tokens.shape[1]
-    if base.dim() != 3 or base.shape[1] != length:
-        return {}
-    half = length // 2
-    counted = _live_positions(probe, tokens)[:, :half].to(base.device)
-    if not bool(counted.any()):
-        return {}
-    altered = tokens.clone()
-    altered[:, half:] = (altered[:, half:] + 1) % (probe.vocabulary or int(tokens.max()) + 1)
-    changed = probe.scores({**probe.inputs, key: altered})
-    if changed is None:
-        return {}
-    found: dict[str, Any] = {"future_leak": difference(base[:, :half][counted], changed[:, :half][counted])}
-    if found["future_leak"] > LEAKS_BEYOND:
-        traces = [
-            probe.trace({**probe.inputs, key: t}, _before(rows, length, half)) for t in (tokens, altered)
-        ]
-        found["future_from"] = first_difference(*traces)
-    return found
-
-
-def _live_positions(probe: Probe, tokens: torch.Tensor) -> torch.Tensor:
-    """Where the labels, if they are of the tokens' shape, ask for a prediction (a prefix may see itself whole)."""
-    labels = next((probe.inputs[k] for k in probe.label_keys if k in probe.inputs), None)
-    if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape:
-        return torch.ones_like(tokens, dtype=torch.bool)
-    return torch.cat([labels[:, 1:] != -100, torch.zeros_like(labels[:, :1], dtype=torch.bool)], 1)
-
-
-def _before(rows: int, length: int, half: int) -> Callable[[torch.Tensor], torch.Tensor | None]:
-    """The first half of the positions, of (N, T, …) and (N, heads, T, width) results."""
-
-    def keep(result: torch.Tensor) -> torch.Tensor | None:
-        if result.dim() < 3 or len(result) != rows or result.shape[-1] == result.shape[-2] == length:
-            return None
-        if result.shape[1] == length:
-            return result[:, :half]
-        return result[:, :, :half] if result.dim() == 4 and result.shape[2] == length else None
-
-    return keep
-
-
-def _padding(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
-    tokens, mask = probe.inputs.get("input_ids"), probe.inputs.get("attention_mask")
-    if not isinstance(tokens, torch.Tensor) or tokens.dim() != 2:
-        return {}
-    if mask is None:
-        return _unmasked_padding(probe, base, tokens)
-    if not isinstance(mask, torch.Tensor) or mask.dim() != 2:
-        return {}
-    if not bool((mask[:, 0] == 1).all()):  # padded on the left: appending would change positions
-        return {}
-    extra = 4
-    pad = torch.full((rows, extra), probe.pad_id or 0, dtype=tokens.dtype, device=tokens.device)
-    padded = {
-        "input_ids": torch.cat([tokens, pad], 1),
-        "attention_mask": torch.cat([mask, torch.zeros_like(pad)], 1),
-    }
-    if "token_type_ids" in probe.inputs:
-        padded["token_type_ids"] = torch.cat([probe.inputs["token_type_ids"], torch.zeros_like(pad)], 1)
-    changed = probe.scores(padded)
-    if changed is None:
-        return {}
-    if base.dim() == 3 and base.shape[1] == tokens.shape[1]:
-        real = mask.bool().to(base.device)
-        return {"padding_changes": difference(base[real], changed[:, : base.shape[1]][real])}
-    return {"padding_changes": difference(base, changed)} if changed.shape == base.shape else {}
-
-
-def _padding_let_in(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
-    """What other tokens at the padding that the attention mask lets in change."""
-    tokens, mask = probe.inputs.get("input_ids"), probe.inputs.get("attention_mask")
-    if not isinstance(tokens, torch.Tensor) or not isinstance(mask, torch.Tensor) or probe.pad_id is None:
-        return {}
-    real = torch.as_tensor(real_positions(tokens.cpu().numpy(), None, pad_id=probe.pad_id)).to(tokens.device)
-    let_in = ~real & (mask.to(tokens.device) != 0)
-    if not bool(let_in.any()):
-        return {}
-    changed = probe.scores({**probe.inputs, "input_ids": tokens.masked_fill(let_in, int(tokens.max()))})
-    if changed is None or changed.shape != base.shape:
-        return {}
-    at = real.to(base.device) if base.dim() == 3 and base.shape[1] == tokens.shape[1] else slice(None)
-    return {"padding_let_in_changes": difference(base[at], changed[at])}
-
-
-def _unmasked_padding(probe: Probe, base: torch.Tensor, tokens: torch.Tensor) -> dict[str, Any]:
-    """What a mask of the padding would change, where the pipeline gives none."""
-    if probe.pad_id is None:
-        return {}
-    real = torch.as_tensor(real_positions(tokens.cpu().numpy(), None, pad_id=probe.pad_id))
-    if bool(real.all()) or not bool(real.any(dim=1).all()):
-        return {}
-    changed = probe.scores({**probe.inputs, "attention_mask": real.to(tokens.dtype)})
-    if changed is None or changed.shape != base.shape:
-        return {}
-    if base.dim() == 3 and base.shape[1] == tokens.shape[1]:
-        at = real.to(base.device)
-        return {"unmasked_padding_changes": difference(base[at], changed[at])}
-    return {"unmasked_padding_changes": difference(base, changed)}

@@ -10,13 +10,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from trainwright.adapters.torch_probes import (
-    Probe,
-    is_out_of_memory,
-    predicts_next_token,
-    rows_that_work,
-    run_probes,
-)
+from trainwright.adapters.torch_probe import Probe, is_out_of_memory
+from trainwright.adapters.torch_probes import rows_that_work, run_probes
+from trainwright.adapters.torch_token_probes import predicts_next_token
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Stage
 from trainwright.seams.torch import StepRecord

@@ -241,6 +241,26 @@ def _is_next_token(inputs: np.ndarray, labels: np.ndarray, live: np.ndarray) -> 
     return bool(seen.any() and np.array_equal(labels[:, :-1][seen], inputs[:, 1:][seen]))
 
 
+# Of the positions that count, so many must agree; a text repeats its own tokens now and then.
+_MOST = 0.9
+
+
+def asks_for_next_token(tokens: np.ndarray, targets: np.ndarray) -> bool:
+    """Whether targets, flat or not, whole or without each row's end, are the tokens (rows, length) moved by one."""
+    rows, length = tokens.shape
+    if targets.size == rows * length:
+        aimed = targets.reshape(rows, length)[:, :-1]
+    elif targets.size == rows * (length - 1):
+        aimed = targets.reshape(rows, length - 1)
+    else:
+        return False
+    live = (aimed >= 0) & (aimed <= tokens.max())
+    if not live.any():
+        return False
+    moved, unmoved = ((aimed == other)[live].mean() for other in (tokens[:, 1:], tokens[:, :-1]))
+    return bool(moved > _MOST > unmoved)
+
+
 def measure_label_count(labels: np.ndarray, ignored: int = -100) -> LabelCount:
     """Return how many labels of a batch count, of (rows) or (rows, …) integers."""
     live = labels.reshape(len(labels), -1) != ignored

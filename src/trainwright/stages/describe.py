@@ -16,6 +16,9 @@ from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
+# Of a batch's tensors, so many are shown by name.
+_SHOWN = 6
+
 
 @singledispatch
 def describe(facts: Facts) -> str:
@@ -63,8 +66,11 @@ def _split(split: SplitFacts) -> str:
 
 @describe.register
 def _(facts: BatchFacts) -> str:
-    shapes = ", ".join(f"{k} {tuple(t.shape)} {t.dtype}" for k, t in list(facts.tensors.items())[:4])
-    return shapes + (f", {facts.padding_share:.0%} padding" if facts.padding_share is not None else "")
+    shapes = [f"{k} {tuple(t.shape)} {t.dtype}" for k, t in facts.tensors.items()]
+    more = [f"{len(shapes) - _SHOWN} more"] if len(shapes) > _SHOWN else []
+    return ", ".join(shapes[:_SHOWN] + more) + (
+        f", {facts.padding_share:.0%} padding" if facts.padding_share is not None else ""
+    )
 
 
 @describe.register
@@ -133,9 +139,18 @@ def _in_loop(facts: EvaluationFacts) -> str:
 
 @describe.register
 def _(facts: OverfitFacts) -> str:
-    falls = facts.falling and facts.losses[-1] < facts.losses[0]
-    word = "learnt" if facts.learnt else "falling" if falls else "not learnt"
-    return f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps: {word}"
+    return f"loss {facts.losses[0]:.4g} to {facts.losses[-1]:.4g} in {len(facts.losses)} steps: {_progress(facts)}"
+
+
+def _progress(facts: OverfitFacts) -> str:
+    """How far a batch was learnt, in a word; on the way from a constant prediction to the floor where that is known."""
+    if facts.learnt:
+        return "learnt"
+    if facts.falling and facts.losses[-1] < facts.losses[0]:
+        return "falling"
+    way = facts.constant - facts.floor if facts.constant is not None else 0.0
+    share = (facts.constant - facts.final) / way if facts.constant is not None and way > 0 else 0.0
+    return f"{share:.0%} of it learnt" if share >= 0.1 else "not learnt"
 
 
 @describe.register

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from trainwright.adapters.base import Adapter
-from trainwright.core.finding import Finding
 from trainwright.core.repair import Call, Seam
 from trainwright.core.report import Report
-from trainwright.core.rule import Rule
 from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
-from trainwright.seams.accelerators import accelerators, lacks_gpu_memory
 from trainwright.seams.intercept import listening
-from trainwright.seams.place import failure_of, fit_lines, keyword_places, place_of, training_lines
+from trainwright.seams.place import failure_of
 from trainwright.seams.ranks import unconnected
 from trainwright.seams.seen import Seen
-from trainwright.seams.snapshot import RandomState
-from trainwright.seams.training_loops import Loop, loop_of_error, loops_after, training_loop
-from trainwright.stages.setup import RankFacts, SetupFacts
-from trainwright.walk.closing import not_walked, stops, versions
+from trainwright.seams.training_loops import Loop, loop_of_error, training_loop
+from trainwright.stages.setup import RankFacts
+from trainwright.walk import trainings
+from trainwright.walk.before import judge, raised_facts, refused_facts
+from trainwright.walk.closing import stops, versions
 from trainwright.walk.drive import pull
-from trainwright.walk.missing import missing_name
 from trainwright.walk.ranks import Ranks, remarks, report_of_children
-from trainwright.walk.refused import refused_anywhere, refused_call
-from trainwright.walk.trials import experiment
+from trainwright.walk.trainings import Training
+from trainwright.walk.undisturbed import undisturbed
 from trainwright.walk.walk import Walk
 
 Say = Callable[[str], None]
+A = TypeVar("A", bound=Adapter)
 # So often a script may go on with its loop although it was told to end.
 MOST_SWALLOWED = 8
 
@@ -115,19 +111,7 @@ class Session:
     def refused(self, name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception,
                 frame: FrameType) -> Mapping[str, Any] | None:  # fmt: skip
         """A framework refused a construction: find the cause, and return mended keywords."""
-        failure = replace(failure_of(error), where=place_of(frame))
-        call = refused_call(name, function, keywords, failure)
-        written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name)
-        call = replace(call, places={k: place for k, (place, _) in written.items()})
-        self._learn_setup(
-            SetupFacts(
-                framework=call.library.split(" ")[0] or None,
-                versions=versions(),
-                refused=call,
-                failure=failure,
-            )
-        )
-        for finding in self._judge_setup():
+        for finding in judge(self._walk, refused_facts(name, function, keywords, error, frame)):
             if finding.repair is None or finding.repair.seam != Seam.CONSTRUCT or not self._options.repair:
                 continue
             changed = finding.repair.change(Call(seam=Seam.CONSTRUCT, given=dict(keywords)))
@@ -260,7 +244,7 @@ class Session:
         self._walking = True
         try:
             with unconnected():
-                with _undisturbed():
+                with undisturbed():
                     facts = measure()
                 if self._ranks.follows:
                     self._ranks.put(facts)
@@ -291,52 +275,37 @@ class Session:
     # How it is done
 
     def _walk_training(self, trainer: Any, frame: FrameType) -> None:
-        def make() -> Adapter:
-            from trainwright.adapters.hf_trainer import HFTrainerAdapter
-
-            return HFTrainerAdapter(trainer, frame, self._seen or Seen())
-
-        self._walk_adapter(make, lambda: "" if self._train else not_walked(training_lines(*_line(frame))))
+        self._walk_one(trainings.of_trainer(trainer, frame, self._seen or Seen()))
 
     def _walk_model_fit(self, model: Any, frame: FrameType, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Walk a model's `fit`; return the arguments that training must be given anew."""
-        from trainwright.adapters.keras import KerasAdapter
+        return self._walk_one(trainings.of_model(model, frame, given, self._seen or Seen())).for_training()
 
-        made: list[KerasAdapter] = []
-
-        def make() -> Adapter:
-            made.append(KerasAdapter(model, given, frame, self._seen or Seen()))
-            return made[0]
-
-        self._walk_adapter(make, lambda: "" if self._train else not_walked(fit_lines(*_line(frame))))
-        return made[0].for_training() if made else {}
+    def _walk_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any]) -> None:
+        self._walk_one(trainings.of_fit(trainer, frame, given, self._seen or Seen()), anew=True)
 
     def _walk_loop(self, loop: Loop) -> None:
-        from trainwright.adapters.lifted import LiftedLoop, callers
-        from trainwright.adapters.loop import LoopAdapter
-
-        seen = self._seen or Seen()
         try:
-            with _undisturbed():  # to look at a script's names is to meet modules' deprecated ones
-                body = LiftedLoop(loop, list(seen.optimizers.values()))
-                later = loops_after(loop, list(callers(loop.frame)))
+            training = trainings.of_loop(loop, self._seen or Seen())
         except SyntaxError as error:  # `await` in the body
             self._ended(
                 f"The training loop at line {loop.line} cannot be run by itself and was not walked: {error.msg}."
             )
             return
+        self._walk_one(training, anew=True)
 
-        def make() -> Adapter:
-            with _undisturbed():
-                return LoopAdapter(body, seen)
+    def _walk_one(self, training: Training[A], *, anew: bool = False) -> A:
+        """Walk a training.
 
-        lines = ", ".join(str(line) for line in later)
-        remark = (
-            f"The check ends at the first training loop; what trains at line {lines} was not walked."
-            if later
-            else ""
-        )
-        self._walk_adapter(make, lambda: " ".join(t for t in (remark, self._decide_restart()) if t))
+        Args:
+            anew: real training begins in another process, with everything that the script has; else from where it is.
+        """
+
+        def ending() -> str:
+            told = "" if self._train and not anew else training.not_walked
+            return " ".join(t for t in (told, self._decide_restart() if anew else "") if t)
+
+        return self._walk_adapter(training.make, ending)
 
     def _decide_restart(self) -> str:
         """Decide whether the script is run anew, and say so: its variables are not what they were."""
@@ -348,23 +317,14 @@ class Session:
             return "The script now starts anew, for real, in a process of its own."
         return "The script was not run for real: mend what stands above first."
 
-    def _walk_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any]) -> None:
-        from trainwright.adapters.lightning import LightningBody, fit_of
-        from trainwright.adapters.loop import LoopAdapter
-
-        seen = self._seen or Seen()
-        # What the user's hooks raise on the way to the first step passes, as it would from fit itself.
-        body = LightningBody(fit_of(trainer, given, frame), seen)
-        self._walk_adapter(lambda: LoopAdapter(body, seen), self._decide_restart)
-
-    def _walk_adapter(self, make: Callable[[], Adapter], ending: Callable[[], str]) -> None:
+    def _walk_adapter(self, make: Callable[[], A], ending: Callable[[], str]) -> A:
         walk = self._walk
         walk.clock.started = time.monotonic()
         self._walking = True
         try:
             adapter = make()
             try:
-                with _undisturbed():
+                with undisturbed():
                     pull(walk, adapter)
             except Exception as error:  # ours: the user's were caught where their code was called
                 walk.internal_error("the walk", error)
@@ -373,6 +333,7 @@ class Session:
             said = remarks(self._seen.ranks) if self._seen else []
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             self._close(walk.report(adapter.framework, versions()))
+            return adapter
         except (
             Exception
         ) as error:  # ours, and nothing can be said or trained after it: out, past the user's handlers
@@ -395,19 +356,7 @@ class Session:
         failure = failure_of(error)
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):
             raise UsageError(f"-m takes the name of a module that can be run: {error}") from error
-        call = refused_anywhere(error, failure)
-        missing = missing_name(error, failure)
-        self._learn_setup(
-            SetupFacts(
-                versions=versions(),
-                failure=failure,
-                refused=call,
-                missing=missing,
-                accelerators=accelerators("cuda") if lacks_gpu_memory(str(error)) else (),
-                frozen_at=self._seen.freezing_lines() if self._seen else (),
-            )
-        )
-        self._judge_setup()
+        judge(self._walk, raised_facts(error, failure, self._seen))
         self._walk.message = "The script stopped before it reached training."
         self._close(self._walk.report(None, versions()))
 
@@ -425,58 +374,8 @@ class Session:
         self.reports.append(report)
         self._done(report)
 
-    def _learn_setup(self, facts: SetupFacts) -> None:
-        self._walk.learn(facts)
-
-    def _judge_setup(self) -> list[Finding]:
-        kept: list[Finding] = []
-        for rule in self._walk.rules_of_setup():
-            kept += [f for f in _findings(self._walk, rule) if self._walk.keep(f)]
-        return kept
-
     def _new_walk(self) -> Walk:
         return Walk(
             self._script, budget=self._options.budget, ignored=self._options.ignores, repair=self._options.repair,
             say=self._say, strict=self._strict, seed=self._options.seed,
         )  # fmt: skip
-
-
-def _findings(walk: Walk, rule: Rule) -> list[Finding]:
-    """Findings of a rule before there is anything to train: none of these rules experiments."""
-    steps = experiment(walk, rule)
-    try:
-        while True:
-            next(steps)
-    except StopIteration as end:
-        return list(end.value or [])
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """No warnings of frameworks between the report's lines; random numbers put back whatever happens."""
-    import warnings
-
-    state = RandomState()
-    levels = _quieted_loggers()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, level in levels:
-            logger.setLevel(level)
-        state.put_back()
-
-
-def _quieted_loggers() -> list[tuple[Any, int]]:
-    import logging
-
-    loggers = [logging.getLogger(n) for n in ("transformers", "accelerate", "datasets", "torch")]
-    levels = [(logger, logger.level) for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    return levels
-
-
-def _line(frame: FrameType) -> tuple[str, int]:
-    return frame.f_code.co_filename, frame.f_lineno

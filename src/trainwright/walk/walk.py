@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any
 
 from trainwright.adapters.base import Run
@@ -15,6 +16,7 @@ from trainwright.core.report import CUT_OFF, Report, StageRun, Status
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Facts, Stage
 from trainwright.seams.place import failure_of
+from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
 
 # What a stage cannot do without: if one of these failed, it is blocked.
@@ -337,8 +339,14 @@ class Walk:
             why = self._blocked.get(stage) or self._skipped.get(stage) or self._why_unseen(stage)
             status = Status.SKIPPED if stage in self._skipped else Status.BLOCKED
             return StageRun(stage=stage, status=status, why=why, seconds=seconds)
-        if not self.unmended and (lost := _lost(measured[0])):
-            return StageRun(stage=stage, status=Status.FAILED, why=lost, seconds=seconds)
+        if lost := _lost(measured[0]):
+            if not self.unmended:
+                return StageRun(
+                    stage=stage, status=Status.FAILED, why=f"{lost}; no cause was proven", seconds=seconds
+                )
+            if not isfinite(_first_and_last(measured[0])[1]):
+                why = f"{lost}: {self._why_unseen(stage)}"
+                return StageRun(stage=stage, status=Status.BLOCKED, why=why, seconds=seconds)
         why = ", ".join(f.name for f in here) or describe(measured[0])
         if stage == Stage.EVALUATION and getattr(measured[0], "present", True) is False:
             return StageRun(
@@ -354,15 +362,25 @@ class Walk:
         return f"stopped by {unmended[0].name}" if unmended else "training was not reached"
 
 
+def _first_and_last(facts: Facts) -> tuple[float, float]:
+    """The loss before and after the steps of a stage that trains; zeros for one that does not."""
+    if isinstance(facts, OverfitFacts):
+        return facts.losses[0], facts.losses[-1]
+    return (facts.first, facts.last) if isinstance(facts, BaselineFacts) else (0.0, 0.0)
+
+
 def _lost(facts: Facts) -> str:
-    """What is said of a batch whose loss went up as it was trained on, when nothing found explains it; else empty."""
-    if not isinstance(facts, OverfitFacts) or not facts.diverged or not facts.losses[0] > 0:
+    """What is said of a loss that went up, or to no number, as its rows were trained on; else empty."""
+    first, last = _first_and_last(facts)
+    if not isfinite(last):
+        return (
+            f"the loss goes from {first:.4g} to {last:.4g}" if isfinite(first) else f"the loss is {first:.4g}"
+        )
+    if not isinstance(facts, OverfitFacts) or not facts.diverged or not first > 0:
         return ""
-    if (
-        facts.losses[-1] <= DIVERGED_FACTOR * facts.losses[0]
-    ):  # it went up and down: a body that draws as it goes
+    if last <= DIVERGED_FACTOR * first:  # it went up and down: a body that draws as it goes
         return ""
-    return f"the loss of one batch rises from {facts.losses[0]:.4g} to {facts.losses[-1]:.4g}; no cause was proven"
+    return f"the loss of one batch rises from {first:.4g} to {last:.4g}"
 
 
 def _order(finding: Finding) -> tuple[int, int]:

@@ -3,7 +3,8 @@
 Why it matters: the loss falls to almost nothing by copying, and what is generated is worthless.
 Evidence: the loss's targets are the inputs moved by one, and the output at earlier positions changes when only later
 tokens change; the first call whose result does.
-Fix (manual): a causal mask (is_causal=True, or a triangle of minus infinity), or is_decoder=True in the configuration.
+Fix (manual): a causal mask (is_causal=True, or a triangle of minus infinity; Keras: use_causal_mask=True), or
+is_decoder=True in the configuration.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
 
 LEAKING_BEYOND = 1e-3  # of the output's scale; sums in another order differ by some 1e-6
+
+_FIX = "give the attention a causal mask (is_causal=True); is_decoder=True for a model that has that setting"
+_KERAS_FIX = 'give the attention a causal mask (use_causal_mask=True where the layer is called); a convolution padding="causal"'
 
 
 @rule("TW313", Severity.ERROR)
@@ -32,7 +36,5 @@ def future_leak(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
         where=(origin.where if origin else None) or setup.place("model"),
         proof=Proof("only tokens of the second half were changed, and outputs of the first half did"),
-        fix=Fix(
-            does="give the attention a causal mask (is_causal=True); is_decoder=True for a model that has that setting"
-        ),
+        fix=Fix(does=_KERAS_FIX if setup.framework == "keras" else _FIX),
     )

@@ -1,0 +1,83 @@
+"""The trainings that a script may reach: what makes the adapter of each, and what is left unwalked behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from trainwright.adapters.base import Adapter
+from trainwright.seams.place import fit_lines, training_lines
+from trainwright.seams.seen import Seen
+from trainwright.seams.training_loops import Loop, loops_after
+from trainwright.walk.closing import not_walked
+from trainwright.walk.undisturbed import undisturbed
+
+if TYPE_CHECKING:
+    from trainwright.adapters.keras import KerasAdapter
+
+A_co = TypeVar("A_co", bound=Adapter, covariant=True)
+
+
+@dataclass(frozen=True)
+class Training(Generic[A_co]):
+    """A training that is about to begin."""
+
+    make: Callable[[], A_co]
+    """Makes its adapter; the framework is imported by then."""
+    not_walked: str = ""
+    """What to say of the script's later trainings, because a check leaves the script at the first."""
+
+
+def of_trainer(trainer: Any, frame: FrameType, seen: Seen) -> Training[Adapter]:
+    """`trainer.train()` of a Hugging Face Trainer."""
+
+    def make() -> Adapter:
+        from trainwright.adapters.hf_trainer import HFTrainerAdapter
+
+        return HFTrainerAdapter(trainer, frame, seen)
+
+    return Training(make, not_walked(training_lines(frame.f_code.co_filename, frame.f_lineno)))
+
+
+def of_model(model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> Training[KerasAdapter]:
+    """`model.fit(…)` of Keras."""
+
+    def make() -> KerasAdapter:
+        from trainwright.adapters.keras import KerasAdapter
+
+        return KerasAdapter(model, given, frame, seen)
+
+    return Training(make, not_walked(fit_lines(frame.f_code.co_filename, frame.f_lineno)))
+
+
+def of_fit(trainer: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> Training[Adapter]:
+    """`trainer.fit(…)` of Lightning; what the user's hooks raise on the way to the first step passes, as it would there."""
+    from trainwright.adapters.lightning import LightningBody, fit_of
+    from trainwright.adapters.loop import LoopAdapter
+
+    body = LightningBody(fit_of(trainer, given, frame), seen)
+    return Training(lambda: LoopAdapter(body, seen))
+
+
+def of_loop(loop: Loop, seen: Seen) -> Training[Adapter]:
+    """A loop that the script runs itself.
+
+    Raises:
+        SyntaxError: its body cannot be run by itself (`await`).
+    """
+    from trainwright.adapters.lifted import LiftedLoop, callers
+    from trainwright.adapters.loop import LoopAdapter
+
+    with undisturbed():  # to look at a script's names is to meet modules' deprecated ones
+        body = LiftedLoop(loop, list(seen.optimizers.values()))
+        later = loops_after(loop, list(callers(loop.frame)))
+
+    def make() -> Adapter:
+        with undisturbed():
+            return LoopAdapter(body, seen)
+
+    lines = ", ".join(str(line) for line in later)
+    remark = f"The check ends at the first training loop; what trains at line {lines} was not walked."
+    return Training(make, remark if later else "")

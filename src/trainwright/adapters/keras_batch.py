@@ -43,7 +43,8 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
     except Exception as error:  # the user's data raised: that is what we came to see
         return BatchFacts(failure=failure_of(error), collator=_former(data))
     if not formed:
-        return BatchFacts(collator=_former(data))
+        nothing = Failure(type="StopIteration", message=f"{_former(data)} gave no batch", where=None)
+        return BatchFacts(failure=nothing, collator=_former(data))
     first, taken = formed[0], inputs_of(model)
     targets = tuple(target_view(first))
     held, failure = _evaluation_batch(data)
@@ -55,6 +56,9 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
         others={k: _kind(v) for k, v in first.view().items() if not _is_numeric(v)},
         label_key=label_key(first),
         item_columns=tuple(first.view()),
+        item_lengths=_lengths(first),
+        text_inputs=tuple(n for n, a in named(first.x, X) if is_text(a)) if taken.first_layer else (),
+        first_layer=taken.first_layer,
         collator=_former(data),
         target_keys=targets,
         targets_wanted_by=losing_at_targets(model),
@@ -76,6 +80,23 @@ def _kind(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.dtype == object and value.size:
         return f"object array of {type(value.flat[0]).__name__}"
     return type(value).__name__
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is an array of texts."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "USO" or not value.size:
+        return False
+    return value.dtype.kind != "O" or isinstance(value.flat[0], (str, bytes))
+
+
+def _lengths(batch: Batch) -> dict[str, tuple[int, ...]]:
+    """How long each row is, of arrays that hold their rows as Python's objects."""
+    arrays = {k: v for k, v in batch.view().items() if isinstance(v, np.ndarray) and v.dtype == object}
+    return {
+        k: tuple(len(row) for row in v)
+        for k, v in arrays.items()
+        if v.size and all(isinstance(row, (list, tuple, np.ndarray)) for row in v)
+    }
 
 
 def _former(data: FitData) -> str:
@@ -137,6 +158,8 @@ def _token_facts(batches: Sequence[Batch], taken: ModelInputs) -> dict[str, Any]
     facts: dict[str, Any] = {"token_key": key, "largest_token": largest}
     if taken.embedding_rows is not None:
         facts |= {"vocabulary": taken.embedding_rows, "embedding": taken.embedding}
+        if not taken.masks_zero:
+            facts["unmasked_zeros"] = _zeros_at_ends([v[key] for v in views])
     labels = label_key(batches[0])
     masks = [_mask(v, key, v.get(labels) if labels else None) for v in views]
     facts |= {
@@ -147,6 +170,14 @@ def _token_facts(batches: Sequence[Batch], taken: ModelInputs) -> dict[str, Any]
     if _MASK in views[0]:
         facts["padding_share"] = float(1 - np.mean(views[0][_MASK] != 0))
     return facts
+
+
+def _zeros_at_ends(batches: Sequence[np.ndarray]) -> float:
+    """The share of token 0, where it stands behind the other tokens of rows of several lengths and nowhere else."""
+    zeros = [tokens == 0 for tokens in batches]
+    behind = all(bool((np.diff(z.astype(np.int8), axis=1) >= 0).all()) for z in zeros)
+    lengths = {int(n) for z in zeros for n in z.sum(axis=1)}
+    return float(np.concatenate([z.ravel() for z in zeros]).mean()) if behind and len(lengths) > 1 else 0.0
 
 
 def is_tokens(value: Any) -> bool:

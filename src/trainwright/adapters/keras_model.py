@@ -12,6 +12,8 @@ from trainwright.seams.place import is_users
 
 # Layers that look integers up, and take them in floating-point numbers too.
 _LOOKS_UP = ("Embedding", "StringLookup", "IntegerLookup", "Hashing", "CategoryEncoding", "Discretization", "TextVectorization", "ReversibleEmbedding", "TokenAndPositionEmbedding")  # fmt: skip
+# Layers that read text, or that do what their user says.
+_READS_TEXT = ("TextVectorization", "StringLookup", "Hashing", "Lambda", "HashedCrossing", "FeatureSpace")
 # Methods in which the user's own code may do without targets.
 _OWN_LOSS = ("train_step", "compute_loss", "compute_loss_and_updates", "_compute_loss")
 
@@ -35,6 +37,10 @@ class ModelInputs:
     embedding: str = ""
     """The name of the first layer, where it looks tokens up."""
     embedding_rows: int | None = None
+    first_layer: str = ""
+    """The kind of the layer of Keras's own that takes the only input, where it takes numbers alone; empty: not known."""
+    masks_zero: bool = False
+    """The embedding tells the layers behind it to leave token 0 out."""
 
     def is_float(self, name: str, position: int, count: int) -> bool:
         """Whether an input, known by name or by its place among so many, is made floating-point numbers of."""
@@ -49,9 +55,9 @@ def inputs_of(model: Any) -> ModelInputs:
     struct = getattr(model, "_inputs_struct", None)
     if struct is None and (first := _first_layer(model)) is not None:
         float_first = first not in _LOOKS_UP and not _is_wrapper(first)
-        return ModelInputs(float_order=(float_first,), **found, **_embedding(model, None))
+        return ModelInputs(float_order=(float_first,), **found, **_first_taker(model, None))
     if struct is None:
-        return ModelInputs(**_called_with(model), **found, **_embedding(model, None))
+        return ModelInputs(**_called_with(model), **found, **_first_taker(model, None))
     pairs = list(named(struct, "x"))
     kinds = [_is_float(model, tensor) for _, tensor in pairs]
     keys = (
@@ -61,7 +67,7 @@ def inputs_of(model: Any) -> ModelInputs:
     )
     return ModelInputs(
         names=keys, takes_any=False, required=keys, floats=dict(zip(keys, kinds)), float_order=tuple(kinds),
-        **found, **_embedding(model, pairs[0][1] if len(pairs) == 1 else None),
+        **found, **_first_taker(model, pairs[0][1] if len(pairs) == 1 else None),
     )  # fmt: skip
 
 
@@ -119,15 +125,24 @@ def _convolution(model: Any) -> dict[str, Any]:
     return {}
 
 
-def _embedding(model: Any, tensor: Any) -> dict[str, Any]:
-    """The embedding that a model's only input goes into first."""
+def _first_taker(model: Any, tensor: Any) -> dict[str, Any]:
+    """The layer that a model's only input goes into first, and what it is where it is an embedding."""
     if tensor is not None:
         first = next((la for la in _takers(model, tensor)), None)
     else:
         first = next(iter(model.layers), None) if _first_layer(model) else None
-    if first is None or type(first).__name__ != "Embedding":
+    if first is None:
         return {}
-    return {"embedding": first.name, "embedding_rows": int(first.input_dim)}
+    kind = type(first).__name__
+    numbers = type(first).__module__.startswith(("keras.", "tf_keras.")) and kind not in _READS_TEXT
+    if kind != "Embedding":
+        return {"first_layer": kind} if numbers and not _is_wrapper(kind) else {}
+    return {
+        "first_layer": kind,
+        "embedding": first.name,
+        "embedding_rows": int(first.input_dim),
+        "masks_zero": bool(first.mask_zero),
+    }
 
 
 def losing_at_targets(model: Any) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from trainwright.adapters import keras_setup
 from trainwright.adapters.keras_calls import is_own
 from trainwright.adapters.keras_data import Batch
+from trainwright.adapters.keras_identical import stay_identical, units_equal
 from trainwright.adapters.keras_lists import unlisted_layers
 from trainwright.adapters.keras_memory import is_out_of_memory, measure_memory
 from trainwright.adapters.keras_probes import Probes, probes_of
@@ -41,6 +42,9 @@ def measure_step(twin: Twin) -> StepFacts:
         gradients = gradient_facts(twin, record)
         twin.reset()
         forward = replace(forward_facts(twin, record, batches), memory=memory)
+        if gradients is not None:
+            forward = replace(forward, parameters=stay_identical(forward.parameters, twin, batches[0]))
+            twin.reset()
         if gradients is not None and gradients.failure is None:
             gradients = replace(gradients, batch_losses=tuple(_losses(twin)))
     twin.reset()
@@ -159,7 +163,8 @@ def parameter_facts(twin: Twin) -> list[ParameterFacts]:
                 mean=facts.mean or 0.0,
                 deviation=facts.deviation or 0.0,
                 non_finite=facts.non_finite,
-                identical_rows=_identical_units(values, name),
+                identical_rows=values.ndim > 1 and values.shape[-1] > 1 and units_equal(values),
+                unit_axis=-1,
                 module=path,
                 module_kind=type(layer).__name__,
                 freshly_initialised=None if twin.seen.is_as_drawn(variable) else False,
@@ -168,14 +173,6 @@ def parameter_facts(twin: Twin) -> list[ParameterFacts]:
             )
         )
     return found
-
-
-def _identical_units(values: np.ndarray, name: str) -> bool:
-    """Whether all units of a matrix (its last axis, as Keras has it) are equal."""
-    if values.ndim < 2 or values.shape[-1] < 2:
-        return False
-    columns = values.reshape(-1, values.shape[-1])
-    return bool((columns == columns[:, :1]).all())
 
 
 def _default_deviation(layer: Any, name: str, shape: tuple[int, ...]) -> float | None:
@@ -205,7 +202,9 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
     if record.failed_stage == Stage.FORWARD:
         return None
     library = keras_setup.library_name(twin.scope)
-    calls = tuple(replace(c, library=library) for c in record.loss_calls)
+    weights = [] if twin.own_step else own().loss_weights(twin.model)
+    factors = weights if len(weights) == len(record.loss_calls) else [None] * len(record.loss_calls)
+    calls = tuple(replace(c, library=library, factor=f) for c, f in zip(record.loss_calls, factors))
     call = _main(calls)
     kept = record.kept_losses[calls.index(call)] if call else None
     classes = (

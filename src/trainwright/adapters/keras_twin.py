@@ -335,7 +335,8 @@ class Twin:
         )
         held = [id(own().rate(inner)), *(getattr(inner, n, None) for n in plain)]
         layers = [
-            (getattr(la, "rate", None), getattr(la, "units", None)) for la in self.model._flatten_layers()
+            tuple(getattr(la, n, None) for n in ("rate", "units", "mask_zero"))
+            for la in self.model._flatten_layers()
         ]
         variables = [*self.model.trainable_variables, *own().slots(optimizer)]
         self._alive.append((variables, own().rate(inner)))

@@ -16,7 +16,7 @@ from trainwright.adapters.torch_token_probes import predicts_next_token
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Stage
 from trainwright.seams.torch import StepRecord
-from trainwright.stages.forward import ForwardFacts, ParameterFacts
+from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ForwardFacts, ParameterFacts
 from trainwright.stages.gradients import GradientFacts, GradientOf
 from trainwright.stages.loss import LossFacts
 from trainwright.tensors import torch as tensors
@@ -134,15 +134,9 @@ def device_failure_kept(
     return (forward if seen else replace(forward, failure=failure)), loss, gradients
 
 
-STEPS_UNTIL_DIFFERENT = 3
-STEP_LENGTH = 0.05
-
-
 def stay_identical(parameters: tuple[ParameterFacts, ...], model: nn.Module,
                    step: Callable[[], None]) -> tuple[ParameterFacts, ...]:  # fmt: skip
     """The facts, with whether equal rows stay equal over some steps; the weights are left as the steps made them.
-
-    A last layer that starts at zero differs after one step, one behind another that does after two.
 
     Args:
         step: computes the gradients of a batch.

@@ -268,10 +268,15 @@ class Observer:
             training=training,
             leaf=not layer._flatten_layers(recursive=False, include_self=False),
             sizes=sizes,
-            size_at=next((place for place in asked if is_written(place, sizes[-1])), None),
+            size_at=self._declared_at(layer) if layer is self._model else next((place for place in asked if is_written(place, sizes[-1])), None),
             dropout=float(rate) if isinstance(rate, (int, float)) and "ropout" in kind else None,
             **(shares(kind.lower(), out) if out is not None else {}),
         )  # fmt: skip
+
+    def _declared_at(self, model: Any) -> Place | None:
+        """Where the only Input of a model was written."""
+        inputs = [la for la in getattr(model, "_layers", ()) if type(la).__name__ == "InputLayer"]
+        return self._places(inputs[0]) if len(inputs) == 1 else None
 
     # Losses
 

@@ -157,6 +157,12 @@ class BatchFacts(Facts):
     """Of each of the first batches, for integer labels."""
     padding_shares: tuple[float, ...] = ()
     """The padding share of each of the first batches."""
+    text_inputs: tuple[str, ...] = ()
+    """Inputs of raw text that go into a layer which takes numbers."""
+    first_layer: str = ""
+    """The kind of that layer."""
+    unmasked_zeros: float = 0.0
+    """Share of positions that hold token 0 behind the others, where the embedding has no layer leave them out."""
     vocabulary_facts: VocabularyFacts | None = None
     images: ImageFacts | None = None
     attended_padding: int = 0

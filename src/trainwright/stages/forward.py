@@ -63,6 +63,8 @@ class ParameterFacts:
     non_finite: int = 0
     identical_rows: bool = False
     """A matrix whose rows are all equal."""
+    unit_axis: int = 0
+    """The axis of a matrix along which its units lie."""
     identical_after_steps: bool | None = None
     """Its rows are still equal after some steps with a gradient; None: not equal, or no gradient arrives."""
     default_deviation: float | None = None
@@ -80,6 +82,11 @@ class ParameterFacts:
     """How often its values were changed in place before the walk: each update is one, drawing them takes a few."""
 
     @property
+    def units(self) -> int:
+        """How many units a matrix holds."""
+        return self.shape[self.unit_axis] if self.shape else 0
+
+    @property
     def untrained(self) -> bool:
         """Whether it is a matrix whose values are those that it was drawn with."""
         if len(self.shape) < 2 or self.in_place_changes > MOST_DRAWS:
@@ -94,6 +101,10 @@ class ParameterFacts:
 DRAWN_WITHIN = 0.1
 # Initialisers write a weight two to four times; a plain training loop before this one does so at each step.
 MOST_DRAWS = 16
+# Equal units are followed over so many steps of this length: a last layer that starts at zero differs after one, one
+# behind another that does after two.
+STEPS_UNTIL_DIFFERENT = 3
+STEP_LENGTH = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)

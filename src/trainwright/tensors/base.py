@@ -90,6 +90,9 @@ class Tensors(Protocol):
     def set_dropout(self, model: Any, probability: float) -> None:
         """Set the probability of every dropout layer."""
 
+    def mask_padding(self, model: Any, embedding: str) -> None:
+        """Let an embedding tell the layers behind it to leave token 0 out."""
+
     def set_training(self, model: Any, training: bool) -> None:
         """Put the model and all its modules in training or evaluation mode."""
 

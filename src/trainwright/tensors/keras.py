@@ -13,6 +13,7 @@ from trainwright.tensors.keras_layers import activate as activate
 from trainwright.tensors.keras_layers import flatten_before as flatten_before
 from trainwright.tensors.keras_layers import freeze as freeze
 from trainwright.tensors.keras_layers import layers_below as layers_below
+from trainwright.tensors.keras_layers import mask_padding as mask_padding
 from trainwright.tensors.keras_layers import named_layers as named_layers
 from trainwright.tensors.keras_layers import named_variables as named_variables
 from trainwright.tensors.keras_layers import register_lists as register_lists

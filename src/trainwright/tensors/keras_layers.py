@@ -183,6 +183,12 @@ def set_dropout(model: Any, probability: float) -> None:
             layer.dropout = probability
 
 
+def mask_padding(model: Any, embedding: str) -> None:
+    for layer in named_layers(model).values():
+        if layer.name == embedding:
+            layer.mask_zero = layer.supports_masking = True
+
+
 def zero_non_finite(model: Any) -> None:
     for _, variable in named_variables(model).values():
         values = value_of(variable)

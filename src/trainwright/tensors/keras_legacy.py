@@ -115,6 +115,9 @@ class Legacy:
     def uses_library_loss(self, model: Any) -> bool:
         return bool(getattr(model, "_using_dummy_loss", False))
 
+    def loss_weights(self, model: Any) -> list[float]:
+        return []
+
     def library_loss(self, model: Any, data: tuple[Any, Any, Any], training: bool) -> Any:
         container, optimizer = model.compiled_loss, model.optimizer
         heard = model.__dict__["compiled_loss"] = _Heard(container)

@@ -89,6 +89,9 @@ class Own(Protocol):
     def library_loss(self, model: Any, data: tuple[Any, Any, Any], training: bool) -> Any:
         """The loss by that step, whose update is left out."""
 
+    def loss_weights(self, model: Any) -> list[float]:
+        """The factor of each of the losses given to compile, in the order in which they are called; empty: unknown."""
+
     def others(self, model: Any) -> list[Any]:
         """Variables that a step may write to beside the trained ones."""
 
@@ -192,6 +195,10 @@ class Keras3:
 
     def library_loss(self, model: Any, data: tuple[Any, Any, Any], training: bool) -> Any:
         raise NotImplementedError("a model of Keras 3 takes its step as Keras does, or as its user says")
+
+    def loss_weights(self, model: Any) -> list[float]:
+        flat = getattr(getattr(model, "_compile_loss", None), "_flat_losses", None) or []
+        return [1.0 if loss.loss_weights is None else float(loss.loss_weights) for loss in flat]
 
     def others(self, model: Any) -> list[Any]:
         return [*model.non_trainable_variables, *model.metrics_variables]

@@ -310,7 +310,9 @@ class Walk:
         )
 
     def _has_cause(self, stage: Stage) -> bool:
-        return any(f.severity == Severity.ERROR and int(f.code[2]) <= stage for f in self.findings)
+        # What was found of a script that ended before its training explains that end, whatever stage it belongs to.
+        ended = stage == Stage.SETUP
+        return any(f.severity == Severity.ERROR and (ended or int(f.code[2]) <= stage) for f in self.findings)
 
     def _finished(self, finding: Finding) -> Finding:
         """The finding with its fix marked as tried where the repair was seen to remove it."""

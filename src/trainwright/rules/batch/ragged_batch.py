@@ -21,6 +21,7 @@ from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
+from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, TokenizerFacts
 from trainwright.stages.setup import SetupFacts
@@ -36,6 +37,9 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
     """A batch that could not be formed, of rows with unequal lengths."""
     if batch.failure is not None and (said := _UNEQUAL.search(batch.failure.message)):
         yield _of_lengths(batch, setup, int(said[1]), int(said[2]))
+        return
+    if batch.failure is None and batch.others:
+        yield from _of_objects(batch, setup)
         return
     if batch.failure is None or not batch.equal_rows_collate or set(batch.forms_without) & set(_LABELS):
         return
@@ -79,6 +83,32 @@ def _of_lengths(batch: BatchFacts, setup: SetupFacts, one: int, other: int) -> F
             does="pad where the batches are made: .padded_batch(…) instead of .batch(…), or rows of one length before"
         ),
     )
+
+
+def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """An array of Python's lists, of several lengths: a batch is formed, and no tensor can be made of it."""
+    ragged = [k for k in batch.others if len(set(batch.item_lengths.get(k, ()))) > 1]
+    for key in ragged[:1]:
+        shortest, longest = min(batch.item_lengths[key]), max(batch.item_lengths[key])
+        yield Finding(
+            message=f"{key} is an array of lists of {shortest} to {longest} values: no tensor can be made of rows that "
+            f"differ in length",
+            measured={"column": key, "shortest": shortest, "longest": longest},
+            where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+            proof=Proof(f"{key} is an {batch.others[key]}; padded to one length, a batch is a tensor"),
+            repair=_pad_objects(tuple(ragged)),
+            fix=Fix(does=f'bring the rows to one length: keras.utils.pad_sequences({key}, padding="post")',
+                    safety=Safety.SAFE),
+        )  # fmt: skip
+
+
+def _pad_objects(keys: tuple[str, ...]) -> Repair:
+    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        return batch | {
+            k: np.stack(tensors.padded([np.asarray(row) for row in batch[k]])) for k in keys if k in batch
+        }
+
+    return change_batches("pad the rows of a batch to its longest", change)
 
 
 def _stacked(batch: BatchFacts, where: Place | None) -> Finding:

@@ -3,7 +3,8 @@
 Why it matters: the model spends its loss on predicting padding, whose share hides what it learns of the text; or its
 answers depend on how far a row happened to be padded.
 Evidence: the labels at padding positions, and that the loss changes with them alone; or that the scores of real
-positions change when a mask leaves the padding out; or that the model takes one row and no more.
+positions change when a mask leaves the padding out; or that the model takes one row and no more; or that a batch is
+learnt clearly better, on three seeds, once recurrent layers leave the zeros behind the text out (Keras's mask_zero).
 Error: `Cannot handle batch sizes > 1 if no padding token is defined.`
 Fix (safe): -100 as the label of padding; the tokenizer's attention_mask passed to the model; its pad_token_id
 written into the model's config.
@@ -20,7 +21,8 @@ import numpy as np
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.core.rule import rule
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts, real_positions
 from trainwright.stages.dataset import DatasetFacts
@@ -36,6 +38,10 @@ LABELS_PER_ROW = 1.5
 # padding moves its scores by some hundredths only.
 CHANGED_SCORES = 1e-3
 CHANGED_LOSS = 1e-4
+# A recurrent layer holds what it read over some steps of padding; from a third of the positions on it is tried.
+FORGOTTEN_SHARE = 0.33
+FORGETTING_STEPS = 32
+_RECURRENT = ("LSTM", "GRU", "SimpleRNN")
 # transformers' classification heads for decoders (modeling_layers.py, 5.23).
 _NO_PADDING_TOKEN = "if no padding token is defined"
 
@@ -43,17 +49,53 @@ _NO_PADDING_TOKEN = "if no padding token is defined"
 @rule("TW209", Severity.ERROR)
 def unmasked_padding(
     batch: BatchFacts, dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts | None
-) -> Iterator[Finding]:
-    """Padding that the loss or the attention takes for text."""
+) -> Diagnosis:
+    """Padding that the loss, the attention or a recurrent layer takes for text."""
     if forward.failure is not None:
         yield from _unknown_padding(batch, dataset, setup, forward)
         return
+    yield from _read_to_the_end(batch, setup, forward)
     # What only the configuration calls padding may be a token like others.
     if not batch.has_attention_mask and (dataset.tokenizer is None or dataset.tokenizer.pad_id is None):
         return
     if loss is not None:
         yield from _in_the_loss(batch, setup, loss)
     yield from _in_attention(batch, setup, forward)
+
+
+def _read_to_the_end(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Diagnosis:
+    """Recurrent layers that read long padding behind the text, and forget the text over it."""
+    recurrent = next((m for m in forward.modules if m.kind in _RECURRENT), None)
+    if batch.unmasked_zeros < FORGOTTEN_SHARE or recurrent is None:
+        return
+    masked = _mask_zero(batch.embedding)
+    outcome = yield Trial(change=masked, steps=FORGETTING_STEPS)
+    if not outcome.clearly_better:
+        return
+    where = forward.place_of(batch.embedding) or setup.place("model", "train_call")
+    edits = (
+        [SetKeyword(file=where.file, line=where.line, name="mask_zero", value="True", function="Embedding")]
+        if where
+        else []
+    )
+    yield Finding(
+        severity=Severity.WARNING,
+        message=f"{batch.unmasked_zeros:.0%} of the positions are padding behind the text, and {recurrent.name} "
+        f"({recurrent.kind}) reads it: the embedding masks nothing",
+        measured={"padding_share": round(batch.unmasked_zeros, 3)},
+        where=where,
+        proof=outcome,
+        repair=masked,
+        fix=Fix(does="build the Embedding with mask_zero=True", safety=Safety.SAFE, edits=tuple(edits)),
+    )
+
+
+def _mask_zero(embedding: str) -> Repair:
+    def change(call: Call) -> Call:
+        call.tensors.mask_padding(call["model"], embedding)
+        return call
+
+    return Repair("let the embedding mask token 0", Seam.TRAINER, change)
 
 
 def _unknown_padding(

@@ -2,8 +2,8 @@
 
 Why it matters: the first outputs are far too large, one feature drowns the others, and most of training is spent on
 getting out of where it began.
-Evidence: the first loss is far above that of a model that knows nothing; from the same weights on the same rows,
-standardised inputs are learnt clearly better, on three seeds.
+Evidence: the first loss is far above that of a model that knows nothing, or the numbers reach the first weights as
+they are; from the same weights on the same rows, standardised inputs are learnt clearly better, on three seeds.
 Fix (unsafe): scale with the mean and deviation of the training rows, in every set.
 """
 
@@ -21,6 +21,7 @@ from trainwright.core.trial import Trial
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import ColumnFacts, DatasetFacts
+from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
@@ -35,11 +36,12 @@ BATCHES = 3
 
 @rule("TW106", Severity.WARNING)
 def unscaled_inputs(
-    dataset: DatasetFacts, batch: BatchFacts, loss: LossFacts, setup: SetupFacts
+    dataset: DatasetFacts, batch: BatchFacts, forward: ForwardFacts, loss: LossFacts, setup: SetupFacts
 ) -> Diagnosis:
-    """Large inputs that inflate the first loss, and are learnt clearly better when standardised."""
+    """Large inputs that inflate the first loss or reach the first weights, and are learnt clearly better when standardised."""
     key, tensor = _largest(batch)
-    if tensor is None or not (loss.value and loss.expected and loss.value > INFLATED_LOSS * loss.expected):
+    inflated = bool(loss.value and loss.expected and loss.value > INFLATED_LOSS * loss.expected)
+    if tensor is None or not (inflated or _reaches_weights(forward)):
         return
     scale = _scale(dataset.train.column(key), tensor)
     outcome = yield Trial(change=_standardise(key, scale, Seam.BATCH), steps=STEPS, batches=BATCHES)
@@ -59,11 +61,25 @@ def unscaled_inputs(
     )  # fmt: skip
 
 
+def _reaches_weights(forward: ForwardFacts) -> bool:
+    """Whether the first layer with weights is given numbers of a raw scale: the model does not scale them itself."""
+    first = next((m for m in forward.modules if m.sizes and m.inputs), None)
+    if first is None or "Norm" in first.kind or not first.inputs[0].is_float:
+        return False
+    return _reach(first.inputs[0]) > LARGE
+
+
+def _reach(values: TensorFacts) -> float:
+    """How far from zero the values go."""
+    return max(abs(values.minimum or 0.0), abs(values.maximum or 0.0))
+
+
 def _largest(batch: BatchFacts) -> tuple[str, TensorFacts | None]:
     """The input of floating-point numbers (as the model takes it) whose values go farthest, where beyond LARGE."""
     found = {
-        k: max(abs(t.minimum or 0.0), abs(t.maximum or 0.0)) for k, t in batch.tensors.items()
-        if (t.is_float or k in batch.made_floats) and k != batch.label_key and "mask" not in k and "label" not in k
+        k: _reach(t) for k, t in batch.tensors.items()
+        if (t.is_float or k in batch.made_floats) and k not in (batch.label_key, *(batch.target_keys or ()))
+        and "mask" not in k and "label" not in k
     }  # fmt: skip
     key = max(found, key=lambda k: found[k], default="")
     return (key, batch.tensors[key]) if key and found[key] > LARGE else (key, None)

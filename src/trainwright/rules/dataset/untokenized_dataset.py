@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from trainwright.core.finding import Finding, Severity
+from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
@@ -33,6 +33,9 @@ def untokenized_dataset(
     dataset: DatasetFacts, setup: SetupFacts, batch: BatchFacts | None
 ) -> Iterator[Finding]:
     """A set of texts without tokens, for a model that takes tokens, and a collator that does not make them."""
+    if batch is not None and batch.text_inputs:
+        yield _into_numbers(batch, setup)
+        return
     if not any(name in dataset.accepts for name in _TOKEN_INPUTS):
         return
     raw = [
@@ -75,6 +78,22 @@ def untokenized_dataset(
                 for role, expression in roles.items()
                 if complete and (place := setup.place(role))
             ),
+        ),
+    )
+
+
+def _into_numbers(batch: BatchFacts, setup: SetupFacts) -> Finding:
+    """Texts that a model's first layer is given, which takes numbers."""
+    name = batch.text_inputs[0]
+    return Finding(
+        message=f"{name} holds raw text, and the model's first layer ({batch.first_layer}) takes numbers",
+        measured={"text_columns": ", ".join(batch.text_inputs), "first_layer": batch.first_layer},
+        where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+        proof=Proof(
+            f"a batch's {name} is an array of strings, and no layer before the {batch.first_layer} reads any"
+        ),
+        fix=Fix(
+            does="turn the texts into token numbers: a keras.layers.TextVectorization, adapted to the training texts"
         ),
     )
 

@@ -19,6 +19,8 @@ from trainwright.stages.setup import SetupFacts
 # With inputs that are all positive up to half of a fresh layer's units are zero for every row of a batch.
 DEAD_SHARE = 0.9
 FEWEST_UNITS = 8
+# Few units that come back take their time at a usual rate.
+STEPS = 32
 
 
 @rule("TW310", Severity.ERROR)
@@ -32,7 +34,7 @@ def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
     if not dead:
         return
     revived = standardise_activations(tuple(m.name for m in dead))
-    outcome = yield Trial(change=revived)
+    outcome = yield Trial(change=revived, steps=STEPS)
     if not outcome.clearly_better:
         return
     first = dead[0]

@@ -28,11 +28,11 @@ def identical_units(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Findin
     more = f", and those of {len(equal) - 1} more" if len(equal) > 1 else ""
     start = f"all start at {value:.4g}" if first.deviation <= 1e-6 * abs(value) else "start equal"
     yield Finding(
-        message=f"the {first.shape[0]} units of {first.name} {start}{more}, and are still equal after 3 steps",
-        measured={"parameter": first.name, "units": first.shape[0], "value": value, "parameters": len(equal)},
+        message=f"the {first.units} units of {first.name} {start}{more}, and are still equal after 3 steps",
+        measured={"parameter": first.name, "units": first.units, "value": value, "parameters": len(equal)},
         where=forward.place_of(first.module) or setup.place("model"),
         proof=Proof(
-            f"the rows of {first.name} {first.shape} do not differ, before and after three steps with a gradient"
+            f"the units of {first.name} {first.shape} do not differ, before and after three steps with a gradient"
         ),
         repair=_draw(tuple(p.name for p in equal)),
         fix=Fix(

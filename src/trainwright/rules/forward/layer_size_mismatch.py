@@ -7,19 +7,27 @@ Error: `expected input… to have … channels, but got … channels`
 Error: `Given normalized_shape=…, expected input with shape`
 Error: `running_mean should contain … elements not`
 Error: `input.size(-1) must be equal to input_size`
+Error: `is incompatible with the layer: expected`
 Fix (unsafe): give the layer the size that comes, or bring what comes into the layer's shape.
 """
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
+from typing import Any
 
-from trainwright.core.finding import Finding, Severity
+from trainwright.core.finding import Failure, Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
+from trainwright.rules.repairs import change_batches
+from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts, ModuleFacts
+from trainwright.stages.setup import SetupFacts
 
 # The argument that sets the size a layer takes, and the axis of its input that must have it.
 _TAKES = {
@@ -30,9 +38,139 @@ _TAKES = {
 }  # fmt: skip
 
 
+# How Keras refuses a layer's or a model's input (keras/src/layers/input_spec.py).
+_REFUSED = re.compile(
+    r"Input \d+(?: with name '(?P<input>[^']*)')? of layer ['\"](?P<layer>[^'\"]+)['\"] is incompatible with the layer: "
+    r"expected (?P<what>ndim|min_ndim|max_ndim|shape|axis (?P<axis>-?\d+) of input shape to have value)[= ]"
+    r"(?P<wanted>\([^)]*\)|-?\d+),? (?:found|but received input with) "
+    r"(?:ndim=\d+\. Full shape received: |shape[= ]|ndim=)(?P<came>\([^)]*\)|\d+)"
+)
+# The same of a model whose declared Input has another number of axes (keras/src/models/functional.py).
+_INVALID = re.compile(
+    r"Invalid input shape for input .*?with name '(?P<layer>[^']*)'.*?[Ee]xpected shape (?P<wanted>\([^)]*\)), "
+    r"but input has incompatible shape (?P<came>\([^)]*\))",
+    re.DOTALL,
+)
+_MODELS = ("functional", "sequential")
+
+
 @rule("TW301", Severity.ERROR)
-def layer_size_mismatch(forward: ForwardFacts) -> Iterator[Finding]:
+def layer_size_mismatch(
+    setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None
+) -> Iterator[Finding]:
     """A layer that raised, with an input that is not of its size."""
+    failure = forward.failure if forward else setup.failure
+    if failure is not None and (refused := _refused(failure)):
+        yield _declared(refused, failure, setup, forward, batch)
+        return
+    if forward is not None:
+        yield from _of_size(forward)
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """What Keras said of an input that a layer does not take."""
+
+    layer: str
+    axes: int | None
+    """How many it takes; None: that is not what is wrong."""
+    exactly: bool
+    shape: tuple[int | None, ...]
+    """The shape that it takes, where that was told."""
+    axis: int | None
+    size: int
+    came: tuple[int | None, ...]
+
+    @property
+    def takes(self) -> str:
+        if self.axes is not None:
+            return f"{'' if self.exactly else 'at least '}{self.axes} axes"
+        return f"{self.shape}" if self.shape else f"{self.size} values on axis {self.axis}"
+
+
+def _refused(failure: Failure) -> _Refused | None:
+    if whole := _INVALID.search(failure.message):
+        shape, came = (ast.literal_eval(whole[name]) for name in ("wanted", "came"))
+        return _Refused(
+            layer="functional", axes=None, exactly=True, shape=shape, axis=None, size=0, came=came
+        )
+    said = _REFUSED.search(failure.message)
+    if said is None or said["what"] == "max_ndim":
+        return None
+    wanted, came = ast.literal_eval(said["wanted"]), ast.literal_eval(said["came"])
+    if not isinstance(came, tuple):
+        return None
+    counted = said["what"].endswith("ndim")
+    return _Refused(
+        layer=said["layer"], axes=wanted if counted else None, exactly=said["what"] == "ndim",
+        shape=wanted if isinstance(wanted, tuple) else (), axis=int(said["axis"]) if said["axis"] else None,
+        size=wanted if isinstance(wanted, int) else 0, came=came,
+    )  # fmt: skip
+
+
+def _declared(refused: _Refused, failure: Failure, setup: SetupFacts, forward: ForwardFacts | None,
+              batch: BatchFacts | None) -> Finding:  # fmt: skip
+    """An input that a Keras layer, or the model by its declared Input, does not take."""
+    whole = refused.layer.startswith(_MODELS)
+    name = "the model's Input" if whole else refused.layer
+    does, repair = _brought(refused, whole, batch)
+    return Finding(
+        message=f"{name} takes {refused.takes}, and {refused.came} came",
+        measured={"layer": refused.layer, "declared": refused.takes, "came": str(refused.came)},
+        where=_built_at(refused, forward) or (setup.place("model") if whole else None) or failure.where,
+        proof=Proof(
+            f"Keras compared the two before it called {'the model' if whole else refused.layer}, and refused"
+        ),
+        repair=repair,
+        fix=Fix(does=does, safety=Safety.UNSAFE if repair else Safety.MANUAL),
+    )
+
+
+def _built_at(refused: _Refused, forward: ForwardFacts | None) -> Place | None:
+    failed = forward.failed_module if forward else None
+    return (failed.size_at or failed.where) if failed else None
+
+
+def _brought(refused: _Refused, whole: bool, batch: BatchFacts | None) -> tuple[str, Repair | None]:
+    """What brings the input into shape, in words and in memory."""
+    came, wanted = refused.came[1:], refused.shape[1:]
+    given = (
+        [k for k, t in batch.tensors.items() if t.shape[1:] == came and k != batch.label_key] if batch else []
+    )
+    known = [n for n in wanted if n is not None]
+    if (
+        wanted
+        and len(known) == len(wanted)
+        and None not in came
+        and prod(known) == prod(n for n in came if n is not None)
+    ):
+        how = f"reshape the inputs to {tuple(known)} a row"
+        return how, _reshape(given[0], tuple(known), how) if given else None
+    if refused.axes is not None and refused.axes == len(refused.came) + 1:
+        how = f"give a recurrent layer before {refused.layer} return_sequences=True; else add an axis to what it is given"
+        return f"{how}: x[..., None]", None
+    if whole and came:
+        return f"declare keras.Input({came}), or give the model {wanted or refused.takes}", None
+    if refused.axes is not None and len(refused.came) > refused.axes:
+        return (
+            f"take an axis away before {refused.layer}: Flatten, a pooling layer, or return_sequences=False",
+            None,
+        )
+    return f"bring what {refused.layer} is given to {refused.takes}", None
+
+
+def _reshape(key: str, shape: tuple[int, ...], does: str) -> Repair:
+    def change(given: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        if key not in given:
+            return given
+        rows = tensors.to_numpy(given[key])
+        return {**given, key: tensors.like(rows.reshape(len(rows), *shape), given[key])}
+
+    return change_batches(does, change)
+
+
+def _of_size(forward: ForwardFacts) -> Iterator[Finding]:
+    """A layer of torch's, or of Keras's that raised on the way."""
     layer, failure = forward.failed_module, forward.failure
     if failure is None or layer is None or forward.works_at_rows is not None:
         return

@@ -58,7 +58,9 @@ def vanishing_gradients(gradients: GradientFacts, forward: ForwardFacts, setup: 
 
 def _layers(gradients: GradientFacts, forward: ForwardFacts) -> list[GradientOf]:
     """Weights of linear and convolution layers with a gradient, in the order in which they were called."""
-    order = {m.name: i for i, m in enumerate(forward.modules) if m.kind.startswith(("Linear", "Conv"))}
+    order = {
+        m.name: i for i, m in enumerate(forward.modules) if m.kind.startswith(("Linear", "Dense", "Conv"))
+    }
     found = [g for g in gradients.gradients if g.module in order and len(g.shape) > 1 and g.norm is not None]
     return sorted(found, key=lambda g: order[g.module])
 

@@ -34,6 +34,9 @@ def label_out_of_range(
     dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts
 ) -> Iterator[Finding]:
     """A class label that is negative, or not below the number of scores."""
+    if (found := _of_binary_loss(loss, setup)) is not None:
+        yield found
+        return
     call, width = loss.call, loss.classes
     by_hand = call is None and _picked_outside(loss, forward)
     if by_hand and forward.output:
@@ -64,6 +67,52 @@ def label_out_of_range(
         else:
             yield _misnumbered(seen, width, numbers, row, setup, split.name)
         return
+
+
+def _of_binary_loss(loss: LossFacts, setup: SetupFacts) -> Finding | None:
+    """Targets outside 0 to 1, of which a binary cross-entropy has no minimum; rows that a weight may leave out aside."""
+    call = next((c for c in loss.calls if c.function.startswith("binary_cross_entropy")), None)
+    low, high = (call.targets.minimum, call.targets.maximum) if call else (None, None)
+    if call is None or low is None or high is None or (low >= 0 and high <= 1) or call.targets.non_finite:
+        return None
+    if call.options.get("reduction", "mean") == "none" or call.options.get("has_weight"):
+        return None
+    values = sorted(v for v in call.target_values if v == int(v))
+    if len(values) == 2:
+        numbers = {int(v): i for i, v in enumerate(values)}
+        does, repair = (
+            f"number the two classes 0 and 1, not {values[0]:g} and {values[1]:g}",
+            _renumber(numbers),
+        )
+    elif len(values) == len(call.target_values) > 2:
+        does, repair = (
+            f"give the model an output for each of the {len(values)} classes, and use a cross-entropy",
+            None,
+        )
+    else:
+        does, repair = (
+            f"scale the targets to 0 to 1: divide by {high - min(low, 0.0):g}",
+            _to_unit_range(low, high),
+        )
+    return Finding(
+        message=f"the targets run from {low:g} to {high:g}; a binary cross-entropy takes 0 to 1",
+        measured={"smallest_label": low, "largest_label": high},
+        where=setup.place("labels_made", "train_dataset_made", "train_dataset", "trainer"),
+        proof=Proof("the loss of a target outside 0 to 1 has no minimum: it falls without end as the score grows"),
+        repair=repair,
+        fix=Fix(does=does, safety=Safety.UNSAFE if repair else Safety.MANUAL),
+    )  # fmt: skip
+
+
+def _to_unit_range(low: float, high: float) -> Repair:
+    def change(call: Call) -> Call:
+        if not call["function"].startswith("binary_cross_entropy"):
+            return call
+        start = min(low, 0.0)
+        targets = call.tensors.to_numpy(call["targets"]).astype("float32")
+        return call.replace(targets=call.tensors.like((targets - start) / (high - start), call["logits"]))
+
+    return Repair("scale the targets of the binary cross-entropy to 0 to 1", Seam.LOSS, change)
 
 
 def _picked_outside(loss: LossFacts, forward: ForwardFacts) -> bool:

@@ -1,4 +1,4 @@
-"""A hidden layer whose weights all start at the same number.
+"""Two layers whose weights all start at the same number.
 
 Silent on each backend: its 64 units stay one, and the model learns as if it had one.
 """
@@ -15,7 +15,7 @@ model = keras.Sequential(
     [
         keras.Input((10,)),
         layers.Dense(64, activation="tanh", kernel_initializer="ones"),  # expect: identical-units
-        layers.Dense(3, activation="softmax"),
+        layers.Dense(3, activation="softmax", kernel_initializer="ones"),
     ]
 )
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])

@@ -1,4 +1,4 @@
-"""A hidden layer with the weights that Keras draws.
+"""Two layers with the weights that Keras draws.
 """
 
 import keras

@@ -7,6 +7,7 @@ import pytest
 from trainwright.core.finding import Failure, Severity
 from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.dataset.destroyed_labels import destroyed_labels
+from trainwright.rules.dataset.duplicate_examples import duplicate_examples
 from trainwright.rules.dataset.empty_dataset import empty_dataset
 from trainwright.rules.dataset.garbled_text import garbled_text
 from trainwright.rules.dataset.imbalanced_classes import imbalanced_classes
@@ -20,9 +21,11 @@ from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import (
     ColumnFacts,
+    Copies,
     DatasetFacts,
     LabelFacts,
     LabelSource,
+    Repetition,
     SplitFacts,
     TextFacts,
 )
@@ -150,6 +153,42 @@ def test_short_rows_may_repeat_as_often_as_within_training(
     shared: int, own: int, length: float, found: int
 ) -> None:
     assert len(_said(train_eval_overlap, _overlapping(shared, own, length), SETUP)) == found
+
+
+@pytest.mark.parametrize(
+    ("differing", "labels", "inputs", "found"),
+    [(4, 1.0, 30, 1), (3, 1.0, 30, 0), (10, 0.9, 30, 0), (10, 1.0, 7, 0)],
+)
+def test_rows_that_repeat_within_training_may_be_copies(
+    differing: float, labels: float, inputs: int, found: int
+) -> None:
+    """Thirty evaluation rows of so many different inputs, which 300 of 1,000 training rows repeat."""
+    facts = _overlapping(30, 300, 8)
+    few = tuple(500 + i % inputs for i in range(30))
+    held = replace(facts.evaluation, row_hashes=few + facts.evaluation.row_hashes[30:])
+    copies = Copies(same_label_share=labels, nearest_differing=differing, values=10)
+    facts = replace(facts, evaluation=held, copies=copies)
+    assert len(_said(train_eval_overlap, facts, SETUP)) == found
+
+
+@pytest.mark.parametrize(
+    ("share", "different", "held", "read", "found"),
+    [
+        (1.0, 32, 800, 800, 1),
+        (0.75, 32, 800, 800, 1),
+        (0.74, 32, 800, 800, 0),
+        (1.0, 32, 63, 800, 0),
+        (1.0, 32, 800, 95, 0),
+    ],
+)
+def test_duplicates_come_at_one_distance_and_leave_rows_out(
+    share: float, different: int, held: int, read: int, found: int
+) -> None:
+    seen = Repetition(
+        read=read, different=different, every=32, share=share, held=held, expression="self.x", where=None
+    )
+    facts = DatasetFacts(train=_split({0: 50, 1: 50}), repetition=seen)
+    assert len(_said(duplicate_examples, facts, SETUP)) == found
 
 
 @pytest.mark.parametrize(

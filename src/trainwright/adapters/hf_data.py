@@ -10,17 +10,19 @@ from types import FrameType
 from typing import Any
 
 from trainwright.adapters import hf_dataset, hf_setup
+from trainwright.adapters.aligned_sources import aligned_source
 from trainwright.adapters.aligning import alignment_of
 from trainwright.adapters.data import as_mapping, length, objects_in_scope, read_split
 from trainwright.adapters.hf_twin import Twin
+from trainwright.adapters.indexing import repetition_of
 from trainwright.seams.seen import quiet
 from trainwright.seams.torch import Observer
-from trainwright.stages.census import measure_split, overlap
+from trainwright.stages.census import measure_split
 from trainwright.stages.dataset import UNTRIED, DatasetFacts, Lookalike, SplitFacts, TokenizerFacts
+from trainwright.stages.two_sets import between
 from trainwright.tensors import torch as tensors
 
 _TOKENS = "input_ids"
-OVERLAP_NAMED = 100_000
 
 
 def measure_dataset(twin: Twin, frame: FrameType) -> DatasetFacts:
@@ -33,13 +35,14 @@ def measure_dataset(twin: Twin, frame: FrameType) -> DatasetFacts:
     data = twin.evaluation_set()
     held = read_split("evaluation", data) if data is not None else None
     evaluation = measure_split(held, names, accepts) if held else None
-    shared = overlap(train, evaluation)
     passed = [trainer.train_dataset, trainer.eval_dataset, data]
+    alignment = alignment_of(read, train, accepts)
     return DatasetFacts(
         train=train,
         evaluation=evaluation,
         accepts=accepts,
-        alignment=alignment_of(read, train, accepts),
+        alignment=alignment,
+        aligned_source=aligned_source(read, train, alignment, accepts, twin.scope),
         evaluation_alignment=alignment_of(held, evaluation, accepts) if held and evaluation else None,
         lookalikes=tuple(_lookalikes(twin)),
         tokenizer=tokenizer_facts(twin.tokenizer(), twin.scope),
@@ -47,12 +50,12 @@ def measure_dataset(twin: Twin, frame: FrameType) -> DatasetFacts:
         shuffles=_shuffles(twin),
         drops_last=trainer.args.dataloader_drop_last,
         batch_size=trainer.args.train_batch_size,
-        overlap=len(shared),
-        overlap_rows=tuple(shared[:OVERLAP_NAMED]),
+        repetition=repetition_of(trainer.train_dataset, read, train),
         sources=tuple(hf_dataset.label_sources(train, evaluation, held, twin.scope, passed)),
         texts=hf_dataset.text_facts(read, twin.tokenizer()),
         unusable_rows={s.name: _try_rows(twin, s) for s in (train, evaluation) if s is not None},
         label_place=hf_setup.label_place(frame, train.labels.column if train.labels else ""),
+        **between(read, train, held, evaluation, accepts),
     )
 
 

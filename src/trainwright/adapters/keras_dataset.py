@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters import hf_dataset
+from trainwright.adapters.aligned_sources import aligned_source
 from trainwright.adapters.aligning import alignment_of
+from trainwright.adapters.indexing import repetition_of
 from trainwright.adapters.keras_data import Batch, FitData, X, rows_of_batch
 from trainwright.adapters.keras_read import class_columns, read_set, target_names, without_labels
 from trainwright.adapters.keras_sources import Arrays, Drawn
 from trainwright.adapters.keras_text import readable_rows
 from trainwright.adapters.keras_values import named
 from trainwright.core.finding import Place
-from trainwright.stages.census import batch_majority, measure_split, overlap
+from trainwright.stages.census import batch_majority, measure_split
 from trainwright.stages.dataset import UNTRIED, DatasetFacts, EpochFacts, Split, SplitFacts
+from trainwright.stages.two_sets import between
 
-OVERLAP_NAMED = 100_000
 MOST_EPOCHS = 1_000
 # So many batches of a generator are looked at when Keras begins with it, and given again at each later epoch.
 PEEKED_BATCHES = 2
@@ -48,23 +50,25 @@ def measure_dataset(
     train = measure_split(read, labels, inputs, one_hot=True)
     held = read_set(data.validation) if data.validation is not None else None
     evaluation = measure_split(held, labels, inputs, one_hot=True) if held else None
-    shared = overlap(train, evaluation)
+    classes = class_columns(read, labels), class_columns(held, labels) if held else None
+    alignment = alignment_of(classes[0], train, inputs)
     return DatasetFacts(
         train=train,
         evaluation=evaluation,
         accepts=inputs,
-        alignment=alignment_of(class_columns(read, labels), train, inputs),
-        evaluation_alignment=alignment_of(class_columns(held, labels), evaluation, inputs) if held and evaluation else None,
+        alignment=alignment,
+        aligned_source=aligned_source(classes[0], train, alignment, inputs, scope),
+        evaluation_alignment=alignment_of(classes[1], evaluation, inputs) if classes[1] and evaluation else None,
         decoded=readable_rows(data, scope),
         shuffles=_shuffles(data),
         batch_size=data.batch_size or (data.pool(1)[0].rows if read.failure is None and data.pool(1) else 0),
-        batch_majority=_batch_majority(class_columns(read, labels), train, data),
-        overlap=len(shared),
-        overlap_rows=tuple(shared[:OVERLAP_NAMED]),
+        batch_majority=_batch_majority(classes[0], train, data),
+        repetition=repetition_of(next(iter(getattr(data.source, "owners", ())), None), classes[0], train),
         sources=tuple(hf_dataset.label_sources(train, evaluation, held, scope, _passed(data), _uncut(data))),
         unusable_rows={s.name: _try_rows(d, s, inputs, outcome) for d, s in _sets(data, train, evaluation)},
         label_place=label_place,
         epochs=_epochs(data, read),
+        **between(classes[0], train, classes[1], evaluation, inputs),
     )  # fmt: skip
 
 

@@ -146,6 +146,7 @@ class Stream:
                  owners: Sequence[Any] = (), last: Callable[[], Any] | None = None) -> None:  # fmt: skip
         self.kind, self.last = kind, last
         self.rows, self.batches, self.batch_size, self.shuffled = rows, batches, batch_size, shuffled
+        self.owners = tuple(owners)
         self._begin = begin
         self._attributes = AttributeState(owners)
         self._random = RandomState(loose_generators(owners))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainwright.adapters import loop_evaluation, loop_setup, loop_step, torch_run
+from trainwright.adapters.aligned_sources import aligned_source
 from trainwright.adapters.aligning import alignment_of
 from trainwright.adapters.base import Run
 from trainwright.adapters.batches import image_facts, several_batches_facts, token_facts
@@ -16,6 +17,7 @@ from trainwright.adapters.body import Body
 from trainwright.adapters.hf_batch import collates_equal_rows, forms_without, item_facts
 from trainwright.adapters.hf_data import tokenizer_facts
 from trainwright.adapters.hf_dataset import suspicious_rows, text_facts
+from trainwright.adapters.indexing import repetition_of
 from trainwright.adapters.loop_batches import outcome_of_rows, stacked_lengths
 from trainwright.adapters.loop_data import read_sets
 from trainwright.adapters.loop_training import LoopTraining
@@ -24,14 +26,14 @@ from trainwright.core.repair import Repair
 from trainwright.core.stage import Facts
 from trainwright.seams.seen import Seen, quiet
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.census import measure_split, overlap
+from trainwright.stages.census import measure_split
 from trainwright.stages.dataset import UNTRIED, DatasetFacts, SplitFacts
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
+from trainwright.stages.two_sets import between
 from trainwright.tensors import torch as tensors
 
-OVERLAP_NAMED = 100_000
 # So long may it take to see the first batches as the model is given them.
 SECONDS = 5.0
 
@@ -54,13 +56,14 @@ class LoopAdapter:
         accepts = tuple(k for item in read.split.items[:1] for k in item if k not in read.label_names)
         train = measure_split(read.split, read.label_names, accepts)
         evaluation = measure_split(held.split, held.label_names, accepts) if held is not None else None
-        shared = overlap(train, evaluation)
         tokenizer = training.tokenizer()
+        alignment = alignment_of(read.split, train, accepts)
         return DatasetFacts(
             train=train,
             evaluation=evaluation,
             accepts=accepts,
-            alignment=alignment_of(read.split, train, accepts),
+            alignment=alignment,
+            aligned_source=aligned_source(read.split, train, alignment, accepts, training.scope),
             evaluation_alignment=alignment_of(held.split, evaluation, accepts)
             if held and evaluation
             else None,
@@ -69,10 +72,10 @@ class LoopAdapter:
             drops_last=bool(getattr(loader, "drop_last", False)),
             batch_size=getattr(loader, "batch_size", None) or 0,
             label_place=read.labels_at,
-            overlap=len(shared),
-            overlap_rows=tuple(shared[:OVERLAP_NAMED]),
+            repetition=repetition_of(read.data, read.split, train),
             texts=text_facts(read.split, tokenizer),
             unusable_rows={"train": self._try_rows(train, accepts)},
+            **between(read.split, train, held.split if held else None, evaluation, accepts),
         )
 
     def _try_rows(self, train: SplitFacts, accepts: Sequence[str]) -> str:

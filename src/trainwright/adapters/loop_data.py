@@ -23,6 +23,8 @@ class ReadSet:
     label_names: tuple[str, ...]
     labels_at: Place | None = None
     """The line that gives the loop its labels, where it has no loader."""
+    data: Any = None
+    """The data set itself."""
 
 
 def read_sets(training: LoopTraining) -> tuple[ReadSet, ReadSet | None]:
@@ -35,8 +37,10 @@ def read_sets(training: LoopTraining) -> tuple[ReadSet, ReadSet | None]:
     labels = _label_names(training, split)
     held = evaluation_set(training, data)
     if held is None:
-        return ReadSet(split, labels, labels_at), None
-    return ReadSet(split, labels, labels_at), ReadSet(read_split("evaluation", _named(held, names)), labels)
+        return ReadSet(split, labels, labels_at, data), None
+    return ReadSet(split, labels, labels_at, data), ReadSet(
+        read_split("evaluation", _named(held, names)), labels
+    )
 
 
 def _named(data: Any, names: Mapping[str, str]) -> Any:

@@ -17,6 +17,9 @@ CENSUS_LABELS = 50_000
 FEW_VALUES = 50
 # A label column with more distinct integers than this is a count or an identifier, not a class.
 MOST_CLASSES = 1_000
+# An index that moves a batch of four rows or more by one row repeats three rows of four; so many turns are no chance, and
+# with more than half of the rows one turn over all of them may have been repeated by design.
+PERIODIC, FEWEST_TURNS, LARGEST_SHARE = 0.75, 3, 0.5
 UNTRIED = "a step on other rows fails too"
 IGNORED_LABEL = -100  # torch.nn.functional.cross_entropy's default ignore_index
 
@@ -257,6 +260,76 @@ class EpochFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AlignedSource:
+    """A table in the script's scope with columns and labels like those of training, which a probe learns."""
+
+    expression: str
+    alignment: Alignment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copies:
+    """Evaluation rows of numbers that occur in training, beside training's other rows."""
+
+    same_label_share: float
+    """The share of them whose label is that of their training row, too."""
+    nearest_differing: float
+    """In how many values such a row differs from the one most like it among the different ones, the median."""
+    values: int
+    """Numbers in a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaling:
+    """Inputs that are of another scale in evaluation than in training, where one of the two is that of scaled inputs."""
+
+    column: str
+    """The one with the feature that is farthest off; its numbers follow."""
+    mean: float
+    deviation: float
+    evaluation_mean: float
+    evaluation_deviation: float
+    far_share: float
+    """The share of the features that are far off."""
+    training_is_scaled: bool
+    error: float
+    """The squared error of a probe fitted to training rows on evaluation rows, in units of the targets' variance (of a
+    class: of its being that class or not)."""
+    error_rescaled: float
+    """The same, once the features that are off have training's mean and deviation."""
+    gain: float
+    """By how much the latter is less than the former, or than that of knowing nothing where this is less."""
+    gain_deviations: float
+    """That, in standard errors."""
+    rows: int
+    """Evaluation rows that were predicted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repetition:
+    """Training rows that come again and again as the data set is read by index."""
+
+    read: int
+    different: int
+    every: int
+    """A row is most often repeated so many rows later."""
+    share: float
+    """The share of rows that are repeated at that distance."""
+    held: int
+    """Rows of the largest array or list that reading an item uses."""
+    expression: str
+    """How the data set's code reaches it: `self.x`."""
+    where: Place | None
+    """The user's line that begins the reading of an item."""
+
+    @property
+    def ignores_index(self) -> bool:
+        """Whether rows come again at one distance nearly everywhere, and most of what is held never comes."""
+        periodic = self.share >= PERIODIC and self.read >= FEWEST_TURNS * self.every
+        return periodic and self.different <= LARGEST_SHARE * min(self.read, self.held)
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatasetFacts(Facts):
     """The training and evaluation sets as the loader will read them."""
 
@@ -278,8 +351,16 @@ class DatasetFacts(Facts):
     alignment: Alignment | None = None
     """How well the training labels fit their inputs; None where that cannot be told."""
     evaluation_alignment: Alignment | None = None
+    aligned_source: AlignedSource | None = None
+    """Looked for only where the probe does not learn the training labels."""
     overlap_rows: tuple[tuple[int, int], ...] = ()
     """The first of them: evaluation row, training row."""
+    copies: Copies | None = None
+    """None where no rows of numbers are in both sets."""
+    scaling: Scaling | None = None
+    """None where both sets are of about one scale, or where that cannot be told."""
+    repetition: Repetition | None = None
+    """None where no row is read twice, or where the data set is not read by an index of the user's code."""
     sources: tuple[LabelSource, ...] = ()
     """Measured only where all training labels are the same."""
     texts: TextFacts | None = None

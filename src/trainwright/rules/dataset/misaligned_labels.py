@@ -3,8 +3,9 @@
 Why it matters: nothing raises and one batch can still be learnt by heart, but nothing learnt holds for other rows;
 every change of the model or its rate is tried in vain.
 Evidence: a ridge regression on words, pixels or columns predicts the labels of left-out rows no better than it
-predicts random permutations of them, although it does learn the labels of the other set, or a label made of half
-of the inputs from the other half. Of two classes of sentences that resemble each other, it must also learn what two words tell together.
+predicts random permutations of them, although it does learn the labels of the other set, or those that stand beside the
+same columns in a table of the script, or a label made of half of the inputs from the other half. Of two classes of
+sentences that resemble each other, it must also learn what two words tell together.
 Or a label's number names one class in the training set and another in the evaluation set.
 Fix (manual): shuffle, sort, split and merge inputs and labels together, in one table.
 """
@@ -19,7 +20,7 @@ from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.stages.alignment import Alignment
-from trainwright.stages.dataset import DatasetFacts, LabelFacts
+from trainwright.stages.dataset import AlignedSource, DatasetFacts, LabelFacts
 from trainwright.stages.setup import SetupFacts
 
 # In standard deviations of the permutations' scores. The best of four probes on shuffled labels stays under 3 in
@@ -30,6 +31,8 @@ LEARNT = 6.0
 CONTROL_LEARNT = 6.0
 # With fewer rows and no other set to compare with, a subtle relation could be hidden in the noise.
 FEWEST_ROWS_ALONE = 400
+# A table from which a part was taken for evaluation has somewhat more rows, and its probe more power.
+MOST_MORE_ROWS = 1.5
 # Sentences that differ from each other in a word or in its place may be right or wrong by what no word tells (agreement,
 # order): of two classes of such rows the probe on pairs of words must be known to learn what pairs tell. The median row
 # of 400 to 1,200 tweets resembles its likest one to 0.3, made-up sentences of few words to 0.6 and more.
@@ -46,6 +49,8 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
     if train is not None and train.score < NOTHING_LEARNT:
         if evaluation is not None and evaluation.score > LEARNT and evaluation.rows <= train.rows:
             proof = _proof_of_other("evaluation", evaluation)
+        elif (source := dataset.aligned_source) is not None and _tells(source, train):
+            proof = _proof_of_source(source)
         elif _tells_alone(train):
             proof = _proof_of_control(train)
         else:
@@ -120,6 +125,11 @@ def _renumber(column: str, numbers: list[int]) -> Repair:
     return Repair("number the classes of the evaluation set as those of training", Seam.TRAINER, change)
 
 
+def _tells(source: AlignedSource, train: Alignment) -> bool:
+    """Whether a table that has labels like those of training shows that these can be learnt from so many rows."""
+    return source.alignment.score > LEARNT and source.alignment.rows <= MOST_MORE_ROWS * train.rows
+
+
 def _tells_alone(train: Alignment) -> bool:
     """Whether a probe that learns nothing says, with no other set to compare with, that the labels are misplaced."""
     if not train.single or train.control_score <= CONTROL_LEARNT or train.rows < FEWEST_ROWS_ALONE:
@@ -153,6 +163,14 @@ def _proof_of_other(name: str, other: Alignment) -> Proof:
     return Proof(
         f"the same probe learns the labels of the {name} set: {other.score:.0f} standard deviations above their "
         f"permutations on {other.rows:,} rows"
+    )
+
+
+def _proof_of_source(source: AlignedSource) -> Proof:
+    seen = source.alignment
+    return Proof(
+        f"the same columns and labels are in {source.expression}, and the same probe learns them there: "
+        f"{seen.score:.0f} standard deviations above their permutations on {seen.rows:,} rows"
     )
 
 

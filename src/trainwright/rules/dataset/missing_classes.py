@@ -32,8 +32,8 @@ def missing_classes(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | 
         return
     if not dataset.train.labels_complete or (loss is not None and not classifies(loss)):
         return
-    if is_sorted_split(dataset):
-        return
+    if is_sorted_split(dataset) or (dataset.repetition is not None and dataset.repetition.ignores_index):
+        return  # that is why they are missing
     held = dataset.evaluation.labels if dataset.evaluation else None
     if held is not None and held.kind == labels.kind:
         yield from _unseen(labels, held, dataset, setup)

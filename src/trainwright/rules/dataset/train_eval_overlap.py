@@ -2,8 +2,10 @@
 
 Why it matters: what the model has learnt by heart counts as what it can do, and overfitting is not seen.
 Evidence: hashes of the inputs of all rows. How often rows are alike by nature is told by training itself: where rows
-are short, only what exceeds its own repetitions counts.
-Fix (unsafe): leave these rows out of one of the sets; remove duplicates before the split.
+are short, only what exceeds its own repetitions counts. Rows that repeat with their labels, and differ from every other
+row in several values, are copies: rows that are alike by chance have others that are nearly so.
+Fix (unsafe): leave these rows out of one of the sets; remove duplicates before the split, and repeat rows of rare classes
+after it, in the training part.
 """
 
 from __future__ import annotations
@@ -24,6 +26,12 @@ SMALLEST_SHARE = 0.05
 FEWEST_ROWS = 5
 # A text of so many characters, or a row of so many tokens, is not the same twice by chance.
 LONG_TEXT, LONG_TOKENS = 40, 12
+# Rows of eight columns of three values each, repeated by chance, differ from the nearest other row in one value; in four,
+# and a twentieth of the rows would not be met twice.
+FEWEST_DIFFERING = 4
+# Replicates are measured anew, with other labels; one blank picture is a single row, however often it occurs.
+COPIED_LABELS = 0.95
+FEWEST_COPIED = 8
 
 
 @rule("TW113", Severity.WARNING)
@@ -35,7 +43,8 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
     share, own = dataset.overlap / held.hashed, _repeated_share(train)
     if _same_rows(train, held) or dataset.overlap < FEWEST_ROWS:
         return
-    if share < SMALLEST_SHARE or (not _rich(train) and share - own < SMALLEST_SHARE):
+    chosen = _rich(train) or _are_copies(dataset)
+    if share < SMALLEST_SHARE or (not chosen and share - own < SMALLEST_SHARE):
         return
     (first, twin), *_ = dataset.overlap_rows
     # The rows of a stream have other numbers in its next pass.
@@ -50,8 +59,13 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
         proof=Proof(f"equal inputs, e.g. evaluation rows {_listed([e for e, _ in dataset.overlap_rows])} and training rows "
                     f"{_listed([t for _, t in dataset.overlap_rows])}; within training {own:.1%} of rows repeat"),
         repair=_leave_out([e for e, _ in dataset.overlap_rows], of=held.hashed) if whole else None,
-        fix=Fix(does="remove duplicates before the split, or leave the repeated rows out of the evaluation set", safety=Safety.UNSAFE),
+        fix=Fix(does=_fix(own), safety=Safety.UNSAFE),
     )  # fmt: skip
+
+
+def _fix(own: float) -> str:
+    leave = "remove duplicates before the split, or leave the repeated rows out of the evaluation set"
+    return f"{leave}; repeat rows of rare classes after the split, in the training part" if own else leave
 
 
 def _same_rows(train: SplitFacts, held: SplitFacts) -> bool:
@@ -77,6 +91,14 @@ def _rich(split: SplitFacts) -> bool:
         ):
             return True
     return False
+
+
+def _are_copies(dataset: DatasetFacts) -> bool:
+    """Whether the rows in both sets are too far from all others to be alike by chance, and repeat their labels."""
+    copies, held = dataset.copies, dataset.evaluation
+    if copies is None or held is None or len(dataset.train.hashes & held.hashes) < FEWEST_COPIED:
+        return False
+    return copies.nearest_differing >= FEWEST_DIFFERING and copies.same_label_share >= COPIED_LABELS
 
 
 def _listed(rows: list[int]) -> str:

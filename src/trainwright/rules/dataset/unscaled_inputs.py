@@ -3,7 +3,9 @@
 Why it matters: the first outputs are far too large, one feature drowns the others, and most of training is spent on
 getting out of where it began.
 Evidence: the first loss is far above that of a model that knows nothing, or the numbers reach the first weights as
-they are; from the same weights on the same rows, standardised inputs are learnt clearly better, on three seeds.
+they are; from the same weights on the same rows, standardised inputs are learnt clearly better, on three seeds. Or one of
+the sets is scaled and the other is not: means and deviations differ by a factor of ten, and a probe that is fitted to
+training rows predicts the evaluation rows clearly better once these are brought to training's mean and deviation.
 Fix (unsafe): scale with the mean and deviation of the training rows, in every set.
 """
 
@@ -13,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.core.finding import Finding, Severity
+from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import ColumnFacts, DatasetFacts
+from trainwright.stages.dataset import ColumnFacts, DatasetFacts, Scaling
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
@@ -32,13 +34,17 @@ LARGE = 30.0
 INFLATED_LOSS = 1.5
 STEPS = 24
 BATCHES = 3
+# Beyond the noise of the evaluation rows, in standard errors; and enough to matter, in shares of the targets' variance.
+SURE, ENOUGH = 4.0, 0.1
 
 
 @rule("TW106", Severity.WARNING)
 def unscaled_inputs(
     dataset: DatasetFacts, batch: BatchFacts, forward: ForwardFacts, loss: LossFacts, setup: SetupFacts
 ) -> Diagnosis:
-    """Large inputs that inflate the first loss or reach the first weights, and are learnt clearly better when standardised."""
+    """Large inputs that are learnt clearly better when standardised; sets scaled differently."""
+    if (scaling := dataset.scaling) is not None and scaling.gain > ENOUGH and scaling.gain_deviations > SURE:
+        yield _of_evaluation(scaling, setup)
     key, tensor = _largest(batch)
     inflated = bool(loss.value and loss.expected and loss.value > INFLATED_LOSS * loss.expected)
     if tensor is None or not (inflated or _reaches_weights(forward)):
@@ -72,6 +78,34 @@ def _reaches_weights(forward: ForwardFacts) -> bool:
 def _reach(values: TensorFacts) -> float:
     """How far from zero the values go."""
     return max(abs(values.minimum or 0.0), abs(values.maximum or 0.0))
+
+
+def _of_evaluation(seen: Scaling, setup: SetupFacts) -> Finding:
+    return Finding(
+        message=f"{seen.column} is scaled otherwise in evaluation than in training: a feature has mean "
+        f"{seen.evaluation_mean:.4g} and deviation {seen.evaluation_deviation:.4g} there, {seen.mean:.4g} and "
+        f"{seen.deviation:.4g} in training",
+        measured={
+            "training_mean": seen.mean,
+            "training_deviation": seen.deviation,
+            "evaluation_mean": seen.evaluation_mean,
+            "evaluation_deviation": seen.evaluation_deviation,
+            "far_share": round(seen.far_share, 3),
+        },
+        where=setup.place("eval_dataset_made", "eval_dataset", "trainer")
+        if seen.training_is_scaled
+        else setup.place("train_dataset_made", "train_dataset", "trainer"),
+        proof=Proof(
+            f"the squared error of a probe fitted to the training rows, where knowing nothing has 1, is {seen.error:.2g} "
+            f"on the evaluation rows and {seen.error_rescaled:.2g} once they have training's mean and deviation "
+            f"({seen.rows:,} rows)"
+        ),
+        fix=Fix(
+            does=f"scale {seen.column} of both sets with the numbers of the training rows: scaler.fit_transform(train), "
+            "scaler.transform(evaluation), or the same division",
+            safety=Safety.UNSAFE,
+        ),
+    )
 
 
 def _largest(batch: BatchFacts) -> tuple[str, TensorFacts | None]:

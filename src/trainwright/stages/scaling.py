@@ -1,0 +1,155 @@
+"""Whether the evaluation set's inputs are scaled as training's are, and what a probe of training makes of the difference.
+
+The probe is ridge regression on a kernel, fitted to the training rows. It predicts the evaluation rows as they are, and
+once what is off in them is brought to training's mean and deviation: nothing else differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trainwright.stages.dataset import Scaling
+
+# One set's deviation is so many times the other's, or the means lie so many of training's deviations apart.
+FAR = 10.0
+# Where a feature is far off, others that are so much off were not scaled either.
+OFF = 3.0
+# Scaled inputs, of any usual kind (0 to 1, -1 to 1, standardised), have means and deviations within this.
+SCALED_MEAN, SCALED_DEVIATION = 1.5, 2.5
+# Vectors up to this length are features of their own; the values of longer rows, pictures and signals share one scale.
+MOST_FEATURES = 512
+FEWEST_TRAINED, FEWEST_EVALUATED = 60, 30
+# Rows of the probe: 0.3 s on one core.
+MOST_ROWS = 1_000
+# A squared error, in units of the variance of the targets, that no answer in their range reaches.
+LARGEST_ERROR = 9.0
+
+Table = tuple[str, np.ndarray, np.ndarray]
+"""A column's name, and its values (rows, values) in training and evaluation."""
+
+
+def measure_scaling(
+    tables: Sequence[Table], trained: np.ndarray, evaluated: np.ndarray, kind: str
+) -> Scaling | None:
+    """Return how far the evaluation inputs are off training's scale; None where they are not, or it cannot be told.
+
+    Args:
+        trained: the targets of the training rows, (rows, 1).
+        evaluated: those of the evaluation rows.
+        kind: `class` or `real`, as in `LabelFacts`.
+    """
+    usable: list[Table] = [
+        (name, _finite(left), _finite(right))
+        for name, left, right in tables
+        if left.shape[1] == right.shape[1] and _are_numbers(left, right)
+    ]
+    if not usable or trained.shape[1] != 1 or evaluated.shape[1] != 1:
+        return None
+    if len(trained) < FEWEST_TRAINED or len(evaluated) < FEWEST_EVALUATED:
+        return None
+    left = np.concatenate([t for _, t, _ in usable], axis=1)
+    right = np.concatenate([t for _, _, t in usable], axis=1)
+    own = np.concatenate([_scale(t) for _, t, _ in usable], axis=1)
+    other = np.concatenate([_scale(t) for _, _, t in usable], axis=1)
+    distance = _distance(own, other)
+    far = distance >= FAR
+    if not far.any() or not (_is_scaled(own) or _is_scaled(other)):
+        return None
+    worst = int(np.argmax(distance))
+    targets = _targets(trained, evaluated, kind)
+    before, after = _errors(left, right, own, np.where(distance >= OFF, other, own), *targets)
+    nothing = (targets[1][: len(before)] ** 2).mean()
+    gains = np.minimum(before.mean(), nothing) - after
+    names = [n for n, t, _ in usable for _ in range(t.shape[1])]
+    return Scaling(
+        column=names[worst],
+        far_share=float(far.mean()),
+        mean=float(own[0, worst]),
+        deviation=float(own[1, worst]),
+        evaluation_mean=float(other[0, worst]),
+        evaluation_deviation=float(other[1, worst]),
+        training_is_scaled=_is_scaled(own),
+        error=float(before.mean()),
+        error_rescaled=float(after.mean()),
+        gain=float(gains.mean()),
+        gain_deviations=float(gains.mean() / ((gains.std(ddof=1) or 1e-12) / len(gains) ** 0.5)),
+        rows=len(gains),
+    )
+
+
+def _finite(table: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(table), table, 0.0).astype(np.float64)
+
+
+def _are_numbers(left: np.ndarray, right: np.ndarray) -> bool:
+    """Whether they are quantities: whole numbers in both sets may be tokens or categories."""
+    return "f" in (left.dtype.kind, right.dtype.kind)
+
+
+def _scale(table: np.ndarray) -> np.ndarray:
+    """(2, values): mean and deviation of each feature, or of all values of a picture or signal."""
+    if table.shape[1] <= MOST_FEATURES:
+        return np.stack([table.mean(axis=0), table.std(axis=0)])
+    return np.repeat([[table.mean()], [table.std()]], table.shape[1], axis=1)
+
+
+def _distance(own: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """How far the means lie apart in training's deviations, or how many times one deviation is the other; 0 where a
+    feature does not vary."""
+    vary = (own[1] > 0) & (other[1] > 0)
+    low, high = (np.where(vary, f(own[1], other[1]), 1.0) for f in (np.minimum, np.maximum))
+    apart = np.abs(own[0] - other[0]) / np.where(vary, own[1], 1.0)
+    return np.asarray(np.where(vary, np.maximum(apart, high / low), 0.0))
+
+
+def _is_scaled(scale: np.ndarray) -> bool:
+    return bool((np.abs(scale[0]) <= SCALED_MEAN).all() and (scale[1] <= SCALED_DEVIATION).all())
+
+
+def _errors(
+    left: np.ndarray,
+    right: np.ndarray,
+    own: np.ndarray,
+    other: np.ndarray,
+    trained: np.ndarray,
+    evaluated: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The squared error of each evaluation row, as it is and rescaled; of two probes, of the one better on the latter."""
+    random = np.random.default_rng(0)
+    rows, held = (np.sort(random.permutation(len(t))[:MOST_ROWS]) for t in (left, right))
+    fitted = _standard(left[rows], own)
+    asked = [_standard(right[held], scale) for scale in (own, other)]
+    targets, wanted = trained[rows], evaluated[held]
+    found = []
+    for width in (0.0, float(fitted.shape[1])):
+        kernel = _kernel(fitted, fitted, width)
+        weights = np.linalg.solve(kernel + np.mean(np.diag(kernel)) * np.eye(len(kernel)), targets)
+        answers = [_kernel(a, fitted, width) @ weights for a in asked]
+        before, after = (np.minimum(((a - wanted) ** 2).mean(axis=1), LARGEST_ERROR) for a in answers)
+        found.append((before, after))
+    return min(found, key=lambda pair: float(pair[1].mean()))
+
+
+def _standard(table: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    return np.asarray((table - scale[0]) / np.where(scale[1] > 0, scale[1], 1.0))
+
+
+def _kernel(left: np.ndarray, right: np.ndarray, width: float) -> np.ndarray:
+    """Linear for width 0, else Gaussian."""
+    products = left @ right.T
+    if not width:
+        return np.asarray(products / left.shape[1])
+    squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None] - 2 * products
+    return np.asarray(np.exp(-np.maximum(squares, 0.0) / width))
+
+
+def _targets(trained: np.ndarray, evaluated: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, columns) of both sets, a column a class or the numbers: of mean 0 and deviation 1 in training."""
+    if kind == "class":
+        classes = np.unique(trained)
+        trained, evaluated = ((t == classes[None]).astype(np.float64) for t in (trained, evaluated))
+    mean, deviation = trained.mean(axis=0), trained.std(axis=0)
+    safe = np.where(deviation > 0, deviation, 1.0)
+    return (trained - mean) / safe, (evaluated - mean) / safe

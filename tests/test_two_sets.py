@@ -1,0 +1,160 @@
+"""What two sets show beside each other: copies told from rows alike by nature, and scales that differ from drifts."""
+
+import numpy as np
+import pytest
+
+from trainwright.stages.census import measure_split
+from trainwright.stages.dataset import Copies, Scaling, Split
+from trainwright.stages.two_sets import between
+
+RNG = np.random.default_rng
+
+
+def _between(x, y, held_x, held_y) -> dict:
+    sets = [
+        Split(name=name, rows=len(rows), columns={"x": rows, "y": labels}, read=len(rows))
+        for name, rows, labels in (("train", x, y), ("evaluation", held_x, held_y))
+    ]
+    train, held = (measure_split(s, ("y",)) for s in sets)
+    return between(sets[0], train, sets[1], held)
+
+
+def _halves(x, y, seed: int = 1) -> dict:
+    order = RNG(seed).permutation(len(x))
+    cut = len(x) * 3 // 4
+    return _between(x[order[:cut]], y[order[:cut]], x[order[cut:]], y[order[cut:]])
+
+
+def _copies(found: dict) -> Copies:
+    copies = found["copies"]
+    assert copies is not None and found["overlap"] > 0
+    return copies
+
+
+def test_repeated_rows_of_measurements_are_far_from_all_others() -> None:
+    x = RNG(0).normal(size=(300, 8))
+    x, y = np.concatenate([x, np.repeat(x[:30], 9, axis=0)]), np.zeros(570, int)
+    y[300:] = y[:30] = 1
+    copies = _copies(_halves(x, y))
+    assert copies.nearest_differing == 8 and copies.same_label_share == 1.0
+
+
+def test_repeated_pictures_are_far_from_all_others() -> None:
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    x = np.concatenate([digits.images[:400], np.repeat(digits.images[:40], 9, axis=0)])
+    y = np.concatenate([digits.target[:400], np.repeat(digits.target[:40], 9)])
+    assert _copies(_halves(x, y)).nearest_differing > 10
+
+
+@pytest.mark.parametrize(("columns", "values"), [(4, 3), (8, 3), (10, 2), (3, 8)])
+def test_rows_of_few_values_have_others_that_are_nearly_alike(columns: int, values: int) -> None:
+    x = RNG(0).integers(0, values, size=(2000, columns)).astype(np.float32)
+    assert _copies(_halves(x, (x.sum(axis=1) > columns).astype(int))).nearest_differing < 3
+
+
+def test_short_texts_have_others_that_are_nearly_alike() -> None:
+    draw = RNG(0)
+    x = np.zeros((2000, 12), dtype=np.int64)
+    for row, length in enumerate(draw.geometric(0.5, size=2000).clip(1, 12)):
+        x[row, :length] = draw.zipf(1.6, size=length).clip(1, 60)
+    assert _copies(_halves(x, x[:, 0] % 2)).nearest_differing < 3
+
+
+def test_replicates_have_labels_of_their_own() -> None:
+    x = np.repeat(RNG(0).normal(size=(60, 6)), 10, axis=0)
+    y = x[:, 0] + RNG(1).normal(size=600)
+    assert _copies(_halves(x, y)).same_label_share < 0.1
+
+
+def _sure(scaling: Scaling | None) -> bool:
+    return scaling is not None and scaling.gain > 0.1 and scaling.gain_deviations > 4
+
+
+def _table(rows: int = 800) -> tuple[np.ndarray, np.ndarray]:
+    draw = RNG(0)
+    x = np.stack(
+        [draw.normal(50, 20, rows), draw.exponential(1e4, rows), draw.random(rows), draw.normal(-7, 1, rows)],
+        1,
+    )
+    score = (x[:, 0] - 50) / 20 + x[:, 3] + 7 + 0.3 * draw.normal(size=rows)
+    return x, score
+
+
+@pytest.mark.parametrize("kind", ["class", "real"])
+@pytest.mark.parametrize("raw", ["evaluation", "train"])
+def test_one_set_is_scaled_and_the_other_is_not(kind: str, raw: str) -> None:
+    x, score = _table()
+    y = (score > 0).astype(int) if kind == "class" else score
+    scaled = (x - x[:600].mean(0)) / x[:600].std(0)
+    parts = (scaled[:600], x[600:]) if raw == "evaluation" else (x[:600], scaled[600:])
+    scaling = _between(parts[0], y[:600], parts[1], y[600:])["scaling"]
+    assert _sure(scaling) and scaling.training_is_scaled is (raw == "evaluation")
+    assert scaling.error_rescaled < 0.8 < scaling.error
+
+
+def test_both_sets_scaled_or_raw_are_alike() -> None:
+    x, score = _table()
+    for rows in (x, (x - x.mean(0)) / x.std(0), x / np.abs(x).max(0)):
+        assert _between(rows[:600], score[:600], rows[600:], score[600:])["scaling"] is None
+
+
+def test_pictures_of_which_one_set_is_divided() -> None:
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    pixels = np.repeat(np.repeat(digits.images, 4, 1), 4, 2).astype(np.uint8) * 15
+    found = _between(
+        pixels[:600] / np.float32(255), digits.target[:600], pixels[600:900], digits.target[600:900]
+    )
+    assert _sure(found["scaling"])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_series_that_drifts_is_not_a_scale(seed: int) -> None:
+    """Windows of a price that doubles again and again, scaled with the numbers of its first part; the next value."""
+    price = np.exp(np.cumsum(RNG(seed).normal(0.01, 0.03, 1200)))
+    windows = np.lib.stride_tricks.sliding_window_view(price, 10)
+    x, y = windows[:-1], windows[1:, -1]
+    low, wide = x[:800].mean(), x[:800].std()
+    x, y = (x - low) / wide, (y - low) / wide
+    assert not _sure(_between(x[:800], y[:800], x[800:], y[800:])["scaling"])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_other_times_and_rare_values_are_not_a_scale(seed: int) -> None:
+    draw = RNG(seed)
+    time = np.linspace(0, 1, 1000)
+    x = np.stack([time, draw.normal(size=1000), draw.random(1000) < 0.002, draw.standard_cauchy(1000)], 1)
+    x = (x - x[:950].mean(0)) / np.maximum(x[:950].std(0), 1e-9)
+    y = (x[:, 1] + 0.5 * draw.normal(size=1000) > 0).astype(int)
+    assert not _sure(_between(x[:950], y[:950], x[950:], y[950:])["scaling"])
+
+
+def test_a_relation_that_no_scale_hides_is_off_all_the_same() -> None:
+    """Which of two columns is larger is told by their difference at any scale, and with what sureness is not."""
+    x = RNG(0).normal(50, 20, size=(800, 8))
+    y = (x[:, 0] > x[:, 1]).astype(int)
+    assert _sure(_between((x[:600] - 50) / 20, y[:600], x[600:], y[600:])["scaling"])
+
+
+def test_unrelated_labels_prove_nothing() -> None:
+    x, _ = _table()
+    scaled = (x - x.mean(0)) / x.std(0)
+    for y in (RNG(3).integers(0, 2, 800), RNG(3).normal(size=800)):
+        assert not _sure(_between(scaled[:600], y[:600], x[600:], y[600:])["scaling"])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_class_of_a_series_that_drifts_is_not_a_scale(seed: int) -> None:
+    """Whether the price of the next day is higher, where days that follow each other are alike in that."""
+    draw = RNG(seed)
+    steps = np.zeros(1200)
+    for day in range(1, 1200):
+        steps[day] = 0.3 * steps[day - 1] + draw.normal(0.01, 0.03)
+    price = np.exp(np.cumsum(steps))
+    windows = np.lib.stride_tricks.sliding_window_view(price, 10)
+    x, y = windows[:-1], (windows[1:, -1] > windows[:-1, -1]).astype(int)
+    x = (x - x[:800].mean()) / x[:800].std()
+    assert not _sure(_between(x[:800], y[:800], x[800:], y[800:])["scaling"])

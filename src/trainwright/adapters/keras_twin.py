@@ -255,7 +255,8 @@ class Twin:
         if own().has_library_step(self.model):
             with failing_as(observer.record, Stage.LOSS):
                 return own().library_loss(self.model, (x, y, weight), training)
-        y_pred = self.model(x, training=training) if own().takes_training(self.model) else self.model(x)
+        mode = {"training": training} if own().takes_training(self.model) else {}
+        y_pred = self.backend.answer(self.model, x, mode)
         observer.record.output = y_pred
         with failing_as(observer.record, Stage.LOSS):
             return own().compute_loss(self.model, x, y, y_pred, weight, training)

@@ -178,12 +178,12 @@ class Observer:
             if self._detail and layer.weights and not any(layer is one for one in self.record.unlisted):
                 self.record.unlisted.append(layer)
             return result
-        if not self._depth:
-            self._modes.note_outermost(args, kwargs, sys._getframe(2))
+        caller = sys._getframe(2) if self._depth == 0 else None
         restore = self._watch_activation(layer)
         self._depth += 1
         try:
-            result = self._layer_call(layer, *args, **kwargs)
+            with self._modes.calling(args, kwargs, caller):
+                result = self._layer_call(layer, *args, **kwargs)
         except Exception as error:
             self._note_failure(layer, args, error)
             raise

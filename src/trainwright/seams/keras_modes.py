@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
@@ -16,16 +17,19 @@ from trainwright.tensors import keras as tensors
 class Modes:
     """Watches the layers of a model that act in training alone, while it is entered.
 
-    Keras takes the mode with each call, hands it on to the layers within, and takes evaluation where nobody says one.
-    What a call within says against the call around it is meant; only a mode that nobody said is noted as missing.
+    Keras takes the mode with each call, mostly hands it on to the layers within, and takes evaluation where nobody says
+    one. A layer that a call within the model says to evaluate is meant to; it is not noted.
     """
 
     def __init__(self, model: Any) -> None:
         self._layers = {
-            name: layer for name, layer in tensors.stochastic_layers(model).items()
+            name: layer
+            for name, layer in tensors.stochastic_layers(model).items()
             if "training" in inspect.signature(layer.call).parameters
-        }  # fmt: skip
-        self._asked, self._called_at = False, None  # type: bool, Place | None
+        }
+        self._told: bool | None = None
+        self._called_at: Place | None = None
+        self._meant = 0
         self._active: set[str] = set()
         self._inactive: dict[str, Place | None] = {}
 
@@ -42,10 +46,24 @@ class Modes:
             if call is not None:
                 object.__setattr__(layer, "call", call)
 
-    def note_outermost(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], frame: FrameType) -> None:
-        """A layer, mostly the whole model, is called from outside of all others, with what it is given."""
-        self._asked = _is_training(args, kwargs)
-        self._called_at = None if is_ours(frame.f_code.co_filename) else user_place(frame)
+    @contextlib.contextmanager
+    def calling(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], caller: FrameType | None
+    ) -> Iterator[None]:
+        """A layer is called.
+
+        Args:
+            caller: who calls a layer, mostly the whole model, from outside of all others; None: one of these does.
+        """
+        if caller is not None:
+            self._told = _told(args, kwargs)
+            self._called_at = None if is_ours(caller.f_code.co_filename) else user_place(caller)
+        meant = self._told is not False and _told(args, kwargs) is False
+        self._meant += meant
+        try:
+            yield
+        finally:
+            self._meant -= meant
 
     @property
     def training(self) -> bool:
@@ -60,16 +78,16 @@ class Modes:
     def _noting(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(call)
         def noted(*args: Any, **kwargs: Any) -> Any:
-            if self._asked or _is_training(args, kwargs):
+            if _told(args, kwargs):
                 self._active.add(name)
-            else:
+            elif not self._meant:
                 self._inactive.setdefault(name, self._called_at)
             return call(*args, **kwargs)
 
         return noted
 
 
-def _is_training(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Whether a call is told to be one of training; a mode that is a tensor is taken for it."""
+def _told(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | None:
+    """The mode that a call is given; None for none. One that is a tensor is taken for training."""
     mode = kwargs.get("training", next((a for a in args[1:] if isinstance(a, bool)), None))
-    return bool(mode) if isinstance(mode, (bool, int, type(None))) else True
+    return mode if mode is None else bool(mode) if isinstance(mode, (bool, int)) else True

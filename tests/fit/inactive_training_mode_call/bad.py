@@ -1,6 +1,7 @@
 """A model whose call has no argument training: fit does not tell it the mode, and its dropout never acts.
 
-Silent with Keras 3 on each backend, where the same class trained with dropout in tf.keras of TensorFlow 2.15.
+Silent on each backend: dropout drops nothing, batch norm gathers no statistics. In Keras 2 the same class trained with
+both.
 """
 
 import keras

@@ -1,4 +1,4 @@
-"""A model whose call has an argument training, which Keras hands on to the layers within."""
+"""A model whose call has an argument training, which it hands on to its layers."""
 
 import keras
 from keras import layers
@@ -12,7 +12,8 @@ class Network(keras.Model):
         self.norm, self.drop = layers.BatchNormalization(), layers.Dropout(0.4)
 
     def call(self, x, training=False):
-        return self.head(self.drop(self.norm(self.hidden(x))))
+        normal = self.norm(self.hidden(x), training=training)
+        return self.head(self.drop(normal, training=training))
 
 
 keras.utils.set_random_seed(0)

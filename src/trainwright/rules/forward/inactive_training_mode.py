@@ -54,7 +54,7 @@ def _advice(forward: ForwardFacts) -> str:
         return "leave the modules in training mode during training; an overridden train() calls super().train(mode)"
     if forward.called_at is not None:
         return "call the model with training=True in the training step"
-    return "give the model's call() an argument training, which it is told in training steps: call(self, x, training=False)"
+    return "let the model's call() take an argument training, and hand it on to its layers: layer(x, training=training)"
 
 
 def _lost(forward: ForwardFacts) -> Finding:

@@ -18,7 +18,7 @@ class Modes:
     """Watches the layers of a model that act in training alone, while it is entered.
 
     Keras takes the mode with each call, mostly hands it on to the layers within, and takes evaluation where nobody says
-    one. A layer that a call within the model says to evaluate is meant to; it is not noted.
+    one. What a call within a model that trains says to evaluate is meant to; it is not noted.
     """
 
     def __init__(self, model: Any) -> None:
@@ -58,7 +58,7 @@ class Modes:
         if caller is not None:
             self._told = _told(args, kwargs)
             self._called_at = None if is_ours(caller.f_code.co_filename) else user_place(caller)
-        meant = self._told is not False and _told(args, kwargs) is False
+        meant = self._told is True and _told(args, kwargs) is False
         self._meant += meant
         try:
             yield

@@ -93,6 +93,8 @@ def further_steps(twin: Twin, facts: GradientFacts, batches: Sequence[Batch]) ->
     if twin.own_step and facts.norm:
         leftover, (scale, follows) = _leftover(twin, batches[0], batches[-1]), _scaling(twin, batches[0])
         facts = replace(facts, leftover_ratio=leftover, loss_scale=scale, follows_loss_scale=follows)
+        if scale and follows is not None and follows > 0.5:
+            facts = _unscaled(facts, scale)
         twin.reset()
     return replace(facts, batch_losses=tuple(_losses(twin)))
 
@@ -129,6 +131,12 @@ def _scaling(twin: Twin, batch: Batch) -> tuple[float | None, float | None]:
     if not one or not doubled:
         return at_start, None
     return at_start, _share({k: doubled[k] - one[k] for k in one.keys() & doubled.keys()}, one)
+
+
+def _unscaled(facts: GradientFacts, scale: float) -> GradientFacts:
+    """The facts with the gradients as they are once the optimizer has divided them."""
+    gradients = tuple(replace(g, norm=None if g.norm is None else g.norm / scale) for g in facts.gradients)
+    return replace(facts, gradients=gradients, norm=None if facts.norm is None else facts.norm / scale)
 
 
 def _step(twin: Twin, batch: Batch, seed: int, cleared: bool) -> dict[int, np.ndarray]:

@@ -53,7 +53,7 @@ class OwnStep:
         optimizers = optimizers_of(self._model)
         record.gradients, record.trained = [], []
         for attribute, optimizer in optimizers.items():
-            for name in _UPDATES:
+            for name in [n for n in _UPDATES if hasattr(optimizer, n)]:
                 optimizer.__dict__[name] = self._catching(attribute, name, record, update=update)
         try:
             yield
@@ -80,10 +80,10 @@ class OwnStep:
             keep(grads, variables)
             return original(grads, variables) if update else None
 
-        def apply_gradients(grads_and_vars: Any) -> Any:
+        def apply_gradients(grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
             pairs = list(grads_and_vars)
             keep([g for g, _ in pairs], [v for _, v in pairs])
-            return original(pairs) if update else None
+            return original(pairs, *args, **kwargs) if update else None
 
         def stateless_apply(optimizer_variables: Any, grads: Any, trainable_variables: Any) -> Any:
             keep(grads, model.trainable_variables)

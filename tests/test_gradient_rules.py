@@ -7,6 +7,7 @@ from trainwright.rules.gradients.in_place_change import in_place_change
 from trainwright.rules.gradients.severed_graph import severed_graph
 from trainwright.rules.gradients.uncleared_gradients import uncleared_gradients
 from trainwright.rules.gradients.unscaled_accumulation import unscaled_accumulation
+from trainwright.rules.gradients.unscaled_loss import unscaled_loss
 from trainwright.rules.optimizer.schedule_in_wrong_unit import schedule_in_wrong_unit
 from trainwright.rules.optimizer.unstepped_optimizer import unstepped_optimizer
 from trainwright.stages.forward import ForwardFacts, ParameterFacts
@@ -35,6 +36,15 @@ def parameter(name, **facts):
 @pytest.mark.parametrize(("ratio", "count"), [(None, 0), (0.0, 0), (-0.3, 0), (0.49, 0), (0.5, 1), (1.0, 1)])
 def test_half_of_a_gradient_left_over_is_too_much(ratio, count):
     assert len(said(uncleared_gradients, gradients=GradientFacts(leftover_ratio=ratio), setup=SETUP)) == count
+
+
+@pytest.mark.parametrize(
+    ("scale", "follows", "count"),
+    [(None, None, 0), (2.0**15, None, 0), (2.0**15, 1.0, 0), (2.0**15, 0.001, 1)],
+)
+def test_gradients_that_do_not_follow_the_loss_scale_were_never_scaled(scale, follows, count):
+    facts = GradientFacts(loss_scale=scale, follows_loss_scale=follows)
+    assert len(said(unscaled_loss, gradients=facts, setup=SETUP)) == count
 
 
 def test_a_cut_on_a_branch_that_got_its_gradient_is_no_fault():

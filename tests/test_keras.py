@@ -182,7 +182,7 @@ def test_what_a_string_named_is_shown_with_every_default_it_brought() -> None:
     )
     rate = resolved(model.optimizer, seen)["optimizer.learning_rate"]
     assert (rate.value, rate.given) == (0.001, False)
-    shown = arguments(model, {"epochs": 3}, seen)
+    shown = arguments(model, {"epochs": 3}, seen, {"optimizer": model.optimizer})
     assert (shown["optimizer"].value, shown["optimizer"].given) == ("adam", True)
     assert (shown["loss.from_logits"].value, shown["loss.from_logits"].given) == (False, False)
     assert (shown["epochs"].value, shown["epochs"].given, shown["epochs"].default) == (3, True, 1)

@@ -62,6 +62,7 @@ def test_the_fault_is_its_first_cause(script: Path) -> None:
 
 @pytest.mark.parametrize("script", GOOD, ids=_name)
 def test_the_mended_script_is_walked_in_silence(script: Path) -> None:
+    _needs(script)
     _silent(walk_all(script))
 
 

@@ -13,6 +13,7 @@ from trainwright.adapters.keras_batch import measure_batch
 from trainwright.adapters.keras_calls import catching
 from trainwright.adapters.keras_constant import answers, constant_and_floor
 from trainwright.adapters.keras_dataset import measure_dataset
+from trainwright.adapters.keras_graph_step import failure_in_graph
 from trainwright.adapters.keras_optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras_twin import Fit, Twin
 from trainwright.core.repair import Repair
@@ -46,7 +47,7 @@ class KerasAdapter:
             twin.reset()
             facts = keras_setup.setup_facts(
                 twin.model, self.fit.given, self.fit.frame, twin.seen, twin.backend,
-                batch_size=data.batch_size, planned_updates=twin.planned_updates, epochs=data.plan.epochs,
+                batch_size=data.batch_size, planned_updates=twin.planned_updates, epochs=data.plan.epochs, optimizers=twin.optimizers(),
             )  # fmt: skip
             return replace(facts, ineffective_freezes=freezes)
 
@@ -68,8 +69,10 @@ class KerasAdapter:
         twin, model = self.twin, self.twin.model
         batch = twin.take(1, seed=0)[0]
         twin.reset()
-        given = is_rate_given(model.optimizer, twin.seen) if model.optimizer is not None else True
-        built = model.optimizer in twin.seen.optimizers if model.optimizer is not None else False
+        attribute = next(iter(twin.optimizers()), "optimizer")
+        first = getattr(model, attribute)
+        given = is_rate_given(first, twin.seen) if first is not None else True
+        built = first in twin.seen.optimizers if first is not None else False
         with twin.ready(0):
             observer = twin.observer(detail=False)
             with catching(observer.record):
@@ -77,11 +80,12 @@ class KerasAdapter:
             before = trained_values(model)
             record = observer.record if observer.record.failure else twin.take_step(batch, 0)
             facts = optimizer_facts(
-                model.optimizer, model, before, record.failure, rate_given=given, planned=twin.planned_updates,
-                held=twin.held_at_start, given_gradients=bool(record.gradients) if twin.own_step else None,
-                user_built=built, library=keras_setup.library_name(twin.scope),
+                getattr(model, attribute), model, before, record.failure, rate_given=given, planned=twin.planned_updates,
+                held=twin.held_at_start if attribute == "optimizer" else None,
+                given_gradients=bool(record.gradients) if twin.own_step else None, user_built=built,
+                library=keras_setup.library_name(twin.scope),
             )  # fmt: skip
-            facts = replace(facts, failure=facts.failure or twin.failure_in_graph())
+            facts = replace(facts, failure=facts.failure or failure_in_graph(twin))
         twin.reset()
         return facts
 
@@ -95,12 +99,12 @@ class KerasAdapter:
 
     def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
               seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
-        before = self.twin.compiling_seconds
+        before = self.twin.steps.compiling_seconds
         run = short_run.train(
             self.twin, self._at_end, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds,
             enough=enough,
         )  # fmt: skip
-        compiling = self.twin.compiling_seconds - before  # once, whatever the number of steps and runs
+        compiling = self.twin.steps.compiling_seconds - before  # once, whatever the number of steps and runs
         return replace(run, seconds=max(run.seconds - compiling, 1e-3))
 
     def _at_end(self, batches: Sequence[Any]) -> dict[str, Any]:

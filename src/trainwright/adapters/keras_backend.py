@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 from trainwright.tensors import keras as tensors
@@ -31,6 +31,13 @@ class Backend(Protocol):
 
         Args:
             key: says what the step was compiled for: with an equal one it is used again.
+        """
+
+    def answer(self, model: Any, x: Any, mode: Mapping[str, Any]) -> Any:
+        """A model's answer as a step of fit has it.
+
+        Args:
+            mode: `training`, where fit tells the model.
         """
 
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,6 +81,9 @@ class TensorFlow:
             self._steps[key] = tf.function(whole, reduce_retracing=True, autograph=False)
         return self._steps[key](data)
 
+    def answer(self, model: Any, x: Any, mode: Mapping[str, Any]) -> Any:
+        return model(x, **mode)
+
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
         import tensorflow as tf
 
@@ -111,6 +121,9 @@ class Torch:
         with torch.no_grad():
             model.optimizer.apply(found, variables)
         return loss
+
+    def answer(self, model: Any, x: Any, mode: Mapping[str, Any]) -> Any:
+        return model(x, **mode)
 
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
         return call
@@ -158,6 +171,20 @@ class Jax:
         loss, written = self._steps[key]([v.value for v in variables], [v.value for v in kept], data)
         _assign([*variables, *kept], written)
         return loss
+
+    def answer(self, model: Any, x: Any, mode: Mapping[str, Any]) -> Any:
+        # fit calls stateless_call, which runs the model's `call` by itself: the layers within are not told its mode.
+        call = model.call
+
+        def untold(*args: Any, **kwargs: Any) -> Any:
+            model._get_call_context().set_value("training", None)
+            return call(*args, **kwargs)
+
+        object.__setattr__(model, "call", untold)
+        try:
+            return model(x, **mode)
+        finally:
+            vars(model).pop("call")
 
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
         return call

@@ -81,7 +81,7 @@ def _by_own_step(twin: Twin, batches: int) -> EvaluationFacts:
         return EvaluationFacts(present=False, planned=held is not None)
     logs: Any = {}
     twin.model.reset_metrics()
-    with twin.observer(detail=False), catching(record):
+    with twin.observer(detail=False, training=False), catching(record):
         for batch in itertools.islice(held.elements(), batches):
             logs = twin.model.test_step(packed(twin.tensors_of(twin.repaired(batch))))
     values = (

@@ -20,8 +20,8 @@ from trainwright.tensors.keras_own import keras, own
 _POINTS = 200
 
 
-def resolved(optimizer: Any, seen: Seen) -> dict[str, Argument]:
-    """Every argument of the optimizer's, as `optimizer.<name>`; given where the script wrote it."""
+def resolved(optimizer: Any, seen: Seen, attribute: str = "optimizer") -> dict[str, Argument]:
+    """Every argument of the optimizer's, as `<attribute>.<name>`; given where the script wrote it."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     if inner is None:
         return {}
@@ -32,7 +32,7 @@ def resolved(optimizer: Any, seen: Seen) -> dict[str, Argument]:
         if name in ("self", "name", "kwargs") or name not in config:
             continue
         default = None if parameter.default is inspect.Parameter.empty else parameter.default
-        found[f"optimizer.{name}"] = Argument(
+        found[f"{attribute}.{name}"] = Argument(
             name=name, value=_plain(config[name]), given=name in written, default=_plain(default)
         )
     return found

@@ -50,25 +50,24 @@ class OwnStep:
     @contextlib.contextmanager
     def _watched(self, record: StepRecord, *, update: bool) -> Iterator[None]:
         """Keep the gradients that any of the model's optimizers is given."""
-        optimizers = [v for v in vars(self._model).values() if isinstance(v, keras.optimizers.Optimizer)]
-        if self._model.optimizer is not None and not any(self._model.optimizer is o for o in optimizers):
-            optimizers.append(self._model.optimizer)
+        optimizers = optimizers_of(self._model)
         record.gradients, record.trained = [], []
-        for optimizer in optimizers:
-            for name in _UPDATES:
-                optimizer.__dict__[name] = self._catching(optimizer, name, record, update=update)
+        for attribute, optimizer in optimizers.items():
+            for name in [n for n in _UPDATES if hasattr(optimizer, n)]:
+                optimizer.__dict__[name] = self._catching(attribute, name, record, update=update)
         try:
             yield
         finally:
-            for optimizer in optimizers:
+            for optimizer in optimizers.values():
                 for name in _UPDATES:
                     optimizer.__dict__.pop(name, None)
 
-    def _catching(self, optimizer: Any, name: str, record: StepRecord, *, update: bool) -> Any:
-        original = getattr(optimizer, name)
+    def _catching(self, attribute: str, name: str, record: StepRecord, *, update: bool) -> Any:
         model = self._model
+        original = getattr(getattr(model, attribute), name)
 
         def keep(gradients: Any, variables: Any) -> None:
+            record.applied.add(attribute)
             known = {id(v) for v in record.trained}
             for gradient, variable in zip(gradients, variables):
                 if id(variable) not in known:
@@ -81,16 +80,25 @@ class OwnStep:
             keep(grads, variables)
             return original(grads, variables) if update else None
 
-        def apply_gradients(grads_and_vars: Any) -> Any:
+        def apply_gradients(grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
             pairs = list(grads_and_vars)
             keep([g for g, _ in pairs], [v for _, v in pairs])
-            return original(pairs) if update else None
+            return original(pairs, *args, **kwargs) if update else None
 
         def stateless_apply(optimizer_variables: Any, grads: Any, trainable_variables: Any) -> Any:
             keep(grads, model.trainable_variables)
             return original(optimizer_variables, grads, trainable_variables)
 
         return {"apply": apply, "apply_gradients": apply_gradients, "stateless_apply": stateless_apply}[name]
+
+
+def optimizers_of(model: Any) -> dict[str, Any]:
+    """A model's optimizers by attribute, that of compile first."""
+    found = {"optimizer": model.optimizer} if model.optimizer is not None else {}
+    for name, value in vars(model).items():
+        if isinstance(value, keras.optimizers.Optimizer) and not any(value is one for one in found.values()):
+            found[name] = value
+    return found
 
 
 def packed(tensors: tuple[Any, Any, Any]) -> Any:

@@ -111,7 +111,7 @@ def _leaks(twin: Twin, batches: Sequence[Batch], first: np.ndarray, found: Probe
 def _other_rows(twin: Twin, batch: Batch, found: Probes) -> None:
     """Whether the forward pass takes the last training batch, or another number of rows."""
     last = twin.data.last_batch()
-    if last is None or last.rows in (0, batch.rows) or twin.settings.dataloader_drop_last:
+    if last is None or last.rows in (0, batch.rows) or twin.drops_last:
         return
     try:
         twin.answer(twin.repaired(last))

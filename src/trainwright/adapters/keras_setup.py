@@ -17,9 +17,9 @@ from trainwright.adapters.keras_memory import takes_all_memory
 from trainwright.adapters.keras_optimizer import optimizer_places, resolved
 from trainwright.core.finding import Place
 from trainwright.seams.accelerators import accelerators
-from trainwright.seams.keras_loss import kind_of
 from trainwright.seams.place import (
     assignment_place,
+    call_node,
     is_users,
     key_places,
     keyword_places,
@@ -43,9 +43,13 @@ _COMPILE_DEFAULTS = {"loss_weights": None, "metrics": None, "weighted_metrics": 
 
 def setup_facts(
     model: Any, given: Mapping[str, Any], frame: Any, seen: Seen, backend: Backend, *, batch_size: int | None,
-    planned_updates: int | None, epochs: int,
+    planned_updates: int | None, epochs: int, optimizers: Mapping[str, Any],
 ) -> SetupFacts:  # fmt: skip
-    """The arguments, places and devices of the training that is about to start."""
+    """The arguments, places and devices of the training that is about to start.
+
+    Args:
+        optimizers: those that the training steps, by attribute of the model.
+    """
     weights = [v for _, v in tensors.named_variables(model).values()]
     trained = {id(v) for v in model.trainable_variables}
     compiled = seen.compiled.get(model)
@@ -56,7 +60,7 @@ def setup_facts(
         framework="keras",
         versions=versions(),
         call=f"{type(model).__name__}.fit",
-        arguments=arguments(model, given, seen),
+        arguments=arguments(model, given, seen, optimizers),
         places=find_places(model, frame, seen),
         overrides=tuple(_overrides(model)),
         model_class=type(model).__name__,
@@ -86,8 +90,10 @@ def _loads_checkpoint(model: Any, seen: Seen) -> bool:
     return any(layer in seen.loadings for layer in tensors.named_layers(model).values())
 
 
-def arguments(model: Any, given: Mapping[str, Any], seen: Seen) -> dict[str, Argument]:
-    """Every hyper-parameter in force: of fit, of compile, of the optimizer, of the losses."""
+def arguments(
+    model: Any, given: Mapping[str, Any], seen: Seen, optimizers: Mapping[str, Any]
+) -> dict[str, Argument]:
+    """Every hyper-parameter in force: of fit, of compile, of the optimizers, of the losses."""
     found: dict[str, Argument] = {}
     for name, parameter in inspect.signature(keras.Model.fit).parameters.items():
         if name in ("self", "x", "y", "validation_data", "callbacks", "sample_weight", "verbose"):
@@ -104,11 +110,13 @@ def arguments(model: Any, given: Mapping[str, Any], seen: Seen) -> dict[str, Arg
                 value = bool(model.jit_compile)
             found[name] = Argument(name=name, value=value, given=name in told, default=default)
     named = told.get("optimizer", "rmsprop")
-    if isinstance(named, str):
+    if isinstance(named, str) and "optimizer" in optimizers:
         found["optimizer"] = Argument(
             name="optimizer", value=named, given="optimizer" in told, default="rmsprop"
         )
-    return {**found, **resolved(model.optimizer, seen), **_losses(told.get("loss"))}
+    for attribute, optimizer in optimizers.items():
+        found |= resolved(optimizer, seen, attribute)
+    return {**found, **_losses(told.get("loss"))}
 
 
 def _losses(loss: Any) -> dict[str, Argument]:
@@ -130,14 +138,12 @@ def _losses(loss: Any) -> dict[str, Argument]:
             function = keras.losses.get(one)
         except ValueError:
             continue
-        kind = kind_of(function)
         parameters = inspect.signature(getattr(function, "fn", function)).parameters
         for name, parameter in parameters.items():
             if name not in ("y_true", "y_pred") and parameter.default is not inspect.Parameter.empty:
                 found[f"{prefix}.{name}"] = Argument(
                     name=name, value=parameter.default, given=False, default=parameter.default
                 )
-        del kind
     return found
 
 
@@ -188,8 +194,6 @@ def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
 
 def _add_positional(places: dict[str, Place], file: str, line: int) -> None:
     """x and y are mostly given by position."""
-    from trainwright.seams.place import call_node
-
     call = call_node(file, line, "fit")
     for role, value in zip(("train_dataset", "labels", "batch_size", "epochs"), call.args if call else ()):
         places.setdefault(role, Place(show(file), value.lineno))

@@ -10,25 +10,25 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters import keras_setup
-from trainwright.adapters.keras_calls import is_own
+from trainwright.adapters.keras_calls import catching, is_own
+from trainwright.adapters.keras_crossed import crossed_targets
 from trainwright.adapters.keras_data import Batch
+from trainwright.adapters.keras_gradients import further_steps, gradient_facts
 from trainwright.adapters.keras_identical import stay_identical, units_equal
-from trainwright.adapters.keras_lists import unlisted_layers
 from trainwright.adapters.keras_memory import is_out_of_memory, measure_memory
 from trainwright.adapters.keras_probes import Probes, probes_of
 from trainwright.adapters.keras_twin import Twin
+from trainwright.core.finding import Place
 from trainwright.core.stage import Stage
 from trainwright.seams.keras import StepRecord
 from trainwright.seams.keras_loss import CLASS_LOSSES, losses_of_rows
 from trainwright.stages.forward import ForwardFacts, MemoryFacts, ParameterFacts
-from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
+from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras, own
 
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
-# How many of the first batches' losses are measured at the weights of the start.
-_LOSSES_OF = 4
 
 
 def measure_step(twin: Twin) -> StepFacts:
@@ -45,8 +45,7 @@ def measure_step(twin: Twin) -> StepFacts:
         if gradients is not None:
             forward = replace(forward, parameters=stay_identical(forward.parameters, twin, batches[0]))
             twin.reset()
-        if gradients is not None and gradients.failure is None:
-            gradients = replace(gradients, batch_losses=tuple(_losses(twin)))
+            gradients = further_steps(twin, gradients, batches)
     twin.reset()
     return forward, loss, gradients
 
@@ -64,8 +63,6 @@ def _observed(twin: Twin, batch: Batch) -> StepRecord:
         return twin.step_gradients(batch, twin.observer(detail=True))
     observer = twin.observer(detail=True)
     record = observer.record
-    from trainwright.adapters.keras_calls import catching
-
     with observer, catching(record):
         record.loss = twin.number(twin.compute(twin.tensors_of(batch), observer))
     if record.failure is not None:
@@ -91,7 +88,7 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
     targets = tensors.to_numpy(record.kept_losses[-1].targets) if record.kept_losses else None
     probes = probes_of(twin, batches, targets) if answers else Probes()
     leak = probes.future_leak
-    stochastic = [la for la in tensors.named_layers(twin.model).values() if is_stochastic(la)]
+    inactive = _inactive(twin, record)
     given = batches[0].x
     return ForwardFacts(
         failure=failed,
@@ -103,8 +100,11 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
         output_in_unit_range=unit,
         output_rows_sum_to_one=unit and _rows_sum_to_one(scores),
         head=dense[-1] if dense else None,
-        training=record.training is not False,
-        stochastic=bool(stochastic),
+        training=record.modes is None or record.modes.training,
+        stochastic=bool(tensors.stochastic_layers(twin.model)),
+        eval_modules=tuple(inactive),
+        mode_by_call=True,
+        called_at=next(iter(inactive.values()), None),
         non_finite_from=record.non_finite_from,
         same_for_other_inputs=probes.same_for_other_inputs,
         same_when_perturbed=probes.same_when_perturbed,
@@ -117,6 +117,26 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
         future_leak=leak.change if leak else None,
         future_from=leak.origin if leak else None,
     )
+
+
+def _inactive(twin: Twin, record: StepRecord) -> dict[str, Place | None]:
+    """Layers that act in training alone and were called in evaluation mode, in trained blocks, with the line of the call."""
+    pairs = zip(record.trained, record.gradients or [])
+    trained = {id(v) for v, gradient in pairs if gradient is not None}
+    layers, found = tensors.named_layers(twin.model), {}
+    for name, at in record.modes.inactive.items() if record.modes is not None else ():
+        around = layers[name.rpartition(".")[0]]
+        if any(id(v) in trained for v in around.trainable_variables) and not _has_statistics(layers[name]):
+            found[name] = at
+    return found
+
+
+def _has_statistics(layer: Any) -> bool:
+    """Whether a layer holds statistics of batches that were gathered before, which may be kept on purpose."""
+    mean, variance = getattr(layer, "moving_mean", None), getattr(layer, "moving_variance", None)
+    if mean is None or variance is None:
+        return False
+    return bool(tensors.value_of(mean).any()) or bool((tensors.value_of(variance) != 1).any())
 
 
 def _rows_sum_to_one(scores: np.ndarray | None) -> bool:
@@ -138,12 +158,6 @@ def first_array(output: Any) -> np.ndarray | None:
 def scores_of(record: StepRecord, output: np.ndarray | None) -> np.ndarray | None:
     """What the loss was given, else the model's first output."""
     return tensors.to_numpy(record.kept_losses[-1].scores) if record.kept_losses else output
-
-
-def is_stochastic(layer: Any) -> bool:
-    """Whether it is a layer with dropout or batch statistics."""
-    kind = type(layer).__name__
-    return kind == "BatchNormalization" or ("ropout" in kind and bool(getattr(layer, "rate", 0)))
 
 
 def parameter_facts(twin: Twin) -> list[ParameterFacts]:
@@ -232,6 +246,7 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
         row_losses=tuple(float(x) for x in rows) if rows is not None else (),
         row_labels=_row_labels(kept, rows),
         computed_by_nothing=not calls and _computes_no_loss(twin),
+        crossed=crossed_targets(twin, record, batch),
         own_model_loss=False,
         targets_are_labels=True,
     )
@@ -273,61 +288,3 @@ def _row_labels(kept: Any, rows: np.ndarray | None) -> tuple[float, ...]:
     if targets.size != len(rows) or targets.dtype.kind not in "iufb":
         return ()
     return tuple(float(x) for x in targets.reshape(-1))
-
-
-def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
-    """What reached each weight; None if gradients were not reached."""
-    if record.failed_stage in (Stage.FORWARD, Stage.LOSS):
-        return None
-    names = {id(v): (n, p) for n, (p, v) in tensors.named_variables(twin.model).items()}
-    layers, found = tensors.named_layers(twin.model), []
-    pairs = zip(record.trained, record.gradients or [None] * len(record.trained))
-    unlisted = {id(v): 0.0 for v in twin.unlisted}
-    for variable, gradient in pairs:
-        if id(variable) in unlisted:
-            unlisted[id(variable)] = (
-                float(np.abs(tensors.to_numpy(gradient)).max()) if gradient is not None else 0.0
-            )
-            continue
-        name, path = names.get(id(variable), (variable.name, ""))
-        values = tensors.to_numpy(gradient).astype(np.float64) if gradient is not None else None
-        # JAX gives zeros where others give none; that it is the graph and not a dead unit, a cut that was seen tells.
-        if twin.backend.name == "jax" and record.cuts and values is not None and not values.any():
-            values = None
-        found.append(
-            GradientOf(
-                name=name,
-                module=path,
-                shape=tuple(variable.shape),
-                norm=None if values is None else float(np.linalg.norm(values)),
-                weight_norm=float(np.linalg.norm(tensors.value_of(variable))),
-                non_finite=0 if values is None else int((~np.isfinite(values)).sum()),
-                where=twin.seen.modules.get(layers.get(path)) if path in layers else None,
-            )
-        )
-    norms = [g.norm for g in found if g.norm is not None]
-    optimizer = twin.model.optimizer
-    lost = tuple(g.name for g in found if g.norm is None)
-    return GradientFacts(
-        failure=record.failure if record.failed_stage == Stage.GRADIENTS else None,
-        gradients=tuple(found),
-        norm=float(np.sqrt(np.sum(np.square(norms)))) if norms else None,
-        clip_at=getattr(optimizer, "global_clipnorm", None) or getattr(optimizer, "clipnorm", None),
-        loss_finite=record.loss is None or math.isfinite(record.loss),
-        loss_requires_grad=bool(norms) or not found,
-        forward_parameters=tuple(g.name for g in found),
-        accumulation=getattr(optimizer, "gradient_accumulation_steps", None) or 1,
-        backwards=(None,),
-        plain_lists=tuple(unlisted_layers(twin.model, record.unlisted)) if any(unlisted.values()) else (),
-        cuts=tuple(CutOff(operation="stop_gradient()", where=where, upstream=lost) for where in record.cuts),
-    )
-
-
-def _losses(twin: Twin) -> list[float]:
-    """The loss of each of the first batches at the weights of the start."""
-    found = []
-    for batch in twin.take(_LOSSES_OF, seed=0):
-        record, loss = twin.look_at(batch)
-        if record.failure is None and loss is not None:
-            found.append(loss)
-    return found

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import math
-import sys
-import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType, SimpleNamespace
 from typing import Any
@@ -22,14 +19,15 @@ from trainwright.adapters.keras_calls import (
     user_parts,
     without_gradients,
 )
+from trainwright.adapters.keras_compiled import CompiledSteps
 from trainwright.adapters.keras_data import POOLED, Batch, FitData, fit_data
-from trainwright.adapters.keras_own_step import OwnStep, packed
+from trainwright.adapters.keras_held import fit_optimizer, held_by, renew_optimizer
+from trainwright.adapters.keras_own_step import OwnStep, optimizers_of
 from trainwright.adapters.keras_state import AllState, KerasState, seed_everything
-from trainwright.core.finding import Failure, Place
+from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.seams.keras import Observer, StepRecord
-from trainwright.seams.place import failure_of, is_users
 from trainwright.seams.reach import ScriptState
 from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
@@ -65,31 +63,47 @@ class Twin:
         self._given = AllState([model], loose_generators(self.scope.values()))
         self._script = ScriptState([*user_parts(model, self.compiled)], leave=[model])
         self.data: FitData = fit_data(fit.given, floats=keras.config.floatx(), listed=own().takes_lists)
-        self.held_at_start = _held_by(model.optimizer)
+        self.held_at_start = held_by(model.optimizer)
         self._start: KerasState | None = None
         self.batch_changes: list[Changing] = []
         """Kept repairs of the batches that the data give."""
         self._tried_changes: list[Changing] = []
-        self.settings = SimpleNamespace(dataloader_drop_last=False)
-        """What a repair may set of how batches are formed."""
-        self.compiling_seconds = 0.0
+        self.drops_last = False
+        """A repair leaves the last batch out where it is incomplete."""
+        self.steps = CompiledSteps(model, self.backend)
         self.unlisted: list[Any] = []
         """Weights that a step uses and that the model does not know as its own."""
-        self._compiles = not fit.model.run_eagerly
-        self._alive: list[Any] = []
-        self._compiled_keys: set[Hashable] = set()
+        self.compiles = not fit.model.run_eagerly
+        self._applied: set[str] | None = None
 
     @property
     def compiled(self) -> Construction | None:
         """The call of `compile` that is in force."""
         return self.seen.compiled.get(self.model)
 
+    def optimizers(self) -> dict[str, Any]:
+        """The optimizers of the training, by attribute of the model: compile's, or those that its own step applies."""
+        found = optimizers_of(self.model)
+        if not self.own_step or len(found) < 2:
+            return {n: one for n, one in found.items() if one is self.model.optimizer}
+        if self._applied is None:
+            self._applied = set()
+            self.reset()
+            with (
+                self.ready(0),
+                contextlib.suppress(Exception),
+            ):  # data that cannot be read are another stage's matter
+                batch = self.take(1, seed=0)[0]
+                self._applied = self.step_gradients(batch, self.observer(detail=False)).applied
+            self.reset()
+        return {n: one for n, one in found.items() if n in self._applied} or found
+
     @property
     def own_step(self) -> bool:
         """Whether the user's class takes its steps itself."""
         return is_own(self.model, "train_step")
 
-    def takes(self, count: int, *, seed: int) -> list[Batch]:
+    def take(self, count: int, *, seed: int) -> list[Batch]:
         """Some of the first batches, with the repairs of batches in force."""
         batches = self.data.batches(count, seed)
         return [self.repaired(b) for b in batches]
@@ -115,7 +129,7 @@ class Twin:
         """The first batches as repairs have changed them; None where none does."""
         if not self.batch_changes and not any(r.seam == Seam.BATCH for r in self.change.kept):
             return None
-        return self.takes(POOLED, seed=0)
+        return self.take(POOLED, seed=0)
 
     def outcome(self, data: FitData) -> str:
         """What becomes of a step on the first rows of a set: the exception, the loss if it is not finite, or ""."""
@@ -130,10 +144,6 @@ class Twin:
         if record.failure is not None:
             return str(record.failure)
         return "" if loss is None or math.isfinite(loss) else f"the loss is {loss}"
-
-    # What short_run.Steps asks for
-
-    take = takes
 
     def rows_of(self, batch: Batch) -> int:
         return batch.rows
@@ -156,14 +166,14 @@ class Twin:
             if self.own_step:
                 self._build_by_step(batch)
             elif not all(layer.built for layer in model._flatten_layers()):
-                self._call(batch, training=False)
+                self._call(batch)
         except Exception:
             before.put_back()  # a Sequential model would keep the shape that it could not be built for
             raise
         with contextlib.suppress(
             Exception
         ):  # an optimizer that cannot be built is the optimizer stage's matter
-            self._fit_optimizer()
+            fit_optimizer(self.model)
         self._start = KerasState([model])
 
     def _build_by_step(self, batch: Batch) -> None:
@@ -171,7 +181,7 @@ class Twin:
         if all(layer.built for layer in self.model._flatten_layers()):
             return
         with contextlib.suppress(Exception):
-            self._call(batch, training=False)
+            self._call(batch)
             return
         with contextlib.suppress(Exception):  # its first step is measured later
             self.own_step_of(self.model).run(self.tensors_of(batch), StepRecord(), update=True)
@@ -213,46 +223,23 @@ class Twin:
         """Make the optimizer ready for the model's variables, with the repairs in force."""
         if self.model.optimizer is None:
             return
-        self._fit_optimizer()
+        fit_optimizer(self.model)
         for repair in self.change.all:
             if repair.seam == Seam.OPTIMIZER:
                 given = {"optimizer": self.model.optimizer, "model": self.model}
                 repair.change(Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
-                self._fit_optimizer()
-
-    def _fit_optimizer(self) -> None:
-        """Let the optimizer hold the model's variables as they are; one that was built for others is made anew."""
-        model, optimizer = self.model, self.model.optimizer
-        if optimizer is None or (own().is_built(optimizer) and self._fits(optimizer)):
-            return
-        if own().is_built(optimizer):
-            self._renew_optimizer()
-        own().build_optimizer(model.optimizer, model.trainable_variables)
-
-    def _renew_optimizer(self) -> None:
-        """Another optimizer of the same settings, that holds no variables yet."""
-        old = self.model.optimizer
-        self.model.optimizer = type(old).from_config(old.get_config())
-        own().set_rate(self.model.optimizer, own().rate(old))
-
-    def _fits(self, optimizer: Any) -> bool:
-        """Whether an optimizer was built for the variables as they are."""
-        inner = getattr(optimizer, "inner_optimizer", optimizer)
-        held = own().held_by(inner)
-        slots = {tuple(v.shape) for v in own().slots(optimizer) if len(v.shape)}
-        shapes = {tuple(v.shape) for v in self.model.trainable_variables if len(v.shape)}
-        wanted = own().keys_of(inner, self.model.trainable_variables)
-        return wanted <= held and (not slots or shapes <= slots)
+                fit_optimizer(self.model)
 
     # One step
 
     number = staticmethod(number)
     own_step_of = OwnStep
 
-    def observer(self, *, detail: bool) -> Observer:
-        """What watches a step, with the repairs in force."""
+    def observer(self, *, detail: bool, training: bool = True) -> Observer:
+        """What watches a step, or an evaluation, with the repairs in force."""
+        repairs = [r for r in self.change.all if training or r.seam != Seam.FORWARD]
         return Observer(
-            self.model, self.change.all, detail=detail,
+            self.model, repairs, detail=detail,
             places=self.seen.modules.get, asked_at=self.seen.asked_at,
             run_loss=self.run_loss if detail else None, loss_at=self.loss_place,
         )  # fmt: skip
@@ -268,7 +255,8 @@ class Twin:
         if own().has_library_step(self.model):
             with failing_as(observer.record, Stage.LOSS):
                 return own().library_loss(self.model, (x, y, weight), training)
-        y_pred = self.model(x, training=training) if own().takes_training(self.model) else self.model(x)
+        mode = {"training": training} if own().takes_training(self.model) else {}
+        y_pred = self.backend.answer(self.model, x, mode)
         observer.record.output = y_pred
         with failing_as(observer.record, Stage.LOSS):
             return own().compute_loss(self.model, x, y, y_pred, weight, training)
@@ -294,12 +282,12 @@ class Twin:
             with observer, catching(observer.record):
                 self.own_step_of(self.model).run(self.tensors_of(batch), observer.record, update=True)
             return observer.record
-        if self.model.optimizer is not None and self._compiles:
+        if self.model.optimizer is not None and self.compiles:
             with contextlib.suppress(
                 Exception
             ):  # what a compiled step raises says less than the same step by itself
                 return self._compiled_step(batch)
-            self._compiles = False
+            self.compiles = False
         record = self.step_gradients(batch, observer)
         if record.failure is None and record.gradients is not None and self.model.optimizer is not None:
             with catching(record):
@@ -307,83 +295,19 @@ class Twin:
         return record
 
     def _compiled_step(self, batch: Batch) -> StepRecord:
-        observer, key, started = self.observer(detail=False), self._key(), time.monotonic()
+        observer = self.observer(detail=False)
         with observer:
-            loss = self.backend.step(
-                lambda d: self.compute(d, observer), self.tensors_of(batch), self.model, self._others(), key
+            loss = self.steps.take(
+                lambda d: self.compute(d, observer), self.tensors_of(batch), self._others(), self.change.all
             )  # fmt: skip
-        record = StepRecord(loss=number(loss))
-        if key not in self._compiled_keys:
-            self._compiled_keys.add(key)
-            self.compiling_seconds += time.monotonic() - started
-        return record
-
-    def _key(self) -> Hashable:
-        """What a step is compiled for: the variables, and the repairs that are made within it."""
-        optimizer = self.model.optimizer
-        inner = getattr(optimizer, "inner_optimizer", optimizer)
-        within = [r.does for r in self.change.all if r.seam in (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION)]
-        plain = (
-            "clipnorm",
-            "clipvalue",
-            "global_clipnorm",
-            "weight_decay",
-            "momentum",
-            "beta_1",
-            "beta_2",
-            "epsilon",
-        )
-        held = [id(own().rate(inner)), *(getattr(inner, n, None) for n in plain)]
-        layers = [
-            tuple(getattr(la, n, None) for n in ("rate", "units", "mask_zero"))
-            for la in self.model._flatten_layers()
-        ]
-        variables = [*self.model.trainable_variables, *own().slots(optimizer)]
-        self._alive.append((variables, own().rate(inner)))
-        return (
-            *(id(own().cell(v) if self.backend.name != "jax" else v) for v in variables),
-            *within,
-            *held,
-            *layers,
-        )
+        return StepRecord(loss=number(loss))
 
     def real_step(self) -> None:
         """One step by the function that fit uses; where fit has yet to make it, the optimizer is new as well."""
         batch = self.take(1, seed=0)[0]
         if self.model.train_function is None and self.model.optimizer is not None:
-            self._renew_optimizer()
+            renew_optimizer(self.model)
         self.model.train_on_batch(batch.x, batch.y, sample_weight=batch.sample_weight)
-
-    def failure_in_graph(self) -> Failure | None:
-        """What a step raises by the function that fit makes of it: code that wants values finds none in a graph.
-
-        None where no step of the walk's own failed when it was compiled, and no code of the user's is beside it.
-        """
-        beside = self.own_step or any(
-            map(_is_users_function, _given(self.compiled, "metrics", "weighted_metrics"))
-        )
-        unlike = self.change.kept or self.model.run_eagerly or self.model.optimizer is None
-        if self.backend.name != "tensorflow" or unlike or (self._compiles and not beside):
-            return None
-        model, stream = self.model, None
-        with contextlib.suppress(Exception):  # values that no tf.data.Dataset can hold
-            stream = self._repeated(self.take(1, seed=0)[0])
-        if stream is None:
-            return None
-        if model.train_function is None:
-            self._renew_optimizer()
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                model.make_train_function()
-                model.train_function(stream)
-        except Exception as error:  # the user's own code, or what TensorFlow says of it
-            return failure_of(error)
-        return None
-
-    def _repeated(self, batch: Batch) -> Iterator[Any]:
-        """A batch as TensorFlow's training function takes it, again and again."""
-        data = packed(tuple(map(_without_lists, self.tensors_of(batch))))
-        return iter(sys.modules["tensorflow"].data.Dataset.from_tensors(data).repeat())
 
     def update(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         """One update of the weights."""
@@ -393,20 +317,20 @@ class Twin:
 
     def look_at(self, batch: Batch) -> tuple[StepRecord, Any]:
         """The batch in evaluation mode, nothing updated: the record, and the loss."""
-        observer = self.observer(detail=False)
+        observer = self.observer(detail=False, training=False)
         with observer, catching(observer.record):
             observer.record.loss = number(self.compute(self.tensors_of(batch), observer, training=False))
         return observer.record, observer.record.loss
 
-    def answer(self, batch: Batch, *, training: bool = False) -> Any:
-        """The model's answer to a batch."""
-        with self.observer(detail=False):
-            return self._call(batch, training=training)
+    def answer(self, batch: Batch) -> Any:
+        """The model's answer to a batch in evaluation mode."""
+        with self.observer(detail=False, training=False):
+            return self._call(batch)
 
-    def _call(self, batch: Batch, *, training: bool) -> Any:
+    def _call(self, batch: Batch) -> Any:
         x, _, _ = self.tensors_of(batch)
         x = own().inputs_to_answer(self.model, x)
-        return self.model(x, training=training) if own().takes_training(self.model) else self.model(x)
+        return self.model(x, training=False) if own().takes_training(self.model) else self.model(x)
 
     def tensors_of(self, batch: Batch) -> tuple[Any, Any, Any]:
         """Inputs, targets and weights as the model is given them, with the repairs that are tried."""
@@ -425,15 +349,16 @@ class Twin:
             self.reset()
             self._change_parts(repair, self.batch_changes)
             if self._start is not None:
-                self._fit_optimizer()
+                fit_optimizer(self.model)
                 self._start = KerasState([self.model])
         self.change.kept.append(repair)
 
     def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
-        data = self.data
+        data, arguments = self.data, SimpleNamespace(dataloader_drop_last=self.drops_last)
         given = {"model": self.model, "train_dataset": data, "eval_dataset": data.validation, "collator": _same,
-                 "metrics": None, "arguments": self.settings}  # fmt: skip
+                 "metrics": None, "arguments": arguments}  # fmt: skip
         call = repair.change(Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
+        self.drops_last = arguments.dataloader_drop_last
         if call["train_dataset"] is not data:
             self.data = call["train_dataset"]
         if call["eval_dataset"] is not data.validation:
@@ -457,33 +382,6 @@ class Twin:
         from trainwright.adapters.keras_setup import compile_places
 
         return compile_places(self.compiled).get("loss")
-
-
-def _held_by(optimizer: Any) -> set[Any] | None:
-    """The variables that an optimizer was built for, as it knows them; None where it was not built yet."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    return own().held_by(inner) if inner is not None and own().is_built(inner) else None
-
-
-def _without_lists(value: Any) -> Any:
-    """With tuples for lists, of which a tf.data.Dataset would make one tensor."""
-    if isinstance(value, dict):
-        return {k: _without_lists(v) for k, v in value.items()}
-    return tuple(map(_without_lists, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _given(compiled: Construction | None, *names: str) -> list[Any]:
-    """What compile was given by these names, lists and dictionaries taken apart."""
-    return (
-        [part for name in names for part in keras.tree.flatten(compiled.given.get(name))] if compiled else []
-    )
-
-
-def _is_users_function(value: Any) -> bool:
-    code = getattr(value, "__code__", None) or getattr(
-        getattr(type(value), "update_state", None), "__code__", None
-    )
-    return code is not None and is_users(code.co_filename)
 
 
 def _same(items: Any) -> Any:

@@ -22,6 +22,7 @@ from trainwright.seams.keras_layers import (
     unreachable,
 )
 from trainwright.seams.keras_loss import KeptLoss, Kind, kind_of, measure_call, with_kind
+from trainwright.seams.keras_modes import Modes
 from trainwright.seams.place import is_written, user_frame, user_place
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
@@ -51,13 +52,15 @@ class StepRecord:
     gradients: list[Any] | None = None
     trained: list[Any] = field(default_factory=list)
     """The variables that the gradients are of."""
+    applied: set[str] = field(default_factory=set)
+    """The attributes of a model with a step of its own whose optimizers were given gradients."""
     unlisted: list[Any] = field(default_factory=list)
     """Layers with weights that were called and that the model does not know as its own."""
     cuts: list[Place] = field(default_factory=list)
     """The user's lines that took a tensor off the graph."""
     non_finite_from: Origin | None = None
-    training: bool | None = None
-    """The mode that the model was called with."""
+    modes: Modes | None = None
+    """In which mode the layers that act in training alone were called."""
 
 
 @dataclass(frozen=True)
@@ -100,11 +103,15 @@ class Observer:
         self._activation_repairs = [r for r in repairs if r.seam == Seam.ACTIVATION]
         self._names = {id(layer): n for n, layer in tensors.named_layers(model).items()}
         self._activated: dict[int, _Activated] = {}
+        self._modes = self.record.modes = Modes(model)
         self._depth = 0
         self._in_loss = 0
         self._losses = 0
 
     def __enter__(self) -> Observer:
+        self._modes.__enter__()
+        for repair in self._forward_repairs:
+            repair.change(Call(seam=Seam.FORWARD, given={"model": self._model}, tensors=tensors))
         self._owners = keras.layers.Layer, keras.losses.Loss
         self._layer_call, self._loss_call = (owner.__call__ for owner in self._owners)
         observer = self
@@ -120,6 +127,7 @@ class Observer:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self._modes.__exit__(kind, error, trace)
         self._owners[0].__call__, self._owners[1].__call__ = self._layer_call, self._loss_call
         for module, name, function in self._functions:
             setattr(module, name, function)
@@ -170,17 +178,12 @@ class Observer:
             if self._detail and layer.weights and not any(layer is one for one in self.record.unlisted):
                 self.record.unlisted.append(layer)
             return result
-        if layer is self._model:
-            for repair in self._forward_repairs:
-                changed = repair.change(
-                    Call(seam=Seam.FORWARD, given={"model": layer, "inputs": args[0]}, tensors=tensors)
-                )
-                args = (changed["inputs"], *args[1:])
-            self.record.training = kwargs.get("training", self.record.training)
+        caller = sys._getframe(2) if self._depth == 0 else None
         restore = self._watch_activation(layer)
         self._depth += 1
         try:
-            result = self._layer_call(layer, *args, **kwargs)
+            with self._modes.calling(args, kwargs, caller):
+                result = self._layer_call(layer, *args, **kwargs)
         except Exception as error:
             self._note_failure(layer, args, error)
             raise
@@ -191,7 +194,7 @@ class Observer:
             self.record.output = result
         self._note_activation(layer, args, result)
         if self._detail and all(map(tensors.has_values, filter(tensors.is_tensor, tensors.leaves(result)))):
-            self._note(layer, args, kwargs, result)
+            self._note(layer, args, result)
         return result
 
     def _watch_activation(self, layer: Any) -> Callable[[], None]:
@@ -231,12 +234,12 @@ class Observer:
         if self.record.failure is None:
             self.record.error, self.record.failure = error, failure_of(error)
             self.record.failed_stage = Stage.LOSS if self._in_loss else Stage.FORWARD
-            self.record.failed_module = self._facts(layer, args, None, True)
+            self.record.failed_module = self._facts(layer, args, None)
         elif self.record.error is error:  # on its way out: it has passed more of the user's lines by now
             self.record.failure = failure_of(error)
 
-    def _note(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        facts = self._facts(layer, args, result, bool(kwargs.get("training", True)))
+    def _note(self, layer: Any, args: tuple[Any, ...], result: Any) -> None:
+        facts = self._facts(layer, args, result)
         self.record.modules.append(facts)
         if facts.output is None:
             return
@@ -249,7 +252,7 @@ class Observer:
                 operation=facts.kind, where=facts.where, module=facts.name, count=facts.output.non_finite
             )
 
-    def _facts(self, layer: Any, args: tuple[Any, ...], result: Any, training: bool) -> ModuleFacts:
+    def _facts(self, layer: Any, args: tuple[Any, ...], result: Any) -> ModuleFacts:
         given = [t for t in tensors.leaves(list(args)) if tensors.is_tensor(t)]
         out = (
             next((t for t in tensors.leaves(result) if tensors.is_tensor(t)), None)
@@ -265,7 +268,7 @@ class Observer:
             where=self._places(layer),
             inputs=tuple(tensors.facts(t) for t in given[:4]),
             output=tensors.facts(out) if out is not None else None,
-            training=training,
+            training=self._names.get(id(layer)) not in self._modes.inactive,
             leaf=not layer._flatten_layers(recursive=False, include_self=False),
             sizes=sizes,
             size_at=self._declared_at(layer) if layer is self._model else next((place for place in asked if is_written(place, sizes[-1])), None),

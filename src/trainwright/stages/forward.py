@@ -132,6 +132,10 @@ class ForwardFacts(Facts):
     eval_modules: tuple[str, ...] = ()
     """Modules with dropout or batch statistics that stay in evaluation mode during the training step and
     whose parameters are trained."""
+    mode_by_call: bool = False
+    """Layers are told their mode with each call, and take evaluation where nobody says one."""
+    called_at: Place | None = None
+    """The user's line that called these modules, or the model around them, without a mode."""
     lost_modules: tuple[str, ...] = ()
     """Such modules that are in training mode in the first epoch of a loop, and in no later one."""
     mode_lost_at: Place | None = None

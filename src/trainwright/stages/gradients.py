@@ -85,6 +85,10 @@ class GradientFacts(Facts):
     """Trainable parameters whose module was called in the forward pass."""
     leftover_ratio: float | None = None
     """After a second step: the share of the first batch's gradient still in the gradient; 0 is right."""
+    loss_scale: float | None = None
+    """What the optimizer divides the gradients by, where the loss is to be multiplied by it for half precision."""
+    follows_loss_scale: float | None = None
+    """With that scale doubled: by what share of themselves the gradients grow; 1 is right, 0 where the loss is not scaled."""
     accumulated_share: float | None = None
     """The gradient of k micro-batches as training accumulates it, in multiples of their mean; 1 is right."""
     accumulated_batches: int = 1

@@ -84,6 +84,20 @@ class LossCall:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CrossedTargets:
+    """A loss written by hand that compares each output with the targets of all rows: (N) against (N, 1)."""
+
+    shape: tuple[int, ...]
+    aligned_shape: tuple[int, ...]
+    """In this shape each target is compared with its own row's output."""
+    value: float
+    exchanged_value: float
+    """The loss with the targets of the rows exchanged."""
+    aligned_value: float
+    """The loss with the targets in the other shape."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LossFacts(Facts):
     """The loss of the first batch."""
 
@@ -110,6 +124,7 @@ class LossFacts(Facts):
     """The label of each of those rows, where rows have one."""
     computed_by_nothing: bool = False
     """No loss was compiled, and no layer or method of the model's class computes one."""
+    crossed: CrossedTargets | None = None
     own_model_loss: bool = True
     """The loss is the one the framework's model computes; False: user code computes it."""
     padding_label_change: float | None = None

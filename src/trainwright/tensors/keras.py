@@ -12,6 +12,7 @@ from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors.keras_layers import activate as activate
 from trainwright.tensors.keras_layers import flatten_before as flatten_before
 from trainwright.tensors.keras_layers import freeze as freeze
+from trainwright.tensors.keras_layers import is_stochastic as is_stochastic
 from trainwright.tensors.keras_layers import layers_below as layers_below
 from trainwright.tensors.keras_layers import mask_padding as mask_padding
 from trainwright.tensors.keras_layers import named_layers as named_layers
@@ -22,6 +23,7 @@ from trainwright.tensors.keras_layers import resize_embeddings as resize_embeddi
 from trainwright.tensors.keras_layers import resize_input as resize_input
 from trainwright.tensors.keras_layers import scale_parameters as scale_parameters
 from trainwright.tensors.keras_layers import set_dropout as set_dropout
+from trainwright.tensors.keras_layers import stochastic_layers as stochastic_layers
 from trainwright.tensors.keras_layers import unfreeze as unfreeze
 from trainwright.tensors.keras_layers import value_of as value_of
 from trainwright.tensors.keras_layers import widen_head as widen_head
@@ -162,7 +164,10 @@ def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: floa
 
 
 def clear_gradients(model: Any) -> None:
-    """Keras keeps no gradients from step to step."""
+    """Drop the gradients that torch keeps from step to step; the other backends keep none."""
+    if keras.config.backend() == "torch":
+        for variable in model.trainable_variables:
+            variable.value.grad = None
 
 
 def hold_parameters(optimizer: Any, model: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -209,11 +210,30 @@ def scale_parameters(model: Any, factors: Mapping[str, float]) -> None:
             variable.assign(own().raw(variable) * factors[name])
 
 
+def is_stochastic(layer: Any) -> bool:
+    """Whether it is a layer with dropout or batch statistics, which acts in training alone."""
+    kind = type(layer).__name__
+    return kind == "BatchNormalization" or ("ropout" in kind and bool(getattr(layer, "rate", 0)))
+
+
+def stochastic_layers(model: Any) -> dict[str, Any]:
+    """The layers with dropout or batch statistics, by name."""
+    return {name: layer for name, layer in named_layers(model).items() if is_stochastic(layer)}
+
+
 def activate(model: Any, names: Sequence[str]) -> None:
-    """A layer that a script froze for its statistics trains again."""
+    """Call these layers in training mode, whatever mode they are given, until the step is over."""
     for name, layer in named_layers(model).items():
         if name in names:
-            layer.trainable = True
+            object.__setattr__(layer, "call", _in_training(layer.call))
+
+
+def _in_training(call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def active(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **{**kwargs, "training": True})
+
+    return active
 
 
 def resize_input(model: Any, layer: str, size: int) -> None:

@@ -72,7 +72,7 @@ class Own(Protocol):
         """Whether `fit` may change a layer although it is frozen now: it was not when the step was made."""
 
     def takes_training(self, model: Any) -> bool:
-        """Whether the model's call knows training from evaluation."""
+        """Whether fit tells the model's call if it is one of training."""
 
     def inputs_to_answer(self, model: Any, x: Any) -> Any:
         """The inputs without what only the model's own loss needs."""

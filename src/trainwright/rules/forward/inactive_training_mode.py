@@ -1,9 +1,11 @@
 """TW314 inactive-training-mode: dropout or batch norm is in evaluation mode while it is trained.
 
 Why it matters: dropout drops nothing, batch norm neither normalises by the batch nor gathers statistics.
-Evidence: the modules' modes during the training step. Statistics of a checkpoint that are kept on purpose, and
-blocks that are frozen, are not meant. In a loop also those of a second epoch, after the evaluation.
-Fix (safe): call model.train(); let an overridden train() call super().train(mode).
+Evidence: the modules' modes during the training step, as they were set or as each call said. Statistics of a checkpoint
+that are kept on purpose, and blocks that are frozen, are not meant. In a loop also those of a second epoch, after the
+evaluation.
+Fix (safe): call model.train(); let an overridden train() call super().train(mode). Where layers are told their mode with
+each call, as in Keras, call the model with training=True.
 """
 
 from __future__ import annotations
@@ -33,12 +35,26 @@ def inactive_training_mode(forward: ForwardFacts, setup: SetupFacts) -> Iterator
     yield Finding(
         message=f"{whole} in evaluation mode during the training step: {len(names)} modules with dropout or batch statistics do not act",
         measured={"modules": len(names), "first": names[0]},
-        where=setup.place("mode_change", "model"),
-        proof=Proof(f"{names[0]}.training is False while the loss of a training batch is computed"),
+        where=forward.called_at or setup.place("mode_change", "call", "model"),
+        proof=Proof(_proof(forward)),
         repair=_activate(names),
-        fix=Fix(does="leave the modules in training mode during training; an overridden train() calls super().train(mode)",
-                safety=Safety.SAFE),
+        fix=Fix(does=_advice(forward), safety=Safety.SAFE),
     )  # fmt: skip
+
+
+def _proof(forward: ForwardFacts) -> str:
+    name = forward.eval_modules[0]
+    if forward.mode_by_call:
+        return f"{name} is called with training=False while the loss of a training batch is computed"
+    return f"{name}.training is False while the loss of a training batch is computed"
+
+
+def _advice(forward: ForwardFacts) -> str:
+    if not forward.mode_by_call:
+        return "leave the modules in training mode during training; an overridden train() calls super().train(mode)"
+    if forward.called_at is not None:
+        return "call the model with training=True in the training step"
+    return "let the model's call() take an argument training, and hand it on to its layers: layer(x, training=training)"
 
 
 def _lost(forward: ForwardFacts) -> Finding:

@@ -31,7 +31,7 @@ def uncleared_gradients(gradients: GradientFacts, setup: SetupFacts) -> Iterator
         message=f"after the gradients were to be cleared, {left:.0%} of the first batch's gradient is still in "
         "that of the second",
         measured={"leftover_ratio": round(left, 4), "accumulation": gradients.accumulation},
-        where=setup.place("zero_grad", "training_step", "backward", "optimizer", "trainer"),
+        where=setup.place("zero_grad", "training_step", "backward", "train_step", "optimizer", "trainer"),
         proof=Proof(f"gradient of step 2 less that of its batch alone = {left:.3f} x gradient of step 1"),
         repair=Repair("clear the gradients before each step", Seam.FORWARD, _clear)
         if gradients.accumulation == 1

@@ -2,8 +2,10 @@
 
 Why it matters: (N, 1) outputs against (N) targets give N x N differences and no error: the best that the model can
 learn is the mean of the targets.
-Evidence: the two shapes at the loss call; aligned, the loss has another value. Where each row's one target is
-compared with the output at every step of a sequence, the last step alone is learnt better.
+Evidence: the two shapes at the loss call; aligned, the loss has another value. Of a loss written by hand: it stays the same
+when the targets of the rows are exchanged, and with the targets in the other shape it is another one, that does not.
+Where each row's one target is compared with the output at every step of a sequence, the last step alone is learnt
+better.
 Error: `The size of tensor a … must match the size of tensor b`
 Error: `Using a target size … that is different to the input size`
 Error: `Target size … must be the same as input size …`
@@ -14,6 +16,7 @@ Fix (safe): give both the same shape (squeeze(-1) the outputs, or unsqueeze(-1) 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
@@ -35,6 +38,7 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | N
     """An element-wise loss over more elements than either side has, or over shapes that do not fit."""
     call = next((c for c in loss.calls if (c.function in _ELEMENTWISE and _crossed(c)) or _column(c)), None)
     if call is None:
+        yield from _by_hand(loss, setup)
         yield from _repeated_targets(loss, setup, forward)
         return
     scores, targets = call.inputs.shape, call.targets.shape
@@ -53,6 +57,34 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | N
         else None,
         fix=Fix(does=_LAST if _per_step(call) else _advice(scores, targets), safety=Safety.SAFE),
     )
+
+
+def _by_hand(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A loss that no function of a library's computes, and that does not change when the rows' targets are exchanged."""
+    crossed = loss.crossed
+    if crossed is None:
+        return
+    shape, aligned, rows = crossed.shape, crossed.aligned_shape, crossed.shape[0]
+    yield Finding(
+        message=f"the loss of targets {shape} compares {rows * rows:,} pairs, for {rows} rows: {crossed.value:.4g}, "
+        f"and {crossed.aligned_value:.4g} with the targets as {aligned}",
+        measured={"targets": str(shape), "aligned": str(aligned), "pairs": rows * rows, "loss": crossed.value,
+                  "aligned_loss": crossed.aligned_value},
+        where=setup.place("compute_loss", "train_step", "loss", "model"),
+        proof=Proof(
+            f"with the targets of the rows exchanged the loss is {crossed.exchanged_value:.6g}, and {crossed.value:.6g} "
+            f"before: each output is compared with the targets of all rows; as {aligned} their order matters"
+        ),
+        repair=Repair("give the targets the outputs' shape", Seam.BATCH, _reshape(aligned[1:])),
+        fix=Fix(does=f"give the loss outputs and targets of one shape: targets as {aligned}", safety=Safety.SAFE),
+    )  # fmt: skip
+
+
+def _reshape(rest: tuple[int, ...]) -> Callable[[Call], Call]:
+    def change(call: Call) -> Call:
+        return call.replace(y=call.tensors.reshape(call["y"], (-1, *rest)))
+
+    return change
 
 
 def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Diagnosis:

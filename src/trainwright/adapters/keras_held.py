@@ -1,0 +1,40 @@
+"""A Keras model's optimizer and the variables that it holds: built for the model's own, or made anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainwright.tensors.keras_own import own
+
+
+def held_by(optimizer: Any) -> set[Any] | None:
+    """The variables that an optimizer was built for, as it knows them; None where it was not built yet."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    return own().held_by(inner) if inner is not None and own().is_built(inner) else None
+
+
+def fit_optimizer(model: Any) -> None:
+    """Let the optimizer hold the model's variables as they are; one that was built for others is made anew."""
+    optimizer = model.optimizer
+    if optimizer is None or (own().is_built(optimizer) and _fits(optimizer, model)):
+        return
+    if own().is_built(optimizer):
+        renew_optimizer(model)
+    own().build_optimizer(model.optimizer, model.trainable_variables)
+
+
+def renew_optimizer(model: Any) -> None:
+    """Another optimizer of the same settings, that holds no variables yet."""
+    old = model.optimizer
+    model.optimizer = type(old).from_config(old.get_config())
+    own().set_rate(model.optimizer, own().rate(old))
+
+
+def _fits(optimizer: Any, model: Any) -> bool:
+    """Whether an optimizer was built for the model's variables as they are."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    held = own().held_by(inner)
+    slots = {tuple(v.shape) for v in own().slots(optimizer) if len(v.shape)}
+    shapes = {tuple(v.shape) for v in model.trainable_variables if len(v.shape)}
+    wanted = own().keys_of(inner, model.trainable_variables)
+    return wanted <= held and (not slots or shapes <= slots)

@@ -1,0 +1,37 @@
+"""TW515 unscaled-loss: the optimizer divides the gradients by a loss scale that the loss was never multiplied by.
+
+Why it matters: every update is made of gradients tens of thousands of times too small; the weights hardly move.
+Evidence: two steps on the same batch from the same weights, the second with twice the scale: its gradients are the same,
+where those of a scaled loss are twice as large.
+Fix (unsafe): multiply the loss by the scale before its gradients are taken: optimizer.scale_loss(loss).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.setup import SetupFacts
+
+# The gradients follow the scale wholly or not at all; float16 rounds them to three digits.
+FOLLOWS = 0.5
+
+
+@rule("TW515", Severity.ERROR)
+def unscaled_loss(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Gradients that stay the same when the scale that they are divided by is doubled."""
+    scale, follows = gradients.loss_scale, gradients.follows_loss_scale
+    if scale is None or follows is None or abs(follows) >= FOLLOWS:
+        return
+    yield Finding(
+        message=f"the optimizer divides the gradients by its loss scale of {scale:,.0f}, and the loss is not multiplied by it",
+        measured={"loss_scale": scale, "follows_loss_scale": round(follows, 4)},
+        where=setup.place("train_step", "optimizer", "train_call"),
+        proof=Proof(f"with twice the scale the gradients of the same batch are {1 + follows:.3f} times as large; 2 is right"),
+        fix=Fix(
+            does="take the gradients of optimizer.scale_loss(loss) in place of those of the loss", safety=Safety.UNSAFE
+        ),
+    )  # fmt: skip

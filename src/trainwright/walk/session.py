@@ -22,7 +22,8 @@ from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.accelerators import accelerators, lacks_gpu_memory
 from trainwright.seams.intercept import listening
-from trainwright.seams.place import failure_of, fit_lines, keyword_places, place_of, training_lines
+from trainwright.seams.later_calls import fit_lines, training_lines
+from trainwright.seams.place import failure_of, keyword_places, place_of
 from trainwright.seams.ranks import unconnected
 from trainwright.seams.seen import Seen
 from trainwright.seams.snapshot import RandomState
@@ -308,7 +309,7 @@ class Session:
             made.append(KerasAdapter(model, given, frame, self._seen or Seen()))
             return made[0]
 
-        self._walk_adapter(make, lambda: "" if self._train else not_walked(fit_lines(*_line(frame))))
+        self._walk_adapter(make, lambda: "" if self._train else not_walked(fit_lines(frame)))
         return made[0].for_training() if made else {}
 
     def _walk_loop(self, loop: Loop) -> None:

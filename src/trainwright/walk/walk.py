@@ -340,7 +340,7 @@ class Walk:
         if not self.unmended and (lost := _lost(measured[0])):
             return StageRun(stage=stage, status=Status.FAILED, why=lost, seconds=seconds)
         why = ", ".join(f.name for f in here) or describe(measured[0])
-        if stage == Stage.EVALUATION and getattr(measured[0], "present", True) is False:
+        if stage == Stage.EVALUATION and not here and getattr(measured[0], "present", True) is False:
             return StageRun(
                 stage=stage, status=Status.SKIPPED, why="there is no evaluation set", seconds=seconds
             )

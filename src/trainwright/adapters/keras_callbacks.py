@@ -8,12 +8,14 @@ import copy
 import inspect
 import io
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainwright.adapters.keras_calls import callbacks_of
+from trainwright.adapters.keras_calls import callbacks_of, is_own
+from trainwright.adapters.keras_own_step import packed
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
+from trainwright.seams.keras import StepRecord
 from trainwright.seams.place import failure_of
 from trainwright.stages.evaluation import Watcher
 from trainwright.tensors import keras as tensors
@@ -58,9 +60,6 @@ def _is_of_keras(callback: Any) -> bool:
 def _watcher(callback: Any, twin: Twin) -> Watcher:
     kind, built = type(callback).__name__, twin.seen.callbacks.get(callback)
     greater, failure = _direction(callback, twin.model)
-    usual = None
-    if hasattr(callback, "_set_monitor_op"):  # tf_keras guesses it from the metric's name
-        usual, _ = _direction(callback, twin.model, mode="auto", monitor_op=None)
     purpose = "keep the best weights" if hasattr(callback, "save_best_only") else _PURPOSES.get(kind, "act")
     return Watcher(
         kind=kind,
@@ -68,10 +67,22 @@ def _watcher(callback: Any, twin: Twin) -> Watcher:
         metric=callback.monitor,
         position=list(inspect.signature(type(callback)).parameters).index("monitor"),
         greater=greater,
-        usual=usual,
+        usual=_usual_direction(callback, twin.model),
         failure=failure,
         where=built.place if built is not None else None,
     )
+
+
+def _usual_direction(callback: Any, model: Any) -> bool | None:
+    """Whether Keras takes a greater value of the metric for the better one, that of one of several outputs, too."""
+    if not hasattr(callback, "_set_monitor_op"):  # tf_keras guesses it from the metric's name
+        return None
+    name = callback.monitor.removeprefix("val_")
+    of_output = [name.removeprefix(f"{o}_") for o in getattr(model, "output_names", None) or ()]
+    asked = (
+        _direction(callback, model, mode="auto", monitor=n, monitor_op=None)[0] for n in (name, *of_output)
+    )
+    return next((greater for greater in asked if greater is not None), None)
 
 
 def _direction(callback: Any, model: Any, **settings: Any) -> tuple[bool | None, Failure | None]:
@@ -90,21 +101,42 @@ def _direction(callback: Any, model: Any, **settings: Any) -> tuple[bool | None,
 def _logged(twin: Twin) -> tuple[str, ...]:
     """The names that a training step and an evaluation step log, taken as fit takes them; none where one raises."""
     held = twin.data.validation
-    trained = _taken(twin, twin.model.train_on_batch, twin.take(1, seed=0))
+    trained = _taken(twin, "train", twin.take(1, seed=0))
     if held is None or not trained:
         return trained
-    tested = _taken(twin, twin.model.test_on_batch, [twin.repaired(b) for b in held.pool(1)[:1]])
+    tested = _taken(twin, "test", [twin.repaired(b) for b in held.pool(1)[:1]])
     return (*trained, *(f"val_{name}" for name in tested)) if tested else ()
 
 
-def _taken(twin: Twin, step: Callable[..., Any], batches: Sequence[Any]) -> tuple[str, ...]:
-    """The names of what a step logs; none where there is no batch, or the step raises."""
+def _taken(twin: Twin, kind: str, batches: Sequence[Any]) -> tuple[str, ...]:
+    """The names of what a step logs; none where there is no batch, or the step raises.
+
+    Args:
+        kind: train or test.
+    """
     twin.model.run_eagerly = True
     silent = contextlib.redirect_stdout(io.StringIO())
     with silent, twin.observer(detail=False), contextlib.suppress(Exception):  # that is other stages' matter
         for batch in batches:
-            return tuple(step(batch.x, batch.y, sample_weight=batch.sample_weight, return_dict=True))
+            return tuple(_names(_logs(twin, kind, twin.tensors_of(batch))))
     return ()
+
+
+def _logs(twin: Twin, kind: str, data: tuple[Any, Any, Any]) -> Any:
+    """What a step of the model's returns: one of the user's own is given its batch as fit gives it."""
+    model = twin.model
+    if not is_own(model, f"{kind}_step"):
+        x, y, weight = data
+        return getattr(model, f"{kind}_on_batch")(x, y, sample_weight=weight, return_dict=True)
+    if kind == "train":
+        return twin.own_step_of(model).run(data, StepRecord(), update=False)
+    return model.test_step(packed(data))
+
+
+def _names(logs: Mapping[str, Any]) -> Iterator[str]:
+    """The names in logs as fit flattens them."""
+    for name, value in logs.items():
+        yield from _names(value) if isinstance(value, Mapping) else [name]
 
 
 def may_add_to_logs(callback: Any) -> bool:

@@ -103,15 +103,13 @@ def _unknown(name: str, known: list[str], evaluation: EvaluationFacts, setup: Se
     )
 
 
-def _way(name: str, evaluation: EvaluationFacts) -> Proof:
+def _way(name: str, right: bool, evaluation: EvaluationFacts) -> Proof:
     """What tells whether a greater value of a metric is better."""
     given = evaluation.when(Given.PERFECT) or evaluation.when(Given.PERFECT_ALIGNED)
     if name not in given or name not in evaluation.returned:
-        return Proof(
-            "a loss is better when it is smaller"
-            if name == "loss"
-            else "so the framework says of this metric"
-        )
+        if name.endswith("loss"):
+            return Proof("a loss is better when it is smaller")
+        return Proof(f"the framework takes a {'greater' if right else 'smaller'} {name} for the better one")
     now, perfect = evaluation.returned[name], given[name]
     return Proof(f"{name} is {now:.4g} now, and would be {perfect:.4g} for perfect predictions")
 
@@ -123,7 +121,7 @@ def _wrong_way(name: str, right: bool, evaluation: EvaluationFacts, setup: Setup
         f"{'greater' if right else 'smaller'} {name} is better",
         measured={"metric_for_best_model": name, "greater_is_better": int(bool(evaluation.best_greater))},
         where=place,
-        proof=_way(name, evaluation),
+        proof=_way(name, right, evaluation),
         repair=_set(Seam.TRAINER, greater_is_better=right),
         fix=Fix(does=f"write greater_is_better={right}", safety=Safety.SAFE,
                 edits=_edits(place, "greater_is_better", str(right))),
@@ -192,7 +190,7 @@ def _misdirected(watcher: Watcher, right: bool, evaluation: EvaluationFacts, set
         f"{'smaller' if right else 'greater'} value for the better one; a {'greater' if right else 'smaller'} one is",
         measured={"monitor": watcher.metric, "takes": "greater" if watcher.greater else "smaller"},
         where=watcher.where or setup.place("callbacks", "train_call"),
-        proof=_way(watcher.metric.removeprefix("val_"), evaluation),
+        proof=_way(watcher.metric.removeprefix("val_"), right, evaluation),
         fix=Fix(does=f'write mode="{mode}"', safety=Safety.SAFE, edits=_argument(watcher, "mode", mode)),
     )
 

@@ -60,7 +60,7 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
         measured={"planned_updates": planned, "last_factor": ends, "schedule": optimizer.schedule_kind,
                   "length": optimizer.schedule_length or 0},
         where=_place(optimizer, setup),
-        proof=Proof("run dry: " + ", ".join(f"update {u}: {f:.3g}" for u, f in points[:: max(1, len(points) // 5)]) + " of its peak"),
+        proof=_proof(points, optimizer),
         fix=Fix(does=_advice(planned, optimizer)),
     )  # fmt: skip
 
@@ -71,8 +71,17 @@ def _place(optimizer: OptimizerFacts, setup: SetupFacts) -> Place | None:
     return setup.place("warmup_steps", "lr_scheduler_type", "lr_scheduler_kwargs", "arguments", "trainer")
 
 
+def _proof(points: tuple[tuple[int, float], ...], optimizer: OptimizerFacts) -> Proof:
+    if optimizer.schedule_failure is not None and not points:
+        return Proof(f"run dry, it raised {optimizer.schedule_failure.type}")
+    few = points[:: max(1, len(points) // 5)]
+    return Proof("run dry: " + ", ".join(f"update {u}: {f:.3g}" for u, f in few) + " of its peak")
+
+
 def _advice(planned: int, optimizer: OptimizerFacts) -> str:
     steps = optimizer.schedule_steps
+    if optimizer.schedule_failure is not None and optimizer.schedule_length is None:
+        return f"let the schedule give a rate for each of the {steps or planned} times that it is asked"
     if optimizer.schedule_length is None and steps is not None and steps < planned:
         return f"let the rate fall over all {steps} steps of the schedule, which is asked once an epoch"
     return f"give the schedule its length in updates: {planned}, and a warm-up well below that"

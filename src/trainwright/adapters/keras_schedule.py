@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -106,7 +108,7 @@ def _of_callback(callback: Any, rate: float, planned: int, epochs: range) -> Dry
     stand_in = SimpleNamespace(learning_rate=variable, lr=variable)
     setting.set_model(SimpleNamespace(optimizer=stand_in))
     kind, rates = type(callback).__name__, []
-    with undone(callback.schedule):
+    with undone(callback.schedule), _unrecorded():
         try:
             for epoch in epochs:
                 setting.on_epoch_begin(epoch)
@@ -117,6 +119,12 @@ def _of_callback(callback: Any, rate: float, planned: int, epochs: range) -> Dry
     spans = [(u, r) for i, r in enumerate(rates) for u in {firsts[i], max(firsts[i], firsts[i + 1] - 1)}]
     kept = sorted(spans)[:: math.ceil(len(spans) / _POINTS)]
     return DryRun(kind=kind, points=_factors(*zip(*kept)), peak=rate, steps=len(epochs))
+
+
+def _unrecorded() -> contextlib.AbstractContextManager[Any]:
+    """No summary that a function writes on the way reaches a file."""
+    tensorflow = sys.modules.get("tensorflow")
+    return contextlib.nullcontext() if tensorflow is None else tensorflow.summary.record_if(False)
 
 
 def _factors(updates: Sequence[int], rates: Sequence[float]) -> tuple[tuple[int, float], ...]:

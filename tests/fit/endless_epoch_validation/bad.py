@@ -3,6 +3,7 @@
 Silent: after the first epoch training stands still at its validation.
 """
 
+# slow
 import keras
 import numpy as np
 from keras import layers

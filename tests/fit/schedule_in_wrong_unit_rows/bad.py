@@ -3,6 +3,7 @@
 Silent: when training ends the rate is still above 99 % of where it began.
 """
 
+# slow
 import keras
 from keras import layers
 from sklearn.datasets import load_breast_cancer

@@ -1,5 +1,6 @@
 """A cosine decay over the batches of all epochs."""
 
+# slow
 import keras
 from keras import layers
 from sklearn.datasets import load_breast_cancer

@@ -17,7 +17,7 @@ from trainwright.rules.evaluation.metrics_on_logits import metrics_on_logits
 from trainwright.rules.evaluation.mismatched_metric import mismatched_metric
 from trainwright.rules.evaluation.retained_logits import retained_logits
 from trainwright.rules.evaluation.unknown_best_metric import unknown_best_metric
-from trainwright.stages.evaluation import EvaluationFacts, Given
+from trainwright.stages.evaluation import EvaluationFacts, Given, Watcher
 from trainwright.stages.setup import RefusedCall, SetupFacts
 from trainwright.stages.tensor import TensorFacts
 from walking import walk
@@ -136,6 +136,27 @@ def test_the_best_metric_is_one_that_is_returned_in_its_direction(metric, greate
         returned={"accuracy": 0.4}, metrics_when={Given.PERFECT: {"accuracy": 1.0}}, set_names=sets,
     )  # fmt: skip
     assert bool(list(unknown_best_metric.function(SETUP, evaluation))) == speaks
+
+
+@pytest.mark.parametrize(("metric", "watcher", "severity"), [
+    ("val_loss", {"greater": False}, None), ("val_loss", {"greater": True}, "error"), ("loss", {"greater": False}, None),
+    ("val_accuracy", {"greater": True}, None), ("val_accuracy", {"greater": False}, "error"),
+    ("val_own", {"greater": True}, None),  # nothing tells its direction
+    ("val_own", {"greater": True, "usual": False}, "error"),
+    ("val_accuracy", {"greater": False, "usual": False}, None),  # what was measured and the framework do not agree
+    ("val_acc", {"greater": True}, "warning"), ("val_acc", {"greater": True, "purpose": "keep the best weights"}, "error"),
+    ("val_own", {"failure": Failure(type="ValueError", message="", where=None)}, "error"),
+])  # fmt: skip
+def test_a_callback_watches_a_metric_that_is_logged_in_its_direction(metric, watcher, severity) -> None:
+    told = {"kind": "EarlyStopping", "purpose": "stop the training", "position": 0, **watcher}
+    evaluation = EvaluationFacts(
+        watchers=(Watcher(metric=metric, **told),), logged=("accuracy", "loss", "val_accuracy", "val_loss", "val_own"),
+        returned={"accuracy": 0.4, "own": 0.2}, metrics_when={Given.PERFECT: {"accuracy": 1.0}},
+    )  # fmt: skip
+    found = list(unknown_best_metric.function(SETUP, evaluation))
+    assert [f.severity for f in found] == ([severity] if severity else [])
+    if metric == "val_acc":
+        assert found[0].fix.does == 'write monitor="val_accuracy"'
 
 
 def refused(message: str, **given) -> SetupFacts:

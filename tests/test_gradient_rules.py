@@ -113,6 +113,29 @@ def test_a_length_in_micro_batches_is_told_by_their_number():
     assert not schedule(points, 100, schedule_length=300)
 
 
+OF_ROWS = SetupFacts(batch_size=32, epochs=10)
+FALLING = tuple((u, 1 - u / 100_000) for u in range(0, 1000, 10))
+OVER = tuple((u, max(0.1, 1 - u / 10)) for u in range(0, 1000, 5))
+
+
+@pytest.mark.parametrize(
+    ("points", "length", "steps", "count"),
+    [
+        (FALLING, 31_900, 1000, 1),  # the rows of ten epochs of 100 batches
+        (FALLING, 31_600, 1000, 0),
+        (OVER, 10, 1000, 1),
+        (OVER, 11, 1000, 0),  # more than there are epochs
+        (OVER, 10, 10, 0),  # stepped once an epoch
+        (tuple((u, min(1.0, u / 10)) for u in range(0, 1000, 5)), 10, 1000, 0),  # a warm-up
+    ],
+)
+def test_a_schedule_counts_updates_and_not_rows_or_epochs(points, length, steps, count):
+    optimizer = OptimizerFacts(
+        schedule=points, planned_updates=1000, schedule_length=length, schedule_steps=steps
+    )
+    assert len(said(schedule_in_wrong_unit, optimizer=optimizer, setup=OF_ROWS)) == count
+
+
 @pytest.mark.parametrize(
     ("changed", "rate", "count"), [(0.0, 0.1, 1), (1e-9, 0.1, 0), (float("nan"), 0.1, 0), (0.0, 0.0, 0)]
 )

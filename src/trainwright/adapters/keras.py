@@ -10,17 +10,19 @@ from typing import Any
 from trainwright.adapters import keras_evaluation, keras_setup, keras_step, short_run
 from trainwright.adapters.base import Run
 from trainwright.adapters.keras_batch import measure_batch
-from trainwright.adapters.keras_calls import catching
+from trainwright.adapters.keras_callbacks import measure_callbacks
+from trainwright.adapters.keras_calls import callbacks_of, catching
 from trainwright.adapters.keras_constant import answers, constant_and_floor
-from trainwright.adapters.keras_dataset import measure_dataset
+from trainwright.adapters.keras_dataset import measure_dataset, planned_updates
 from trainwright.adapters.keras_graph_step import failure_in_graph
 from trainwright.adapters.keras_optimizer import is_rate_given, optimizer_facts, trained_values
+from trainwright.adapters.keras_schedule import dry_run
 from trainwright.adapters.keras_twin import Fit, Twin
 from trainwright.core.repair import Repair
 from trainwright.seams.keras_loss import KeptLoss
 from trainwright.seams.seen import Seen, quiet
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.dataset import DatasetFacts, EpochFacts
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
@@ -35,8 +37,14 @@ class KerasAdapter:
     def __init__(self, model: Any, given: Mapping[str, Any], frame: FrameType, seen: Seen) -> None:
         walk_own_of(model)
         self.fit = Fit(model=model, given=given, frame=frame)
+        self._epochs: EpochFacts | None = None
         with quiet():
             self.twin = Twin(self.fit, seen)
+
+    @property
+    def planned_updates(self) -> int | None:
+        """How many updates the real training would make."""
+        return planned_updates(self.twin.data, self.twin.model.optimizer, self._epochs)
 
     def measure_setup(self) -> SetupFacts:
         twin, data = self.twin, self.twin.data
@@ -47,7 +55,8 @@ class KerasAdapter:
             twin.reset()
             facts = keras_setup.setup_facts(
                 twin.model, self.fit.given, self.fit.frame, twin.seen, twin.backend,
-                batch_size=data.batch_size, planned_updates=twin.planned_updates, epochs=data.plan.epochs, optimizers=twin.optimizers(),
+                batch_size=data.batch_size, planned_updates=self.planned_updates, epochs=data.plan.epochs,
+                optimizers=twin.optimizers(),
             )  # fmt: skip
             return replace(facts, ineffective_freezes=freezes)
 
@@ -55,7 +64,9 @@ class KerasAdapter:
         twin, data = self.twin, self.twin.data
         labels = keras_setup.find_places(twin.model, self.fit.frame, twin.seen).get("labels_made")
         with quiet():
-            return measure_dataset(data, scope=twin.scope, label_place=labels, outcome=twin.outcome)
+            facts = measure_dataset(data, scope=twin.scope, label_place=labels, outcome=twin.outcome)
+        self._epochs = facts.epochs
+        return facts
 
     def measure_batch(self) -> BatchFacts:
         twin = self.twin
@@ -70,9 +81,11 @@ class KerasAdapter:
         batch = twin.take(1, seed=0)[0]
         twin.reset()
         attribute = next(iter(twin.optimizers()), "optimizer")
-        first = getattr(model, attribute)
-        given = is_rate_given(first, twin.seen) if first is not None else True
-        built = first in twin.seen.optimizers if first is not None else False
+        optimizer = getattr(model, attribute)
+        given = is_rate_given(optimizer, twin.seen) if optimizer is not None else True
+        built = optimizer in twin.seen.optimizers if optimizer is not None else False
+        planned, first = self.planned_updates, int(self.fit.given.get("initial_epoch") or 0)
+        epochs = range(first, first + twin.data.plan.epochs)
         with twin.ready(0):
             observer = twin.observer(detail=False)
             with catching(observer.record):
@@ -80,7 +93,8 @@ class KerasAdapter:
             before = trained_values(model)
             record = observer.record if observer.record.failure else twin.take_step(batch, 0)
             facts = optimizer_facts(
-                getattr(model, attribute), model, before, record.failure, rate_given=given, planned=twin.planned_updates,
+                getattr(model, attribute), model, before, record.failure, rate_given=given, planned=planned,
+                schedule=dry_run(optimizer, callbacks_of(self.fit.given), planned, epochs),
                 held=twin.held_at_start if attribute == "optimizer" else None,
                 given_gradients=bool(record.gradients) if twin.own_step else None, user_built=built,
                 library=keras_setup.library_name(twin.scope),
@@ -94,6 +108,7 @@ class KerasAdapter:
         twin.reset()
         with twin.ready(0):
             facts = keras_evaluation.measure(twin, batches)
+            facts = replace(facts, **measure_callbacks(twin))
         twin.reset()
         return facts
 

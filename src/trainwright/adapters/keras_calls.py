@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,13 @@ def is_own(model: Any, method: str) -> bool:
     """Whether the user's class gives a method a body of its own."""
     code = getattr(getattr(type(model), method, None), "__code__", None)
     return code is not None and is_users(code.co_filename)
+
+
+def callbacks_of(given: Mapping[str, Any]) -> list[Any]:
+    """The callbacks that fit was given, in their order: one, several at any depth, or a CallbackList."""
+    found = given.get("callbacks")
+    flat = keras.tree.flatten(getattr(found, "callbacks", found))
+    return [c for c in flat if c is not None]
 
 
 def as_tensors(structure: Any) -> Any:

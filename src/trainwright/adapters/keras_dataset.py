@@ -19,7 +19,7 @@ from trainwright.adapters.keras_text import readable_rows
 from trainwright.adapters.keras_values import named
 from trainwright.core.finding import Place
 from trainwright.stages.census import batch_majority, measure_split
-from trainwright.stages.dataset import UNTRIED, DatasetFacts, EpochFacts, Split, SplitFacts
+from trainwright.stages.dataset import UNTRIED, DatasetFacts, EndlessSet, EpochFacts, Split, SplitFacts
 from trainwright.stages.two_sets import between
 
 MOST_EPOCHS = 1_000
@@ -69,6 +69,7 @@ def measure_dataset(
         label_place=label_place,
         epochs=_epochs(data, read),
         **between(classes[0], train, classes[1], evaluation, inputs),
+        endless=tuple(_endless(data)),
     )  # fmt: skip
 
 
@@ -168,6 +169,30 @@ def _epochs(data: FitData, read: Split) -> EpochFacts | None:
     return EpochFacts(
         epochs=data.plan.epochs, asked=data.plan.steps_per_epoch, batches=batches, again=again, steps=steps
     )
+
+
+def planned_updates(data: FitData, optimizer: Any, epochs: EpochFacts | None) -> int | None:
+    """How many updates the real training would make; None where that is not known.
+
+    Args:
+        epochs: how many steps each epoch will have, once that was measured.
+    """
+    accumulated = getattr(optimizer, "gradient_accumulation_steps", None) or 1
+    if epochs is not None and len(epochs.steps) == epochs.epochs:
+        return sum(epochs.steps) // accumulated
+    batches = data.batches_per_epoch
+    return None if batches is None else batches * max(data.plan.epochs, 0) // accumulated
+
+
+def _endless(data: FitData) -> list[EndlessSet]:
+    """The sets that have no end and that fit goes over to their end, for nothing says how many steps an epoch has."""
+    asked = {"train": "steps_per_epoch", "evaluation": "validation_steps"}
+    sets = [data] if data.validation is None else [data, data.validation]
+    return [
+        EndlessSet(name=s.name, argument=asked[s.name], batches=s.source.batches_repeated)
+        for s in sets
+        if s.source.endless and not s.plan.steps_per_epoch
+    ]
 
 
 def _batches(data: FitData, read: Split) -> int | None:

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from trainwright.adapters.keras_schedule import DryRun, is_schedule, rate_of
 from trainwright.core.finding import Failure, Place
-from trainwright.seams.place import call_node, keyword_places
+from trainwright.seams.place import assignment_place, call_node, keyword_places, show
 from trainwright.seams.seen import Construction, Seen
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 from trainwright.stages.setup import Argument
 from trainwright.tensors import keras as tensors
-from trainwright.tensors.keras_own import keras, own
-
-_POINTS = 200
+from trainwright.tensors.keras_own import own
 
 
 def resolved(optimizer: Any, seen: Seen, attribute: str = "optimizer") -> dict[str, Argument]:
@@ -81,56 +80,57 @@ def is_rate_given(optimizer: Any, seen: Seen) -> bool:
 
 
 def optimizer_places(optimizer: Any, seen: Seen) -> dict[str, Place]:
-    """The line that built the optimizer, and that of its rate."""
+    """The line that built the optimizer, that of its rate, and that of its schedule."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     built = seen.optimizers.get(inner)
     if built is None:
         return {}
     rate = keyword_places(built.frame_file, built.line, built.name).get("learning_rate")
-    return {"optimizer": built.place, "learning_rate": rate[0] if rate else built.place}
+    found = {"optimizer": built.place, "learning_rate": rate[0] if rate else built.place}
+    made = _schedule_place(inner, built)
+    return {**found, "scheduler": made} if made is not None else found
 
 
-def rate_of(optimizer: Any) -> float:
-    """The rate of the next update."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    rate = own().rate(inner)
-    now = rate(inner.iterations) if _is_schedule(rate) else rate
-    return float(tensors.to_numpy(keras.ops.convert_to_tensor(now)))
-
-
-def _is_schedule(rate: Any) -> bool:
-    return isinstance(rate, keras.optimizers.schedules.LearningRateSchedule)
+def _schedule_place(optimizer: Any, built: Construction) -> Place | None:
+    """The line that made the schedule that the optimizer was built with."""
+    call = _call(built)
+    if call is None or not is_schedule(own().rate(optimizer)):
+        return None
+    by_name = (k.value for k in call.keywords if k.arg == "learning_rate")
+    value = next(by_name, call.args[0] if call.args else None)
+    if isinstance(value, ast.Name):
+        return assignment_place(built.frame_file, value.id, built.line)
+    return Place(show(built.frame_file), value.lineno) if value is not None else None
 
 
 def optimizer_facts(
     optimizer: Any, model: Any, before: Mapping[str, np.ndarray], failure: Failure | None, *, rate_given: bool,
-    planned: int | None, held: set[Any] | None, given_gradients: bool | None, user_built: bool, library: str,
+    planned: int | None, schedule: DryRun, held: set[Any] | None, given_gradients: bool | None, user_built: bool,
+    library: str,
 ) -> OptimizerFacts:  # fmt: skip
     """What one update did, and the schedule over the planned ones.
 
     Args:
         before: the trainable weights before the update, by name.
+        schedule: the schedule in force, run dry.
         held: the variables that the optimizer was built for before fit was called; None where it was not.
     """
     if optimizer is None:
         return OptimizerFacts(failure=failure)
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     named = {n: v for n, (_, v) in tensors.named_variables(model).items() if _is_trained(v, model)}
-    schedule, peak = _schedule(inner, planned)
     group = GroupFacts(
         parameters=sum(int(np.prod(v.shape)) for v in named.values()),
         tensors=len(named),
-        learning_rate=peak,
+        learning_rate=schedule.peak,
         weight_decay=float(getattr(inner, "weight_decay", None) or 0.0),
         names=tuple(named),
     )
-    rate = own().rate(inner)
-    given = _is_schedule(rate)
     return OptimizerFacts(
         failure=failure,
         kind=type(inner).__name__,
         groups=(group,),
-        learning_rate=peak,
+        learning_rate=schedule.peak,
         rate_given=rate_given,
         user_built=user_built,
         rate_keyword="learning_rate",
@@ -141,11 +141,13 @@ def optimizer_facts(
         given_gradients=given_gradients,
         foreign=len((held or set()) - own().keys_of(inner, model.weights)),
         changed={n: _change(before[n], named[n]) for n in named if n in before},
-        schedule_kind=type(rate).__name__ if given else "",
-        schedule_given=given,
-        schedule_length=_length(rate) if given else None,
-        schedule=schedule,
-        schedule_steps=planned if given else None,
+        schedule_kind=schedule.kind,
+        schedule_given=bool(schedule.kind),
+        schedule_length=schedule.length,
+        schedule_failure=schedule.failure,
+        schedule=schedule.points,
+        schedule_steps=schedule.steps,
+        schedule_moves_at=schedule.moves_at,
         planned_updates=planned,
     )
 
@@ -159,22 +161,6 @@ def _change(before: np.ndarray, variable: Any) -> float:
     size = float(np.linalg.norm(before.astype(np.float64)))
     moved = float(np.linalg.norm(now.astype(np.float64) - before))
     return moved / size if size else moved
-
-
-def _schedule(optimizer: Any, planned: int | None) -> tuple[tuple[tuple[int, float], ...], float]:
-    """(update, factor of the peak) over the planned updates, and the peak."""
-    rate = own().rate(optimizer)
-    if not _is_schedule(rate) or not planned:
-        return (), rate_of(optimizer)
-    steps = sorted({int(s) for s in np.linspace(0, max(planned - 1, 0), min(planned, _POINTS))})
-    rates = [float(tensors.to_numpy(keras.ops.convert_to_tensor(rate(s)))) for s in steps]
-    peak = max(rates) or 1e-12
-    return tuple((s, r / peak) for s, r in zip(steps, rates)), max(rates)
-
-
-def _length(schedule: Any) -> int | None:
-    steps = getattr(schedule, "decay_steps", None)
-    return int(steps) if isinstance(steps, (int, float)) else None
 
 
 def trained_values(model: Any, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:

@@ -20,8 +20,8 @@ class OwnStep:
     def __init__(self, model: Any) -> None:
         self._model = model
 
-    def run(self, tensors: tuple[Any, Any, Any], record: StepRecord, *, update: bool) -> None:
-        """Take the step; loss and gradients go into the record.
+    def run(self, tensors: tuple[Any, Any, Any], record: StepRecord, *, update: bool) -> Any:
+        """Take the step; loss and gradients go into the record. Returns what it logs.
 
         Args:
             update: False: the weights stay as they are.
@@ -34,6 +34,7 @@ class OwnStep:
             else:
                 logs = model.train_step(packed(tensors))
         record.loss = loss_of(logs)
+        return logs
 
     def _of_states(self, data: Any, *, update: bool) -> Any:
         model = self._model

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras_backend import Backend
+from trainwright.adapters.keras_calls import callbacks_of
 from trainwright.adapters.keras_memory import takes_all_memory
 from trainwright.adapters.keras_optimizer import optimizer_places, resolved
+from trainwright.adapters.keras_schedule import setting_callback
 from trainwright.core.finding import Place
 from trainwright.seams.accelerators import accelerators
 from trainwright.seams.place import (
@@ -61,7 +63,7 @@ def setup_facts(
         versions=versions(),
         call=f"{type(model).__name__}.fit",
         arguments=arguments(model, given, seen, optimizers),
-        places=find_places(model, frame, seen),
+        places=find_places(model, frame, seen) | _callback_places(given, seen),
         overrides=tuple(_overrides(model)),
         model_class=type(model).__name__,
         loads_checkpoint=_loads_checkpoint(model, seen),
@@ -145,6 +147,13 @@ def _losses(loss: Any) -> dict[str, Argument]:
                     name=name, value=parameter.default, given=False, default=parameter.default
                 )
     return found
+
+
+def _callback_places(given: Mapping[str, Any], seen: Seen) -> dict[str, Place]:
+    """The line that built the callback which sets the rate."""
+    setting = setting_callback(callbacks_of(given))
+    built = seen.callbacks.get(setting) if setting is not None else None
+    return {"scheduler": built.place} if built is not None else {}
 
 
 def compile_places(compiled: Construction | None) -> dict[str, Place]:

@@ -42,6 +42,14 @@ class Source(Protocol):
         """Of one epoch; None: not known, or without end."""
 
     @property
+    def endless(self) -> bool:
+        """Whether a pass never ends, as the data say themselves."""
+
+    @property
+    def batches_repeated(self) -> int | None:
+        """Of an endless source, the batches of one pass over what it repeats; None: not known."""
+
+    @property
     def batch_size(self) -> int | None:
         """Rows in a batch; None where the data do not say."""
 
@@ -64,6 +72,7 @@ class Arrays:
     """
 
     kind = "arrays"
+    endless, batches_repeated = False, None
 
     def __init__(self, x: Any, y: Any, weight: Any, *, batch_size: int, shuffle: Any,
                  order: slice | np.ndarray | None = None, floats: str = "float32") -> None:  # fmt: skip
@@ -143,8 +152,10 @@ class Stream:
 
     def __init__(self, kind: str, begin: Callable[[], Iterator[Any]], *, rows: int | None = None,
                  batches: int | None = None, batch_size: int | None = None, shuffled: bool | None = None,
-                 owners: Sequence[Any] = (), last: Callable[[], Any] | None = None) -> None:  # fmt: skip
+                 owners: Sequence[Any] = (), last: Callable[[], Any] | None = None, endless: bool = False,
+                 batches_repeated: int | None = None) -> None:  # fmt: skip
         self.kind, self.last = kind, last
+        self.endless, self.batches_repeated = endless, batches_repeated
         self.rows, self.batches, self.batch_size, self.shuffled = rows, batches, batch_size, shuffled
         self.owners = tuple(owners)
         self._begin = begin
@@ -163,6 +174,7 @@ class Drawn:
     """A generator: what was drawn for looking is kept, and given again to every pass and to training."""
 
     kind = "generator"
+    endless, batches_repeated = False, None  # where one ends is not known before it does
     rows = None
     batches = None
     batch_size = None
@@ -201,6 +213,7 @@ class ChangedRows:
 
     def __init__(self, source: Source, change: Callable[[Any, int], Any], *, rows: int | None = None) -> None:
         self.source, self.change = source, change
+        self.endless, self.batches_repeated = source.endless, source.batches_repeated
         self.rows = rows if rows is not None else source.rows
         self.batch_size = source.batch_size
         self.batches = (
@@ -225,6 +238,7 @@ class Batched:
     def __init__(self, source: Source, size: int) -> None:
         self.source, self.kind, self.batch_size = source, source.kind, size
         self.rows = source.batches
+        self.endless, self.batches_repeated = source.endless, None
         self.batches = None if self.rows is None else math.ceil(self.rows / size)
         self.shuffled = source.shuffled
 
@@ -275,6 +289,7 @@ class Refused:
     """Something that fit takes no data from."""
 
     kind = "unknown"
+    endless, batches_repeated = False, None
     rows = batches = batch_size = shuffled = None
 
     def __init__(self, given: Any) -> None:

@@ -46,8 +46,9 @@ def _of_batches_by_number(data: Any, shuffle: Any) -> Stream:
     """A PyDataset (a Sequence of tf_keras): batches by number; fit draws them in a random order where it shuffles."""
     try:
         count = data.num_batches if hasattr(type(data), "num_batches") else len(data)
+        endless = count is None  # so a PyDataset says that it has no end
     except (NotImplementedError, TypeError):
-        count = None
+        count, endless = None, False
 
     def begin() -> Iterator[Any]:
         return (data[i] for i in (itertools.count() if count is None else range(count)))
@@ -55,7 +56,7 @@ def _of_batches_by_number(data: Any, shuffle: Any) -> Stream:
     # Batches are shuffled as wholes: rows of one stay together, unless the user's own code mixes them anew.
     mixes = any(_is_own(data, name) for name in ("on_epoch_end", "on_epoch_begin"))
     return Stream("PyDataset", begin, batches=count, shuffled=None if mixes and shuffle else False, owners=[data],
-                  last=(lambda: data[count - 1]) if count else None)  # fmt: skip
+                  last=(lambda: data[count - 1]) if count else None, endless=endless)  # fmt: skip
 
 
 def _is_own(data: Any, name: str) -> bool:

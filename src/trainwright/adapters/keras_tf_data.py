@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from trainwright.adapters.keras_sources import Stream
 from trainwright.adapters.keras_values import leaves
 
+# What tf.data calls the number of elements of a data set without end (tf.data.INFINITE_CARDINALITY).
+INFINITE = -1
 # A copy holds the tensors that the data set was made of; past this many bytes it takes too long to make.
 LARGEST_COPY = 512 * 2**20
 _KEEPS_STATE = ("Shuffle", "Cache", "Random", "Sample", "Generator", "Interleave", "FlatMap", "Map")
@@ -28,13 +31,35 @@ def source_of(dataset: Any) -> Stream:
         return iter(copy[0])
 
     rows = None
-    return Stream("tf.data", begin, rows=rows, batches=batches, batch_size=size)
+    endless = batches == INFINITE
+    return Stream("tf.data", begin, rows=rows, batches=batches if batches >= 0 else None, batch_size=size,
+                  endless=endless, batches_repeated=_batches_repeated(dataset) if endless else None)  # fmt: skip
 
 
-def _cardinality(dataset: Any) -> int | None:
+def _cardinality(dataset: Any) -> int:
+    """The elements of a data set; negative where it has no end, or does not know."""
     cardinality = dataset.cardinality
-    count = int(cardinality() if callable(cardinality) else cardinality)
-    return count if count >= 0 else None
+    return int(cardinality() if callable(cardinality) else cardinality)
+
+
+def _batches_repeated(dataset: Any) -> int | None:
+    """The batches of one pass over what a data set repeats, where it was made of one, step by step."""
+    sizes: list[int] = []
+    for made in _chain(dataset):
+        kind = type(made).__name__
+        before: list[Any] = getattr(made, "_inputs", list)()
+        if len(before) != 1:
+            return None
+        if "Repeat" in kind:
+            count = _cardinality(before[0])
+            for rows in reversed(sizes):
+                count = math.ceil(count / rows)
+            return count if count > 0 else None
+        if "Batch" in kind:
+            if (size := getattr(made, "_batch_size", None)) is None:
+                return None
+            sizes.append(int(size))
+    return None
 
 
 def undisturbed(dataset: Any) -> Any:

@@ -212,13 +212,6 @@ class Twin:
         finally:
             self.data, self._tried_changes = data, []
 
-    @property
-    def planned_updates(self) -> int | None:
-        """How many updates the real training would make."""
-        batches = self.data.batches_per_epoch
-        accumulated = getattr(self.model.optimizer, "gradient_accumulation_steps", None) or 1
-        return None if batches is None else batches * max(self.data.plan.epochs, 0) // accumulated
-
     def build_optimizer(self) -> None:
         """Make the optimizer ready for the model's variables, with the repairs in force."""
         if self.model.optimizer is None:

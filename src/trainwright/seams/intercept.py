@@ -44,10 +44,12 @@ def _install() -> None:
         ("keras.src.optimizers.base_optimizer", keras_patches.patch_optimizers),
         ("keras.src.backend.common.variables", keras_patches.patch_variables),
         ("keras.src.losses.loss", keras_patches.patch_losses),
+        ("keras.src.callbacks.callback", keras_patches.patch_callbacks),
         ("tf_keras.src.engine.training", keras_patches.patch_model),
         ("tf_keras.src.engine.base_layer", keras_patches.patch_layers),
         ("tf_keras.src.optimizers.optimizer", keras_patches.patch_legacy_optimizers),
         ("tf_keras.src.optimizers.legacy.optimizer_v2", keras_patches.patch_older_optimizers),
         ("tf_keras.src.losses", keras_patches.patch_losses),
+        ("tf_keras.src.callbacks", keras_patches.patch_callbacks),
     ):
         wrapt.register_post_import_hook(patch, module)

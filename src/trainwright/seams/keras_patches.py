@@ -136,6 +136,10 @@ def patch_losses(module: Any) -> None:
     _patch_built(module.Loss, "losses")
 
 
+def patch_callbacks(module: Any) -> None:
+    _patch_built(module.Callback, "callbacks")
+
+
 def _patch_built(owner: Any, kept: str) -> None:
     """Keep the line that built each object of a class."""
     original = owner.__init__

@@ -364,50 +364,6 @@ def evaluation_line(file: str, first: int) -> int | None:
     return None
 
 
-def training_lines(file: str, reached: int) -> list[int]:
-    """Lines after `reached` that call `.train()` on something bound to a call of a name ending in Trainer."""
-    tree = syntax_tree(file)
-    if tree is None:
-        return []
-    trainers = {
-        t.id
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Assign)
-        and isinstance(n.value, ast.Call)
-        and last_name(n.value.func).endswith("Trainer")
-        for t in n.targets
-        if isinstance(t, ast.Name)
-    }
-    return sorted(
-        n.lineno
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Call)
-        and isinstance(n.func, ast.Attribute)
-        and n.func.attr == "train"
-        and isinstance(n.func.value, ast.Name)
-        and n.func.value.id in trainers
-        and n.lineno > reached
-    )
-
-
-def fit_lines(file: str, reached: int) -> list[int]:
-    """Lines after `reached` that call `.fit(…)` on what the call there trains, or on the result of its like."""
-    first = call_node(file, reached, "fit")
-    tree = syntax_tree(file)
-    if tree is None or first is None or not isinstance(first.func, ast.Attribute):
-        return []
-    trained = ast.unparse(first.func.value)
-    return sorted(
-        n.lineno
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Call)
-        and isinstance(n.func, ast.Attribute)
-        and n.func.attr == "fit"
-        and ast.unparse(n.func.value) == trained
-        and n.lineno > (first.end_lineno or reached)
-    )
-
-
 def rebinding_place(failed: Place) -> Place | None:
     """The line, outside constructors, that assigns to the name or attribute which the call at a line uses."""
     file = str(Path(failed.file).resolve())

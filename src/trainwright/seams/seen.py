@@ -114,6 +114,7 @@ class Seen:
     frozen: dict[int, tuple[weakref.ref[Any], Place]] = field(default_factory=dict)
     """Parameters whose requires_grad was set to False, by identity, and the line that did it."""
     losses: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
+    callbacks: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
     compiled: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
     """The last call of each model's `compile`."""
     frozen_layers: weakref.WeakKeyDictionary[Any, Place] = field(default_factory=weakref.WeakKeyDictionary)

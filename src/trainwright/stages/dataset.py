@@ -330,6 +330,18 @@ class Repetition:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EndlessSet:
+    """A set that gives batches without end, gone over until it ends."""
+
+    name: str
+    """train or evaluation."""
+    argument: str
+    """What would say how many batches are taken of it: steps_per_epoch."""
+    batches: int | None
+    """In one pass over what it repeats; None: not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatasetFacts(Facts):
     """The training and evaluation sets as the loader will read them."""
 
@@ -373,6 +385,7 @@ class DatasetFacts(Facts):
     """The mean share of the most frequent class in the batches that rows read in order make; None: not counted."""
     epochs: EpochFacts | None = None
     """None where epochs are counted otherwise, or the data were not seen to end."""
+    endless: tuple[EndlessSet, ...] = ()
 
     @property
     def splits(self) -> tuple[SplitFacts, ...]:

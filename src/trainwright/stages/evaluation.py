@@ -101,6 +101,28 @@ class Counter:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Watcher:
+    """Something that acts on the value of a metric at the end of each epoch."""
+
+    kind: str
+    """Its class: EarlyStopping."""
+    purpose: str
+    """What it does: stop the training, keep the best weights."""
+    metric: str
+    """As the log of the training calls it: val_loss."""
+    position: int
+    """Where its constructor takes the metric, if it is given without its name."""
+    greater: bool | None = None
+    """It takes a greater value for the better one; None: it cannot tell."""
+    usual: bool | None = None
+    """Whether the framework takes a greater value of this metric for the better one; None: it does not know."""
+    failure: Failure | None = None
+    """What it raises at the end of the first epoch."""
+    where: Place | None = None
+    """The user's line that built it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluationFacts(Facts):
     """What the evaluation gave before any training."""
 
@@ -158,6 +180,9 @@ class EvaluationFacts(Facts):
     best_metric: str | None = None
     """The metric that chooses the best checkpoint; None: none is chosen."""
     best_greater: bool | None = None
+    watchers: tuple[Watcher, ...] = ()
+    logged: tuple[str, ...] = ()
+    """The names of all that the training logs at the end of an epoch; empty: not known."""
     predicted: Mapping[int, int] = field(default_factory=dict)
     """How often each class is predicted, for a classification."""
 

@@ -64,6 +64,8 @@ class OptimizerFacts(Facts):
     """(update, factor of the peak rate) over the planned updates, at up to 200 points."""
     schedule_steps: int | None = None
     """How often the training steps the schedule over the planned updates, where the script does so itself."""
+    schedule_moves_at: int | None = None
+    """Of a schedule that keeps its first rate over the planned updates: about where it leaves it."""
     planned_updates: int | None = None
     warmup_updates: int | None = None
     schedule_first: bool = False

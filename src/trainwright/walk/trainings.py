@@ -8,7 +8,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trainwright.adapters.base import Adapter
-from trainwright.seams.place import fit_lines, training_lines
+from trainwright.seams.later_calls import fit_lines, training_lines
 from trainwright.seams.seen import Seen
 from trainwright.seams.training_loops import Loop, loops_after
 from trainwright.walk.closing import not_walked
@@ -49,7 +49,7 @@ def of_model(model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen)
 
         return KerasAdapter(model, given, frame, seen)
 
-    return Training(make, not_walked(fit_lines(frame.f_code.co_filename, frame.f_lineno)))
+    return Training(make, not_walked(fit_lines(frame)))
 
 
 def of_fit(trainer: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> Training[Adapter]:

@@ -350,7 +350,7 @@ class Walk:
                 why = f"{lost}: {self._why_unseen(stage)}"
                 return StageRun(stage=stage, status=Status.BLOCKED, why=why, seconds=seconds)
         why = ", ".join(f.name for f in here) or describe(measured[0])
-        if stage == Stage.EVALUATION and getattr(measured[0], "present", True) is False:
+        if stage == Stage.EVALUATION and not here and getattr(measured[0], "present", True) is False:
             return StageRun(
                 stage=stage, status=Status.SKIPPED, why="there is no evaluation set", seconds=seconds
             )

@@ -1,18 +1,24 @@
-"""TW710 unknown-best-metric: the best checkpoint is chosen by a metric that nobody computes, or the wrong way round.
+"""TW710 unknown-best-metric: the best checkpoint, or the end, is chosen by a metric that nobody computes, or the wrong way round.
 
-Why it matters: the run stops at its first save, or keeps its worst checkpoint as the best.
-Evidence: the metrics that the evaluation returned; whether perfect predictions raise or lower the metric.
+Why it matters: the run stops at its first save or epoch, keeps its worst checkpoint as the best, is never stopped early,
+or is stopped while it gets better.
+Evidence: the metrics that the evaluation returned, or that a training step and an evaluation step log; whether perfect
+predictions raise or lower the metric.
 Error: `load_best_model_at_end requires the save and eval strategy to match`
 Error: `load_best_model_at_end requires the saving steps to be a round multiple`
 Error: `The `metric_for_best_model` training argument is set to '…', which is not found in the evaluation metrics`
-Fix (safe): name a metric that compute_metrics returns, with its direction; save when it is evaluated.
+Error: `Early stopping conditioned on metric `…` which is not available`
+Error: `Can save best model only with … available`
+Error: `Learning rate reduction is conditioned on metric `…` which is not available`
+Error: `but Keras isn't able to automatically determine whether that metric should be maximized or minimized`
+Fix (safe): name a metric that is computed, with its direction; save when it is evaluated.
 """
 
 from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainwright.core.finding import Finding, Place, Proof, Severity
@@ -20,7 +26,7 @@ from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.rules.metrics import equal
-from trainwright.stages.evaluation import EvaluationFacts, Given
+from trainwright.stages.evaluation import EvaluationFacts, Given, Watcher
 from trainwright.stages.setup import RefusedCall, SetupFacts
 
 _TIMES = ("runtime", "samples_per_second", "steps_per_second", "model_preparation_time", "epoch")
@@ -33,9 +39,13 @@ def unknown_best_metric(setup: SetupFacts, evaluation: EvaluationFacts | None) -
     refused = setup.refused
     if refused is not None and "load_best_model_at_end requires" in refused.failure.message:
         yield _unmatched(refused)
-    if evaluation is None or evaluation.best_metric is None or evaluation.needs_all_rows:
+    if evaluation is None or evaluation.failure or evaluation.metrics_failure:
         return
-    if evaluation.failure or evaluation.metrics_failure or not evaluation.metrics or not evaluation.planned:
+    for watcher in evaluation.watchers:
+        yield from _watched(watcher, evaluation, setup)
+    if evaluation.best_metric is None or evaluation.needs_all_rows:
+        return
+    if not evaluation.metrics or not evaluation.planned:
         return
     name = evaluation.best_metric.removeprefix("eval_")
     names = [n for n in (m.removeprefix("eval_") for m in evaluation.metrics) if n not in _TIMES]
@@ -67,10 +77,15 @@ def greater_is_better(name: str, evaluation: EvaluationFacts) -> bool | None:
     return perfect > now
 
 
-def _unknown(name: str, known: list[str], evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
+def _nearest(name: str, known: Sequence[str]) -> str:
+    """The name that was most likely meant."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
     scores = [n for n in known if not n.endswith("loss")]
-    chosen = (near or scores or known or ["loss"])[0]
+    return (near or scores or known or ["loss"])[0]
+
+
+def _unknown(name: str, known: list[str], evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
+    chosen = _nearest(name, known)
     greater = greater_is_better(chosen, evaluation)
     greater = not chosen.endswith("loss") if greater is None else greater
     place = setup.place("metric_for_best_model", "load_best_model_at_end", "arguments")
@@ -88,22 +103,104 @@ def _unknown(name: str, known: list[str], evaluation: EvaluationFacts, setup: Se
     )
 
 
-def _wrong_way(name: str, right: bool, evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
+def _way(name: str, right: bool, evaluation: EvaluationFacts) -> Proof:
+    """What tells whether a greater value of a metric is better."""
     given = evaluation.when(Given.PERFECT) or evaluation.when(Given.PERFECT_ALIGNED)
-    proof = "a loss is better when it is smaller"
-    if name in given:
-        proof = f"{name} is {evaluation.returned[name]:.4g} now, and would be {given[name]:.4g} for perfect predictions"
+    if name not in given or name not in evaluation.returned:
+        if name.endswith("loss"):
+            return Proof("a loss is better when it is smaller")
+        return Proof(f"the framework takes a {'greater' if right else 'smaller'} {name} for the better one")
+    now, perfect = evaluation.returned[name], given[name]
+    return Proof(f"{name} is {now:.4g} now, and would be {perfect:.4g} for perfect predictions")
+
+
+def _wrong_way(name: str, right: bool, evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
     place = setup.place("greater_is_better", "metric_for_best_model", "load_best_model_at_end", "arguments")
     return Finding(
         message=f"the checkpoint with the {'smallest' if right else 'greatest'} {name} is kept as the best, and a "
         f"{'greater' if right else 'smaller'} {name} is better",
         measured={"metric_for_best_model": name, "greater_is_better": int(bool(evaluation.best_greater))},
         where=place,
-        proof=Proof(proof),
+        proof=_way(name, right, evaluation),
         repair=_set(Seam.TRAINER, greater_is_better=right),
         fix=Fix(does=f"write greater_is_better={right}", safety=Safety.SAFE,
                 edits=_edits(place, "greater_is_better", str(right))),
     )  # fmt: skip
+
+
+def _watched(watcher: Watcher, evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """What acts on a metric that is not logged, or takes the worse value for the better."""
+    if evaluation.logged and watcher.metric not in evaluation.logged:
+        yield _unlogged(watcher, evaluation.logged, setup)
+        return
+    name = watcher.metric.removeprefix("val_")
+    measured = greater_is_better(name, evaluation)
+    right = watcher.usual if measured is None else measured
+    if watcher.failure is not None:
+        yield _undirected(watcher, right, evaluation, setup)
+    elif None not in (right, watcher.greater) and right != watcher.greater and watcher.usual in (None, right):
+        yield _misdirected(watcher, bool(right), evaluation, setup)
+
+
+def _unlogged(watcher: Watcher, logged: Sequence[str], setup: SetupFacts) -> Finding:
+    bare = watcher.metric.removeprefix("val_")
+    chosen = bare if bare in logged else _nearest(watcher.metric, logged)
+    unvalidated = watcher.metric.startswith("val_") and not any(n.startswith("val_") for n in logged)
+    raised = f"; it raises {watcher.failure.type} at the end of the first epoch" if watcher.failure else ""
+    harmful = watcher.failure is not None or watcher.purpose.startswith("keep")
+    return Finding(
+        message=f"{watcher.kind} is to {watcher.purpose} by {watcher.metric!r}, and an epoch logs {', '.join(logged)}{raised}",
+        measured={"monitor": watcher.metric, "logged": ", ".join(logged)},
+        severity=Severity.ERROR if harmful else Severity.WARNING,
+        where=watcher.where or setup.place("callbacks", "train_call"),
+        proof=Proof(
+            f"a training step{'' if unvalidated else ' and an evaluation step'} logged no {watcher.metric!r}"
+        ),
+        fix=Fix(
+            does=("give fit validation data, or " if unvalidated else "") + f'write monitor="{chosen}"',
+            safety=Safety.UNSAFE,
+            edits=_argument(watcher, "monitor", chosen, watcher.position),
+        ),
+    )
+
+
+def _undirected(
+    watcher: Watcher, right: bool | None, evaluation: EvaluationFacts, setup: SetupFacts
+) -> Finding:
+    assert watcher.failure is not None
+    mode = None if right is None else "max" if right else "min"
+    return Finding(
+        message=f"{watcher.kind} cannot tell whether a greater {watcher.metric} is better: it raises "
+        f"{watcher.failure.type} at the end of the first epoch",
+        measured={"monitor": watcher.metric, "mode": "auto"},
+        where=watcher.where or setup.place("callbacks", "train_call"),
+        proof=Proof(f"it was asked before training: {watcher.failure.message[:160]}"),
+        fix=Fix(
+            does=f'write mode="{mode}"' if mode else 'write mode="max" or mode="min"',
+            safety=Safety.SAFE if mode else Safety.MANUAL,
+            edits=_argument(watcher, "mode", mode) if mode else (),
+        ),
+    )
+
+
+def _misdirected(watcher: Watcher, right: bool, evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
+    mode = "max" if right else "min"
+    return Finding(
+        message=f"{watcher.kind} is to {watcher.purpose} by {watcher.metric!r} and takes a "
+        f"{'smaller' if right else 'greater'} value for the better one; a {'greater' if right else 'smaller'} one is",
+        measured={"monitor": watcher.metric, "takes": "greater" if watcher.greater else "smaller"},
+        where=watcher.where or setup.place("callbacks", "train_call"),
+        proof=_way(watcher.metric.removeprefix("val_"), right, evaluation),
+        fix=Fix(does=f'write mode="{mode}"', safety=Safety.SAFE, edits=_argument(watcher, "mode", mode)),
+    )
+
+
+def _argument(watcher: Watcher, name: str, value: str, position: int | None = None) -> tuple[SetKeyword, ...]:
+    """The edit of an argument of the callback's constructor."""
+    at = watcher.where
+    return (
+        (SetKeyword(at.file, at.line, name, f'"{value}"', watcher.kind, position),) if at is not None else ()
+    )
 
 
 def _unmatched(refused: RefusedCall) -> Finding:

@@ -1,7 +1,7 @@
 """TW608 schedule-in-wrong-unit: the schedule's length does not fit the number of updates that are planned.
 
-Why it matters: a length in epochs brings the rate to 0 after a few updates; one in micro-batches, or a warm-up longer
-than the run, never lets it get where it was to go.
+Why it matters: a length in epochs brings the rate to 0, or to its end, after a few updates; one in micro-batches or
+rows, or a warm-up longer than the run, never lets it get where it was to go.
 Evidence: the schedule run dry over the planned updates.
 Error: `Tried to step … times. The specified number of total steps is`
 Fix (manual): count updates: rows / (batch size x accumulation) x epochs.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.rule import rule
 from trainwright.stages.optimizer import OptimizerFacts
@@ -26,13 +26,15 @@ SPENT_BEFORE = 0.5
 SAME_LENGTH = 0.05
 # A schedule that is this many times too long or too short for its steps counts another unit; less is a matter of taste.
 FEWEST_TIMES = 4
+# A rate above this share of its peak at the end of the run has hardly begun to fall.
+HARDLY_FALLEN = 0.9
 # Shorter runs are trials of the script; their schedules mean nothing.
 FEWEST_UPDATES = 10
 
 
 @rule("TW608", Severity.WARNING)
 def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A schedule that is spent early, still warming up at the end, or as many times too long as there are micro-batches."""
+    """A schedule that is spent early, still warming up at the end, or as many times too long as there are micro-batches or rows."""
     planned, points = optimizer.planned_updates, optimizer.schedule
     if planned is None or planned < FEWEST_UPDATES:
         return
@@ -44,22 +46,60 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
             _spent(points, planned)
             or _warming(points, planned, optimizer)
             or _too_long(points, planned, optimizer, setup)
+            or _of_rows(points, planned, optimizer, setup)
             or _swinging(points, planned, optimizer, setup)
             or _hardly_stepped(planned, optimizer)
-            or _milestones_of_epochs(points, planned, optimizer, setup)
+            or _over_within_epochs(points, planned, optimizer, setup)
         )
     if said is None:
+        yield from _unmoved(planned, optimizer, setup)
         return
     ends = f"{points[-1][1]:.3g}" if points else "unknown"
     yield Finding(
         message=said,
         measured={"planned_updates": planned, "last_factor": ends, "schedule": optimizer.schedule_kind,
                   "length": optimizer.schedule_length or 0},
-        where=setup.place("scheduler", "optimizer", "create_scheduler") if optimizer.schedule_given
-        else setup.place("warmup_steps", "lr_scheduler_type", "lr_scheduler_kwargs", "arguments", "trainer"),
-        proof=Proof("run dry: " + ", ".join(f"update {u}: {f:.3g}" for u, f in points[:: max(1, len(points) // 5)]) + " of its peak"),
-        fix=Fix(does=f"give the schedule its length in updates: {planned}, and a warm-up well below that"),
+        where=_place(optimizer, setup),
+        proof=_proof(points, optimizer),
+        fix=Fix(does=_advice(planned, optimizer)),
     )  # fmt: skip
+
+
+def _place(optimizer: OptimizerFacts, setup: SetupFacts) -> Place | None:
+    if optimizer.schedule_given:
+        return setup.place("scheduler", "optimizer", "create_scheduler")
+    return setup.place("warmup_steps", "lr_scheduler_type", "lr_scheduler_kwargs", "arguments", "trainer")
+
+
+def _proof(points: tuple[tuple[int, float], ...], optimizer: OptimizerFacts) -> Proof:
+    if optimizer.schedule_failure is not None and not points:
+        return Proof(f"run dry, it raised {optimizer.schedule_failure.type}")
+    few = points[:: max(1, len(points) // 5)]
+    return Proof("run dry: " + ", ".join(f"update {u}: {f:.3g}" for u, f in few) + " of its peak")
+
+
+def _advice(planned: int, optimizer: OptimizerFacts) -> str:
+    steps = optimizer.schedule_steps
+    if optimizer.schedule_failure is not None and optimizer.schedule_length is None:
+        return f"let the schedule give a rate for each of the {steps or planned} times that it is asked"
+    if optimizer.schedule_length is None and steps is not None and steps < planned:
+        return f"let the rate fall over all {steps} steps of the schedule, which is asked once an epoch"
+    return f"give the schedule its length in updates: {planned}, and a warm-up well below that"
+
+
+def _unmoved(planned: int, optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A schedule that leaves its first rate only after the run."""
+    moves_at = optimizer.schedule_moves_at
+    if moves_at is None:
+        return
+    yield Finding(
+        message=f"the schedule keeps its first rate over all {planned} planned updates: it leaves it after some {moves_at}",
+        measured={"planned_updates": planned, "moves_at": moves_at, "schedule": optimizer.schedule_kind},
+        severity=Severity.NOTE,
+        where=_place(optimizer, setup),
+        proof=Proof("run dry over the planned updates, and asked for its rate beyond them"),
+        fix=Fix(does=f"give the schedule its length in updates: {planned}"),
+    )
 
 
 def _spent(points: tuple[tuple[int, float], ...], planned: int) -> str | None:
@@ -87,6 +127,21 @@ def _too_long(
     return (
         f"the schedule is {length} updates long and the run has {planned}: it counts micro-batches, {times} to an update, "
         f"and ends at {points[-1][1]:.0%} of its peak"
+    )
+
+
+def _of_rows(
+    points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts
+) -> str | None:
+    """A schedule as long as there are rows in all epochs: the last batch of an epoch may have as few as one."""
+    length, size, epochs = optimizer.schedule_length, setup.batch_size * setup.accumulation, setup.epochs
+    if length is None or not epochs or size < FEWEST_TIMES or points[-1][1] < HARDLY_FALLEN:
+        return None
+    if not planned * size - epochs * (size - 1) <= length <= planned * size:
+        return None
+    return (
+        f"the schedule is {length} updates long, as many as there are rows in all epochs, and the run has {planned}: it "
+        f"ends at {points[-1][1]:.0%} of its peak"
     )
 
 
@@ -123,16 +178,18 @@ def _hardly_stepped(planned: int, optimizer: OptimizerFacts) -> str | None:
     )
 
 
-def _milestones_of_epochs(
+def _over_within_epochs(
     points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> str | None:
-    """Milestones that lie within the number of epochs, of a schedule that is stepped at each update."""
-    last, epochs = optimizer.schedule_length, setup.epochs
-    if optimizer.schedule_kind != "MultiStepLR" or not last or not epochs or last > epochs:
+    """A fall that is over after as many steps as there are epochs, of a schedule that is stepped at each update."""
+    length, epochs, last = optimizer.schedule_length, setup.epochs, points[-1][1]
+    if not length or not epochs or length > epochs or length * FEWEST_TIMES > planned:
         return None
-    if last * FEWEST_TIMES > planned or (optimizer.schedule_steps or 0) < planned:
+    if (optimizer.schedule_steps or 0) < planned or last > HARDLY_FALLEN * max(f for _, f in points):
+        return None
+    if any(abs(f - last) > SAME_LENGTH * last for u, f in points if u > length):
         return None
     return (
-        f"the last milestone is {last}, the run has {epochs:g} epochs, and the schedule is stepped at each of {planned} "
-        f"updates: from update {last} on the rate is {points[-1][1]:.2g} of its peak"
+        f"the schedule is over after {length} steps, the run has {epochs:g} epochs, and it is stepped at each of {planned} "
+        f"updates: from update {length} on the rate is {last:.2g} of its peak"
     )

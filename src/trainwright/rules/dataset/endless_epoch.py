@@ -1,0 +1,56 @@
+"""TW120 endless-epoch: a data set repeats without end, and nothing says how many steps an epoch has.
+
+Why it matters: the first epoch never ends. What comes at an epoch's end (validation, checkpoints, early stopping, the
+next epoch) never comes; where it is the validation set, training stands still at its first validation.
+Evidence: the data set's own number of batches, which is infinite, and that nobody gave steps_per_epoch or
+validation_steps.
+Error: `When passing an infinitely repeating dataset, please specify a `steps_per_epoch` value`
+Error: `When providing an infinite dataset, you must specify the number of steps to run`
+Fix (safe): give steps_per_epoch (validation_steps), or leave `.repeat()` out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Number, Proof, Severity
+from trainwright.core.fix import Fix, Safety, SetKeyword
+from trainwright.core.rule import rule
+from trainwright.stages.dataset import DatasetFacts, EndlessSet
+from trainwright.stages.setup import SetupFacts
+
+_STAYS = {"train": "the first epoch never ends", "evaluation": "the first validation never ends"}
+
+
+@rule("TW120", Severity.ERROR, raises=False)
+def endless_epoch(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A set without end that is to be gone over to its end."""
+    read = {split.name: split.sampled for split in dataset.splits}
+    for endless in dataset.endless:
+        role = "train_dataset" if endless.name == "train" else "eval_dataset"
+        yield Finding(
+            message=f"the {endless.name} set repeats without end and {endless.argument} is not given: "
+            f"{_STAYS[endless.name]}",
+            measured=_measured(endless, read[endless.name]),
+            where=setup.place(f"{role}_made", role, "train_call"),
+            proof=Proof("the data set says that it has infinitely many batches"),
+            fix=_fix(endless, setup),
+        )
+
+
+def _measured(endless: EndlessSet, sampled: int) -> dict[str, Number]:
+    measured: dict[str, Number] = {"sampled_rows": sampled}
+    return {**measured, "batches_repeated": endless.batches} if endless.batches else measured
+
+
+def _fix(endless: EndlessSet, setup: SetupFacts) -> Fix:
+    call = setup.place("train_call")
+    if not endless.batches or call is None:
+        return Fix(
+            does=f"give fit {endless.argument}, or let the set end (leave .repeat() out)", safety=Safety.SAFE
+        )
+    return Fix(
+        does=f"give fit {endless.argument}={endless.batches}, which is one pass, or leave .repeat() out",
+        safety=Safety.SAFE,
+        edits=(SetKeyword(call.file, call.line, endless.argument, str(endless.batches), "fit"),),
+    )

@@ -1,0 +1,85 @@
+"""What is read of fit's callbacks and of the calls after it: what they may write, and which fits are of Keras models."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from walking import walk
+
+if find_spec("keras") is None:
+    pytest.skip("Keras is not installed", allow_module_level=True)
+
+pytestmark = pytest.mark.keras
+
+SEVERAL = """
+import keras
+import numpy as np
+from sklearn.preprocessing import StandardScaler
+
+x, y = np.random.default_rng(0).normal(size=(64, 3)).astype("float32"), np.zeros((64, 1), "float32")
+
+
+def build():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.01), "mse")
+    return model
+
+
+class Search:
+    def fit(self, x, y):
+        return self
+
+
+first, second, scaler = build(), keras.Sequential([keras.layers.Dense(1)]), StandardScaler()
+second.compile(keras.optimizers.SGD(0.01), "mse")
+first.fit(x, y)
+scaler.fit(x)
+second.fit(x, y)  # told
+third = build()
+third.fit(x, y)  # told
+fourth = keras.models.clone_model(first)
+fourth.fit(x, y)  # told
+searching = Search()
+searching.fit(x, y)
+first.fit(x, y)  # told
+"""
+
+
+def test_later_fits_of_keras_models_are_told_and_no_others(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SEVERAL, encoding="utf-8")
+    told = [n for n, line in enumerate(SEVERAL.split("\n"), 1) if line.endswith("# told")]
+    assert walk(script).message.endswith(f"line {', '.join(map(str, told))} was not walked.")
+
+
+def reads(self, epoch, logs=None):
+    logs = logs or {}
+    if logs.get("loss") is not None and "accuracy" in logs:
+        self.seen = logs["accuracy"]
+
+
+def adds(self, epoch, logs=None):
+    logs["val_f1"] = 0.5
+
+
+def updates(self, epoch, logs):
+    logs.update(val_f1=0.5)
+
+
+def hands_on(self, epoch, logs):
+    self.score(logs)
+
+
+@pytest.mark.parametrize(
+    ("function", "may"), [(reads, False), (adds, True), (updates, True), (hands_on, True)]
+)
+def test_a_callback_of_ones_own_may_add_to_the_logs_unless_it_only_reads_them(function, may) -> None:
+    import keras
+
+    from trainwright.adapters.keras_callbacks import may_add_to_logs
+
+    own = type("Own", (keras.callbacks.Callback,), {"on_epoch_end": function})
+    assert may_add_to_logs(own()) == may
+    assert may_add_to_logs(keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: print(logs)))
+    assert not may_add_to_logs(keras.callbacks.ReduceLROnPlateau())

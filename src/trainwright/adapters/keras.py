@@ -81,7 +81,10 @@ class KerasAdapter:
                 held=twin.held_at_start, given_gradients=bool(record.gradients) if twin.own_step else None,
                 user_built=built, library=keras_setup.library_name(twin.scope),
             )  # fmt: skip
-            facts = replace(facts, failure=facts.failure or twin.failure_in_graph())
+            inner = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+            position = twin.seen.position_given(inner, "learning_rate") if built else None
+            failure = facts.failure or twin.failure_in_graph()
+            facts = replace(facts, rate_position=position, failure=failure)
         twin.reset()
         return facts
 

@@ -21,7 +21,9 @@ from trainwright.rules.forward.non_finite_activation import non_finite_activatio
 from trainwright.rules.forward.one_unit_softmax import one_unit_softmax
 from trainwright.rules.forward.out_of_memory import out_of_memory
 from trainwright.rules.forward.oversized_initialisation import oversized_initialisation
+from trainwright.rules.forward.rectified_logits import rectified_logits
 from trainwright.rules.forward.saturated_units import saturated_units
+from trainwright.rules.optimizer.frozen_untrained_layers import frozen_untrained_layers
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts, MemoryFacts, ModuleFacts, Origin, ParameterFacts
 from trainwright.stages.loss import LossCall, LossFacts
@@ -154,6 +156,56 @@ def parameter(**more):
     usual = {"name": "fc.weight", "shape": (64, 64), "trainable": True, "dtype": "float32", "mean": 0.0, "deviation": 0.1,
              "default_deviation": 0.1, "module": "fc"}  # fmt: skip
     return ParameterFacts(**{**usual, **more})
+
+
+def drowned(deviation, layers=("conv", "conv_1")):
+    """Frozen layers that are spread as they were drawn, and what they leave for the head."""
+    frozen = [parameter(name=f"{n}.kernel", module=n, trainable=False) for n in layers]
+    norm = parameter(name="norm.gamma", module="norm", shape=(64,), trainable=False)
+    head = ModuleFacts(name="head", kind="Dense", inputs=(tensor(8, 64, deviation=deviation),))
+    called = tuple(ModuleFacts(name=n, kind="Conv2D") for n in layers)
+    trained = parameter(name="head.kernel", module="head", deviation=3.0)
+    return ForwardFacts(
+        parameters=(*frozen, norm, trained),
+        modules=(*called, head),
+        head=head,
+        same_for_other_inputs=True,
+        same_when_perturbed=True,
+    )
+
+
+def test_random_layers_that_leave_nothing_are_the_cause_of_a_constant_output():
+    (found,) = run(frozen_untrained_layers, drowned(1e-7), SETUP)
+    assert found.repair.does == "train the 3 frozen parameters that nothing has trained"
+    assert not run(frozen_untrained_layers, drowned(0.1), SETUP)
+    assert run(frozen_untrained_layers, drowned(0.1), SETUP, outcome=BETTER)
+    assert not run(
+        frozen_untrained_layers, drowned(0.1, ("random",)), SETUP, outcome=BETTER
+    )  # random features
+    speaking = [bool(run(constant_output, drowned(d), SETUP, LossFacts(value=1.0))) for d in (1e-7, 0.1)]
+    assert speaking == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("seen", "zeros", "outcome", "instead"),
+    [
+        ({}, 0.5, BETTER, "no activation"),
+        ({}, 0.5, SAME, None),
+        ({}, 0.05, BETTER, None),  # hardly a score is cut
+        ({"activation": "softplus"}, 0.5, BETTER, None),
+        ({"function": "mse_loss"}, 0.5, BETTER, None),
+        ({"function": "nll_loss", "from_logits": False}, 0.5, BETTER, "a softmax instead"),
+        ({"function": "binary_cross_entropy", "from_logits": False}, 0.5, BETTER, "a sigmoid instead"),
+        ({"function": "nll_loss"}, 0.5, BETTER, None),  # missing-activation's matter
+    ],
+)
+def test_a_rectifier_before_a_classification_is_exchanged_for_what_the_loss_takes(
+    seen, zeros, outcome, instead
+):
+    given = {"function": "cross_entropy", "activation": "relu", "activation_module": "last", **seen}
+    call = LossCall(inputs=tensor(8, 3, zero_share=zeros), targets=tensor(8, dtype="int64"), at=None, **given)
+    found = run(rectified_logits, LossFacts(call=call, calls=(call,)), SETUP, outcome=outcome)
+    assert [f.repair.does for f in found] == ([f"{instead} at last"] if instead else [])
 
 
 def test_rows_that_are_equal_at_first_only_are_no_fault():

@@ -204,3 +204,18 @@ def test_a_widened_head_keeps_its_old_outputs_and_is_put_back() -> None:
     assert wider.shape == (2, 5) and np.allclose(wider[:, :3], before)
     state.put_back()
     assert np.array_equal(tensors.to_numpy(model(rows)), before) and model.layers[-1].units == 3
+
+
+def test_a_base_whose_name_holds_a_dot_is_unfrozen() -> None:
+    """keras.applications calls its models mobilenetv2_0.35_96; paths of layers are written with dots, too."""
+    import keras
+
+    from trainwright.tensors import keras as tensors
+
+    if keras.config.backend() == "torch":
+        pytest.skip("torch takes no such names")
+    base = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, name="inner")], name="base_0.5")
+    base.trainable = False
+    model = keras.Sequential([base, keras.layers.Dense(1)])
+    tensors.unfreeze(model, None, ["base_0.5.inner.kernel"])
+    assert base.layers[0].kernel.trainable and len(model.trainable_variables) == 3

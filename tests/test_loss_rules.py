@@ -122,6 +122,27 @@ def test_labels_are_renumbered_where_that_makes_them_fit_and_else_the_head_is_wi
     assert [f.repair.does for f in found] == ([repair] if repair else [])
 
 
+@pytest.mark.parametrize(
+    ("census", "activation", "repair"),
+    [
+        ((0, 1), "sigmoid", "compute binary_cross_entropy instead of cross_entropy"),
+        ((0, 1), "", "give the head 2 outputs"),
+        ((0, 1, 2), "sigmoid", "give the head 3 outputs"),
+        ((0,), "sigmoid", None),
+    ],
+)
+def test_one_sigmoid_for_two_labels_asks_for_another_loss(census, activation, repair):
+    one = call(scores=(8, 1), target_values=tuple(map(float, census)), activation=activation)
+    given = {
+        "dataset": DatasetFacts(train=labels(census)),
+        "setup": SETUP,
+        "forward": ForwardFacts(),
+        "loss": facts(one, classes=None, targets_are_labels=True),
+    }
+    given["loss"] = replace(given["loss"], classes=1)
+    assert [f.repair.does for f in run(label_out_of_range, **given)] == ([repair] if repair else [])
+
+
 def test_the_census_counts_only_where_the_targets_are_the_labels():
     """A contrastive loss numbers the rows of the batch: labels of the set say nothing about it."""
     loss = facts(call(scores=(8, 8), target_values=tuple(map(float, range(8)))), classes=8)
@@ -238,6 +259,7 @@ def test_scores_that_are_not_finite_are_another_rules_matter():
     ({"rows_of_several_labels": 0, "target_values": (0.0, 1.0)}, False),
     ({"rows_of_several_labels": 3, "target_values": (0.0, 0.4, 2.0)}, False),  # weights in the targets
     ({"rows_of_several_labels": 3, "target_values": (0.0, 1.0), "function": "binary_cross_entropy_with_logits"}, False),
+    ({"rows_of_several_labels": 3, "target_values": (0.0, 1.0), "function": "nll_loss", "takes_indices": False}, True),
 ])  # fmt: skip
 def test_several_ones_in_a_row_are_too_many_for_a_softmax(seen, speaks):
     loss = facts(call(targets=(8, 3), dtype="float32", **seen))

@@ -14,9 +14,12 @@ from trainwright.rules.evaluation.constant_predictions import constant_predictio
 from trainwright.rules.optimizer.excessive_learning_rate import excessive_learning_rate
 from trainwright.rules.optimizer.hidden_default_rate import hidden_default_rate
 from trainwright.rules.optimizer.negligible_learning_rate import negligible_learning_rate
+from trainwright.rules.rates import set_rate
+from trainwright.seams.seen import Construction, Seen
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
+from trainwright.stages.forward import ForwardFacts, ModuleFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
@@ -74,15 +77,16 @@ def test_a_rate_is_blamed_where_the_loss_rose_and_most_of_it_is_left(losses, div
 
 @pytest.mark.parametrize(
     ("constant", "after", "found"),
-    [(None, 0.7, True), (None, 0.8, False), (1.9, 1.1, True), (1.9, 1.2, False), (2.1, 0.7, False)],
+    [((), 0.7, True), ((), 0.8, False), ((1.9,), 1.1, True), ((1.9,), 1.2, False), ((2.1,), 0.7, False)],
 )
 @pytest.mark.parametrize("given", [True, False])
 def test_a_rate_that_one_batch_hides_is_tried_on_several(constant, after, found, given):
     """It must be left near the constant prediction, and a tenth of it leave three quarters of that; without one, half."""
     rule = excessive_learning_rate if given else hidden_default_rate
     outcome = replace(BETTER, before=(1.5, 1.4, 1.6), after=(after,) * 3, start=(1.0, 1.0, 1.0), steps=16)
+    outcome = replace(outcome, constant=constant * 3)
     facts = optimizer(rate_given=given), SETUP
-    thrown = curve(1.0, 0.4, 0.7, 0.3, constant=constant)
+    thrown = curve(1.0, 0.4, 0.7, 0.3, constant=0.2)
     assert bool(run(rule, thrown, *facts, outcome=outcome)[0]) == found
     assert run(rule, curve(1.0, 0.4, 0.6, 0.3), *facts, outcome=outcome) == ([], 0)
 
@@ -108,6 +112,32 @@ def test_a_lower_rate_must_learn_where_the_written_one_does_not(after, before, f
     seen, trials = run(excessive_learning_rate, curve(1.0, 1.2, 0.9), optimizer(), SETUP, outcome=outcome)
     assert bool(seen) == found
     assert trials == (2 if found else 3)
+
+
+@pytest.mark.parametrize(("position", "function"), [(None, ""), (1, "SGD")])
+def test_a_rate_is_written_where_the_script_gave_it(position, function):
+    """By its name, in whichever call has it; by its place, which is another one in each framework."""
+    seen = optimizer(kind="SGD", user_built=True, rate_position=position)
+    (edit,) = set_rate(SETUP, seen, 0.1).edits
+    assert (edit.name, edit.function, edit.position) == ("lr", function, position)
+
+
+def test_an_argument_is_found_at_its_place_in_the_call(tmp_path):
+    class Optimizer:
+        def __init__(self, parameters, lr=0.1):
+            pass
+
+    script = tmp_path / "train.py"
+    script.write_text("a = Optimizer(p, 0.5)\nb = Optimizer(p, lr=0.5)\nc = Optimizer(*p)\n")
+    seen, found = Seen(), []
+    for line in (1, 2, 3):
+        built = Optimizer(None)
+        place = Place("train.py", line)
+        seen.optimizers[built] = Construction(
+            name="Optimizer", frame_file=str(script), line=line, place=place, keywords=frozenset()
+        )
+        found.append(seen.position_given(built, "lr"))
+    assert found == [1, None, None]
 
 
 def test_rates_below_all_use_are_not_tried():
@@ -161,10 +191,25 @@ def test_inputs_are_large_beyond_thirty_where_the_first_loss_is_inflated(largest
     pixels = TensorFacts(shape=(8, 4), dtype="float32", minimum=min(largest, 0.0), maximum=max(largest, 0.0))
     batch = BatchFacts(tensors={"x": pixels}, label_key="labels")
     dataset = DatasetFacts(train=SplitFacts(name="train", rows=90))
-    facts = dataset, batch, LossFacts(value=value, expected=1.0), SETUP
+    facts = dataset, batch, ForwardFacts(), LossFacts(value=value, expected=1.0), SETUP
     assert run(unscaled_inputs, *facts, outcome=SAME) == ([], trials)
     found, _ = run(unscaled_inputs, *facts)
     assert len(found) == trials and all(f.where == Place("train.py", 3) for f in found)
+
+
+@pytest.mark.parametrize(("left", "trials"), [(0.0039, 1), (0.01, 0), (0.0, 0)])
+def test_inputs_are_scaled_away_where_the_first_layer_with_weights_is_given_next_to_nothing(left, trials):
+    given, made = (TensorFacts(shape=(8, 4), dtype="float32", minimum=0.0, maximum=m) for m in (1.0, left))
+    scaling = ModuleFacts(
+        name="rescaling", kind="Rescaling", inputs=(given,), output=made, where=Place("train.py", 7)
+    )
+    dense = ModuleFacts(name="dense", kind="Dense", inputs=(made,), output=made, sizes=(4, 2))
+    batch = BatchFacts(tensors={"x": given}, label_key="labels")
+    dataset = DatasetFacts(train=SplitFacts(name="train", rows=90))
+    facts = dataset, batch, ForwardFacts(modules=(scaling, dense)), LossFacts(value=1.0, expected=1.0), SETUP
+    assert run(unscaled_inputs, *facts, outcome=SAME) == ([], trials)
+    found, _ = run(unscaled_inputs, *facts)
+    assert [f.where for f in found] == [Place("train.py", 7)] * trials
 
 
 @pytest.mark.parametrize("name", ["mask", "labels"])
@@ -172,7 +217,9 @@ def test_masks_and_labels_are_no_inputs(name):
     tensor = TensorFacts(shape=(8, 4), dtype="float32", minimum=0.0, maximum=255.0)
     batch = BatchFacts(tensors={name: tensor}, label_key="labels")
     dataset = DatasetFacts(train=SplitFacts(name="train", rows=90))
-    assert run(unscaled_inputs, dataset, batch, LossFacts(value=9.0, expected=1.0), SETUP) == ([], 0)
+    assert run(
+        unscaled_inputs, dataset, batch, ForwardFacts(), LossFacts(value=9.0, expected=1.0), SETUP
+    ) == ([], 0)
 
 
 @pytest.mark.parametrize(

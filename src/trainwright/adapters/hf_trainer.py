@@ -113,11 +113,13 @@ class HFTrainerAdapter:
                 moved = any(getattr(s, "last_epoch", 0) > count for s, count in zip(schedules, counts))
                 twin.update()
             trainer.lr_scheduler = self.trainer.lr_scheduler
-            planned, own_schedule = twin.planned_updates(), hf_setup.makes_schedule(self.trainer)
+            own, planned = self.trainer.optimizer, twin.planned_updates()
+            own_schedule = hf_setup.makes_schedule(self.trainer)
             facts = optimizer_facts(
                 [trainer.optimizer], trainer.model, before, record.failure, dry_run(trainer, planned),
                 user_built=twin.given_optimizer is not None, planned=planned,
                 rate_given=hf_setup.rate_is_written(self.trainer, self._seen),
+                rate_position=self._seen.position_given(own, "lr") if own is not None else None,
                 schedule_given=own_schedule, schedule_first=moved,
                 warmup=trainer.args.get_warmup_steps(planned) if planned and not own_schedule else None,
             )  # fmt: skip

@@ -99,7 +99,9 @@ class KerasAdapter:
                 given_gradients=bool(record.gradients) if twin.own_step else None, user_built=built,
                 library=keras_setup.library_name(twin.scope),
             )  # fmt: skip
-            facts = replace(facts, failure=facts.failure or failure_in_graph(twin))
+            inner = getattr(optimizer, "inner_optimizer", optimizer)
+            position = twin.seen.position_given(inner, "learning_rate") if built else None
+            facts = replace(facts, rate_position=position, failure=facts.failure or failure_in_graph(twin))
         twin.reset()
         return facts
 

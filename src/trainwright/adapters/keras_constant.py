@@ -91,8 +91,9 @@ def _classes(call: KeptLoss, targets: list[np.ndarray], width: int) -> tuple[flo
 
 
 def _entropy(share: np.ndarray) -> float:
+    """The least cross-entropy of one prediction for such shares, which sum to more than one for several labels a row."""
     share = share[share > 0]
-    return float(-(share * np.log(share)).sum())
+    return float(-(share * np.log(share / share.sum())).sum())
 
 
 def _bits(share: np.ndarray) -> np.ndarray:

@@ -184,6 +184,7 @@ def parameter_facts(twin: Twin) -> list[ParameterFacts]:
                 freshly_initialised=None if twin.seen.is_as_drawn(variable) else False,
                 default_deviation=_default_deviation(layer, name, facts.shape),
                 frozen_at=None if id(variable) in trained else _frozen_at(twin, path),
+                initial_deviation=None if id(variable) in trained else _drawn_deviation(layer, variable),
             )
         )
     return found
@@ -201,10 +202,18 @@ def _default_deviation(layer: Any, name: str, shape: tuple[int, ...]) -> float |
     return None
 
 
+def _drawn_deviation(layer: Any, variable: Any) -> float | None:
+    """That of a matrix which the layer's own initializer draws; None where it is none that draws from a known seed."""
+    initializer: Any = getattr(layer, f"{own().name_of(variable)}_initializer", None)
+    if len(variable.shape) < 2 or not isinstance(getattr(initializer, "seed", None), int):
+        return None
+    return float(tensors.to_numpy(initializer(tuple(variable.shape))).std())
+
+
 def _frozen_at(twin: Twin, path: str) -> Any:
     layers = tensors.named_layers(twin.model)
     while True:
-        if layers[path] in twin.seen.frozen_layers:
+        if path in layers and layers[path] in twin.seen.frozen_layers:
             return twin.seen.frozen_layers[layers[path]]
         if not path:
             return None

@@ -151,6 +151,7 @@ class LoopAdapter:
                 schedule_steps=round(planned * pace) if planned and parts.schedules else None,
                 schedule_first=calls[:1] == ["schedule"],
                 rate_given=all(is_rate_written(o, training.seen) for o in parts.optimizers),
+                rate_position=training.seen.position_given(parts.optimizers[0], "lr") if parts.optimizers else None,
             )  # fmt: skip
         training.reset()
         return facts

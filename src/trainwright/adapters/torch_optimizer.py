@@ -17,8 +17,9 @@ from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 
 def optimizer_facts(optimizers: Sequence[Any], model: Any, before: Mapping[str, torch.Tensor],
                     failure: Failure | None, dry: DryRun, *, user_built: bool, planned: int | None,
-                    rate_given: bool = True, schedule_given: bool = False, schedule_first: bool = False,
-                    warmup: int | None = None, schedule_steps: int | None = None) -> OptimizerFacts:  # fmt: skip
+                    rate_given: bool = True, rate_position: int | None = None, schedule_given: bool = False,
+                    schedule_first: bool = False, warmup: int | None = None,
+                    schedule_steps: int | None = None) -> OptimizerFacts:  # fmt: skip
     """The facts of a training's optimizers after one update.
 
     Args:
@@ -42,6 +43,7 @@ def optimizer_facts(optimizers: Sequence[Any], model: Any, before: Mapping[str, 
         learning_rate=max((float(g["lr"]) for g in groups), default=0.0),
         user_built=user_built,
         rate_given=rate_given,
+        rate_position=rate_position,
         trainable=tuple(n for n, p in model.named_parameters() if p.requires_grad),
         held=tuple(names[id(p)] for p in held if id(p) in names),
         foreign=sum(id(p) not in names for p in held),

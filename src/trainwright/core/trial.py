@@ -51,6 +51,8 @@ class Outcome:
     steps: int = 0
     start: tuple[float, ...] = ()
     """The loss of the first step without the change, one number a seed."""
+    constant: tuple[float, ...] = ()
+    """The loss of the best constant prediction on each seed's rows; empty where it is not known for all."""
     judged_by: str = LOSS
     cut_off: bool = False
     """True when the time budget did not allow the experiment: then nothing is proven."""

@@ -1,8 +1,9 @@
-"""Lines of the user's that several rules name."""
+"""Lines of the user's that several rules name, and edits there."""
 
 from __future__ import annotations
 
 from trainwright.core.finding import Place
+from trainwright.core.fix import SetKeyword
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -11,3 +12,11 @@ def loss_place(loss: LossFacts, setup: SetupFacts) -> Place | None:
     """The line of the loss call; where it was not seen, the method or function that computes the loss."""
     method = next((m.where for m in setup.overrides if m.name == "compute_loss" and m.where), None)
     return loss.at or method or setup.place("loss", "model", "trainer")
+
+
+def rename_loss(old: str, new: str, where: Place | None, setup: SetupFacts) -> tuple[SetKeyword, ...]:
+    """Another loss's name in the call of compile at a line, where this one is named there by a string."""
+    named = setup.arguments.get("loss")
+    if where is None or named is None or named.value != old:
+        return ()
+    return (SetKeyword(where.file, where.line, "loss", f'"{new}"', function="compile", position=1),)

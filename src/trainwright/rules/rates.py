@@ -28,8 +28,8 @@ RISEN_FACTOR = 1.1
 JUMP_SHARE = 0.25
 THROWN_ABOUT = (4, 16)  # batches, steps
 FORGETTING = (12, 36)
-# There the script's rate must be left near what a constant prediction loses (of one batch, so that it is a rough
-# measure), and a tenth of the rate must leave this share of it; where none can be told, the second.
+# There the script's rate must be left near what a constant prediction loses on these batches, and a tenth of the rate
+# must leave this share of it; where none can be told, the second.
 NEAR_CONSTANT = 0.75
 LEFT_SHARE = 0.75
 LEFT_SHARE_ALONE = 0.5
@@ -71,9 +71,9 @@ def better_rate(
     if is_stuck(overfit):
         return (yield from _on_one(optimizer, setup))
     if _is_for_new_weights(optimizer, setup):
-        return (yield from _on_several(overfit, *FORGETTING))
+        return (yield from _on_several(*FORGETTING))
     if _is_thrown_about(overfit):
-        return (yield from _on_several(overfit, *THROWN_ABOUT))
+        return (yield from _on_several(*THROWN_ABOUT))
     return None
 
 
@@ -92,7 +92,7 @@ def _is_for_new_weights(optimizer: OptimizerFacts, setup: SetupFacts) -> bool:
     return setup.loads_checkpoint and optimizer.kind in ADAPTIVE and optimizer.learning_rate >= NEW_RATE
 
 
-def _on_several(overfit: OverfitFacts, batches: int, steps: int) -> Generator[Trial, Outcome, Better | None]:
+def _on_several(batches: int, steps: int) -> Generator[Trial, Outcome, Better | None]:
     """A tenth of the rate over several batches, on one seed, then on three; None where the rate learns them too."""
     factor = 0.1
     for seeds in (1, 3):
@@ -101,10 +101,11 @@ def _on_several(overfit: OverfitFacts, batches: int, steps: int) -> Generator[Tr
             return None
         before, after = mean(outcome.before), mean(outcome.after)
         before = before if before == before else float("inf")
-        near = overfit.constant is not None and before >= NEAR_CONSTANT * overfit.constant
+        constant = mean(outcome.constant) if outcome.constant else None
+        near = constant is not None and before >= NEAR_CONSTANT * constant
         if not after <= (LEFT_SHARE if near else LEFT_SHARE_ALONE) * before:
             return None
-        if overfit.constant is not None and not near:
+        if constant is not None and not near:
             return None
     return Better(factor, outcome, f"{batches} batches")
 
@@ -146,9 +147,10 @@ def set_rate(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> Fix:
     where = rate_place(setup)
     value = f"{rate:.0e}".replace("e-0", "e-")
     function = optimizer.kind if optimizer.user_built else "TrainingArguments"
-    if optimizer.rate_given:  # where it is written, by keyword
+    position = optimizer.rate_position
+    if optimizer.rate_given and position is None:  # where it is written, by keyword
         function = ""
-    edits = (SetKeyword(where.file, where.line, name, value, function),) if where else ()
+    edits = (SetKeyword(where.file, where.line, name, value, function, position),) if where else ()
     return Fix(does=f"set {name}={value}", safety=Safety.UNSAFE, edits=edits)
 
 
@@ -156,10 +158,9 @@ def _set_argument(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> 
     """The same for an optimizer that is given to the framework, as an object or by its name."""
     where, value = rate_place(setup), f"{rate:.0e}".replace("e-0", "e-")
     if not optimizer.named_by_string:
+        keyword, position = optimizer.rate_keyword, optimizer.rate_position
         edit = (
-            (SetKeyword(where.file, where.line, optimizer.rate_keyword, value, optimizer.kind, position=0),)
-            if where
-            else ()
+            (SetKeyword(where.file, where.line, keyword, value, optimizer.kind, position),) if where else ()
         )
         return Fix(does=f"set {optimizer.rate_keyword}={value}", safety=Safety.UNSAFE, edits=edit)
     prefix = f"{optimizer.library}.optimizers." if optimizer.library else ""

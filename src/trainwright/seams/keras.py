@@ -14,9 +14,10 @@ from trainwright.core.stage import Stage
 from trainwright.seams import place as places_of_code
 from trainwright.seams.keras_layers import (
     KINDS,
+    LAYERS,
+    activation_name,
     activation_of,
     declared_sizes,
-    name_of,
     of_activation,
     shares,
     unreachable,
@@ -104,6 +105,7 @@ class Observer:
         self._names = {id(layer): n for n, layer in tensors.named_layers(model).items()}
         self._activated: dict[int, _Activated] = {}
         self._modes = self.record.modes = Modes(model)
+        self._exchanged: dict[int, str] = {}
         self._depth = 0
         self._in_loss = 0
         self._losses = 0
@@ -198,31 +200,41 @@ class Observer:
         return result
 
     def _watch_activation(self, layer: Any) -> Callable[[], None]:
-        """Put the repairs before a layer's activation; returns what takes them away again."""
-        function = getattr(layer, "activation", None)
+        """Put the repairs before a layer's activation, or a layer that is one; returns what takes them away again."""
+        attribute = "call" if type(layer).__name__ in LAYERS else "activation"
+        function, said = getattr(layer, attribute, None), activation_name(layer)
         if not self._activation_repairs or not callable(function):
             return lambda: None
         name = self._names.get(id(layer), layer.name)
 
         def changed(values: Any, *args: Any, **kwargs: Any) -> Any:
-            given = {"function": name_of(function), "values": values, "module": name}
-            call = Call(seam=Seam.ACTIVATION, given=given, tensors=tensors)
+            call = Call(
+                seam=Seam.ACTIVATION,
+                given={"function": said, "values": values, "module": name},
+                tensors=tensors,
+            )
             for repair in self._activation_repairs:
                 call = repair.change(call)
-            if call["function"] == given["function"]:
+            if call["function"] == said:
                 return function(call["values"], *args, **kwargs)
+            self._exchanged[id(layer)] = call["function"]
             return activation_of(call["function"])(call["values"])
 
-        changed.__name__ = name_of(function)
-        layer.__dict__["activation"] = changed
-        return lambda: layer.__dict__.update(activation=function)
+        changed.__name__ = said
+        before = layer.__dict__.get(attribute)
+        layer.__dict__[attribute] = changed
+        if before is None:  # a method of its class
+            return lambda: layer.__dict__.pop(attribute)
+        return lambda: layer.__dict__.update({attribute: before})
+
+    def _activation_in_force(self, layer: Any) -> str:
+        """The name of the activation that a layer has called; empty for none."""
+        name = self._exchanged.get(id(layer), activation_name(layer))
+        return "" if name in ("linear", "identity") else name
 
     def _note_activation(self, layer: Any, args: tuple[Any, ...], result: Any) -> None:
-        kind = type(layer).__name__
-        name = name_of(getattr(layer, "activation", None))
-        if kind in ("Softmax", "ReLU"):
-            name = kind.lower()
-        if name in ("", "linear"):
+        kind, name = type(layer).__name__, self._activation_in_force(layer)
+        if not name:
             source = self._activated.get(id(args[0])) if args and kind in _MOVERS else None
             if source is not None:
                 self._activated[id(result)] = _Activated(result, source.function, source.where, source.module)
@@ -243,7 +255,7 @@ class Observer:
         self.record.modules.append(facts)
         if facts.output is None:
             return
-        name = name_of(getattr(layer, "activation", None))
+        name = self._activation_in_force(layer)
         if name in KINDS and type(layer).__name__ not in KINDS.values():
             self.record.modules.append(of_activation(facts, name, result))
         clean = all(not t.non_finite for t in facts.inputs)

@@ -15,6 +15,8 @@ from trainwright.tensors.keras_own import keras
 _RECTIFIERS = ("relu", "relu6")
 _SQUASHERS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0)}
 KINDS = {"relu": "ReLU", "relu6": "ReLU6", "sigmoid": "Sigmoid", "tanh": "Tanh", "softmax": "Softmax"}
+# Layers that are nothing but an activation.
+LAYERS = ("Softmax", "ReLU")
 _BOUNDS = {
     "sigmoid": (0.0, 1.0),
     "tanh": (-1.0, 1.0),
@@ -31,6 +33,12 @@ def name_of(function: Any) -> str:
     if function is None:
         return ""
     return str(getattr(function, "__name__", None) or type(function).__name__).lower()
+
+
+def activation_name(layer: Any) -> str:
+    """The activation that a layer calls, or is; empty for none."""
+    kind = type(layer).__name__
+    return kind.lower() if kind in LAYERS else name_of(getattr(layer, "activation", None))
 
 
 def activation_of(name: str) -> Callable[[Any], Any]:

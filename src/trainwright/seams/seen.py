@@ -5,6 +5,8 @@ Patches pass everything through unless somebody listens (`active`).
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
 import weakref
 from collections import Counter
@@ -15,7 +17,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from trainwright.core.finding import Place
-from trainwright.seams.place import user_frame
+from trainwright.seams.place import call_node, user_frame
 from trainwright.stages.setup import RankFacts
 
 
@@ -139,6 +141,16 @@ class Seen:
         """Whether a variable still has the value that it was made with."""
         reference = self.valued.get(id(variable))
         return reference is None or reference() is not variable
+
+    def position_given(self, optimizer: Any, argument: str) -> int | None:
+        """Where an argument stands in the call that built an optimizer, if it was given there without its name."""
+        built = self.optimizers.get(optimizer)
+        call = call_node(built.frame_file, built.line, built.name) if built is not None else None
+        names = list(inspect.signature(type(optimizer)).parameters)
+        if call is None or argument not in names or any(isinstance(a, ast.Starred) for a in call.args):
+            return None
+        position = names.index(argument)
+        return position if position < len(call.args) else None
 
     def freezing_lines(self) -> tuple[Place, ...]:
         """The lines that froze what is frozen now, the one that froze most first."""

@@ -87,9 +87,14 @@ class ParameterFacts:
         return self.shape[self.unit_axis] if self.shape else 0
 
     @property
+    def may_be_untrained(self) -> bool:
+        """Whether nothing is known to have given it other values than those that it was made with."""
+        return self.freshly_initialised is not False and self.in_place_changes <= MOST_DRAWS
+
+    @property
     def untrained(self) -> bool:
         """Whether it is a matrix whose values are those that it was drawn with."""
-        if len(self.shape) < 2 or self.in_place_changes > MOST_DRAWS:
+        if len(self.shape) < 2 or not self.may_be_untrained:
             return False
         if self.freshly_initialised is not None:
             return self.freshly_initialised
@@ -99,6 +104,8 @@ class ParameterFacts:
 
 # A standard deviation over n values has a relative error of 1/sqrt(2n): 5 % for a head of 64 x 3.
 DRAWN_WITHIN = 0.1
+# Trained layers give their successors values of the order of one; what varies by less than this hardly moves a score.
+DROWNED_DEVIATION = 1e-3
 # Initialisers write a weight two to four times; a plain training loop before this one does so at each step.
 MOST_DRAWS = 16
 # Equal units are followed over so many steps of this length: a last layer that starts at zero differs after one, one
@@ -180,6 +187,19 @@ class ForwardFacts(Facts):
     padding_changes: float | None = None
     """By how much a row's output at real positions changes when padding is added, relative to its scale."""
     memory: MemoryFacts | None = None
+
+    @property
+    def frozen_untrained(self) -> tuple[ParameterFacts, ...]:
+        """Frozen matrices that nothing has trained, of layers that were called."""
+        used = {m.name for m in self.modules}
+        return tuple(p for p in self.parameters if not p.trainable and p.module in used and p.untrained)
+
+    @property
+    def drowned_in_frozen(self) -> bool:
+        """Whether several frozen layers that nothing has trained leave next to nothing for the head."""
+        given = self.head.inputs[0].deviation if self.head and self.head.inputs else None
+        several = len({p.module for p in self.frozen_untrained}) > 1
+        return several and given is not None and given < DROWNED_DEVIATION
 
     def place_of(self, module: str) -> Place | None:
         """The user's line that built a module, or the nearest one around it."""

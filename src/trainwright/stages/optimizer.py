@@ -39,6 +39,8 @@ class OptimizerFacts(Facts):
     """The script built the optimizer itself."""
     rate_keyword: str = ""
     """The name of its rate among its arguments; empty: lr, or the framework's own argument."""
+    rate_position: int | None = None
+    """Where the rate stands among those arguments, where the script wrote it without its name."""
     named_by_string: bool = False
     """The script gave its name, and the framework built it with defaults alone."""
     library: str = ""

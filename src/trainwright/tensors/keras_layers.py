@@ -69,7 +69,8 @@ def unfreeze(model: Any, optimizer: Any, names: Sequence[str] | None = None) -> 
         if names is not None and name not in names:
             continue
         for around in _around(path):
-            object.__setattr__(layers[around], "_trainable", True)
+            if around in layers:  # names may hold dots themselves: mobilenetv2_0.35_96
+                object.__setattr__(layers[around], "_trainable", True)
         if not _is_statistic(variable):
             own().set_trainable(layers[path], variable, True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -99,8 +99,15 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
         after=tuple(_value(r, steps, trial) for r in after),
         judged_by=trial.judged_by,
         start=tuple(r.losses[0] if r.losses else math.nan for r in before),
+        constant=_constants(before, after),
         steps=steps,
     )
+
+
+def _constants(before: Sequence[Run], after: Sequence[Run]) -> tuple[float, ...]:
+    """What a constant prediction loses on each seed's rows, by either arm; empty where one is not known."""
+    known = [a.constant if b.constant is None else b.constant for b, a in zip(before, after)]
+    return tuple(c for c in known if c is not None) if None not in known else ()
 
 
 def _key(walk: Walk, trial: Trial, change: Repair | None, seed: int) -> tuple[Any, ...]:

@@ -1,12 +1,13 @@
-"""TW106 unscaled-inputs: the model is given numbers of a raw scale (pixels from 0 to 255, features of 1e4).
+"""TW106 unscaled-inputs: the model is given numbers of a raw scale (pixels from 0 to 255, features of 1e4), or scaled twice.
 
 Why it matters: the first outputs are far too large, one feature drowns the others, and most of training is spent on
-getting out of where it began.
-Evidence: the first loss is far above that of a model that knows nothing, or the numbers reach the first weights as
-they are; from the same weights on the same rows, standardised inputs are learnt clearly better, on three seeds. Or one of
-the sets is scaled and the other is not: means and deviations differ by a factor of ten, and a probe that is fitted to
-training rows predicts the evaluation rows clearly better once these are brought to training's mean and deviation.
-Fix (unsafe): scale with the mean and deviation of the training rows, in every set.
+getting out of where it began. What was divided by 255 twice differs by less than 0.004, and the first layer hardly sees it.
+Evidence: the first loss is far above that of a model that knows nothing, or the first layer with weights is given the raw
+numbers, or next to nothing; from the same weights on the same rows, standardised inputs, or inputs scaled once, are learnt
+clearly better, on three seeds. Or one of the sets is scaled and the other is not: means and deviations differ by a factor
+of ten, and a probe that is fitted to training rows predicts the evaluation rows clearly better once these are brought to
+training's mean and deviation.
+Fix (unsafe): scale with the mean and deviation of the training rows, in every set; leave the second scaling out.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
+from trainwright.rules.rates import mean
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import ColumnFacts, DatasetFacts, Scaling
-from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.forward import ForwardFacts, ModuleFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
@@ -32,6 +34,8 @@ from trainwright.stages.tensor import TensorFacts
 LARGE = 30.0
 # A model that scales its inputs itself (batch normalisation, a division in its forward) begins near chance.
 INFLATED_LOSS = 1.5
+# Pixels that were divided by 255 twice end at 0.004; inputs between 0 and 1, or of unit variance, reach beyond this.
+SMALL = 0.01
 STEPS = 24
 BATCHES = 3
 # Beyond the noise of the evaluation rows, in standard errors; and enough to matter, in shares of the targets' variance.
@@ -42,26 +46,29 @@ SURE, ENOUGH = 4.0, 0.1
 def unscaled_inputs(
     dataset: DatasetFacts, batch: BatchFacts, forward: ForwardFacts, loss: LossFacts, setup: SetupFacts
 ) -> Diagnosis:
-    """Large inputs that are learnt clearly better when standardised; sets scaled differently."""
+    """Inputs of a raw scale, or scaled away, that are learnt clearly better otherwise; sets scaled differently."""
     if (scaling := dataset.scaling) is not None and scaling.gain > ENOUGH and scaling.gain_deviations > SURE:
         yield _of_evaluation(scaling, setup)
+    if (layer := _scaled_away(forward)) is not None:
+        yield from _scaled_twice(layer, batch, setup)
+        return
     key, tensor = _largest(batch)
     inflated = bool(loss.value and loss.expected and loss.value > INFLATED_LOSS * loss.expected)
     if tensor is None or not (inflated or _reaches_weights(forward)):
         return
     scale = _scale(dataset.train.column(key), tensor)
-    outcome = yield Trial(change=_standardise(key, scale, Seam.BATCH), steps=STEPS, batches=BATCHES)
+    outcome = yield Trial(change=_rescale(key, scale, f"standardise {key}"), steps=STEPS, batches=BATCHES)
     if not outcome.clearly_better:
         return
     low, high = tensor.minimum or 0.0, tensor.maximum or 0.0
-    before, after = (sum(x) / len(x) for x in (outcome.before, outcome.after))
+    before, after = mean(outcome.before), mean(outcome.after)
     yield Finding(
         message=f"{key} holds values from {low:.4g} to {high:.4g}: after {outcome.steps} updates the loss is "
         f"{before:.3g}, on standardised inputs {after:.3g}",
         measured={"minimum": low, "maximum": high, "loss": before, "loss_standardised": after},
         where=setup.place("train_dataset", "train_dataset_made", "trainer"),
         proof=outcome,
-        repair=_kept(key, scale),
+        repair=_kept(key, scale, f"standardise {key}"),
         fix=Fix(does=f"subtract the training mean of {key} and divide by its deviation, in every set",
                 safety=Safety.UNSAFE),
     )  # fmt: skip
@@ -73,11 +80,6 @@ def _reaches_weights(forward: ForwardFacts) -> bool:
     if first is None or "Norm" in first.kind or not first.inputs[0].is_float:
         return False
     return _reach(first.inputs[0]) > LARGE
-
-
-def _reach(values: TensorFacts) -> float:
-    """How far from zero the values go."""
-    return max(abs(values.minimum or 0.0), abs(values.maximum or 0.0))
 
 
 def _of_evaluation(seen: Scaling, setup: SetupFacts) -> Finding:
@@ -108,15 +110,70 @@ def _of_evaluation(seen: Scaling, setup: SetupFacts) -> Finding:
     )
 
 
-def _largest(batch: BatchFacts) -> tuple[str, TensorFacts | None]:
-    """The input of floating-point numbers (as the model takes it) whose values go farthest, where beyond LARGE."""
-    found = {
-        k: _reach(t) for k, t in batch.tensors.items()
+def _scaled_away(forward: ForwardFacts) -> ModuleFacts | None:
+    """The layer without weights that leaves next to nothing for the first layer that has some."""
+    first = next((i for i, m in enumerate(forward.modules) if m.leaf and m.sizes), None)
+    if first is None or not (given := forward.modules[first].inputs) or not given[0].is_float:
+        return None
+    if not 0 < _reach(given[0]) < SMALL:
+        return None
+    before = [
+        m
+        for m in forward.modules[:first]
+        if m.leaf and m.inputs and m.output and _reach(m.inputs[0]) >= SMALL
+    ]
+    return next((m for m in reversed(before) if m.output and _reach(m.output) < SMALL), None)
+
+
+def _scaled_twice(layer: ModuleFacts, batch: BatchFacts, setup: SetupFacts) -> Diagnosis:
+    inputs = _inputs(batch)
+    given, made = layer.inputs[0], layer.output
+    if len(inputs) != 1 or made is None:
+        return
+    key, factor = next(iter(inputs)), _reach(made) / _reach(given)
+    undone = f"undo the scaling of {layer.name}"
+    outcome = yield Trial(change=_rescale(key, (0.0, factor), undone), steps=STEPS, batches=BATCHES)
+    if not outcome.clearly_better:
+        return
+    before, after = mean(outcome.before), mean(outcome.after)
+    yield Finding(
+        message=f"{layer.name} ({layer.kind}) is given values up to {_reach(given):.3g} and passes on values up to {_reach(made):.2g}: "
+        f"after {outcome.steps} updates the loss is {before:.3g}, without that scaling {after:.3g}",
+        measured={
+            "largest_given": _reach(given),
+            "largest_left": _reach(made),
+            "loss": before,
+            "loss_without": after,
+        },
+        where=layer.where or setup.place("model"),
+        proof=outcome,
+        repair=_kept(key, (0.0, factor), undone),
+        fix=Fix(
+            does=f"scale the inputs once: leave out {layer.name}, or what scaled them before",
+            safety=Safety.UNSAFE,
+        ),
+    )
+
+
+def _reach(tensor: TensorFacts) -> float:
+    """The largest distance of a value from zero."""
+    return max(abs(tensor.minimum or 0.0), abs(tensor.maximum or 0.0))
+
+
+def _inputs(batch: BatchFacts) -> dict[str, TensorFacts]:
+    """The inputs of floating-point numbers, as the model takes them."""
+    return {
+        k: t for k, t in batch.tensors.items()
         if (t.is_float or k in batch.made_floats) and k not in (batch.label_key, *(batch.target_keys or ()))
         and "mask" not in k and "label" not in k
     }  # fmt: skip
-    key = max(found, key=lambda k: found[k], default="")
-    return (key, batch.tensors[key]) if key and found[key] > LARGE else (key, None)
+
+
+def _largest(batch: BatchFacts) -> tuple[str, TensorFacts | None]:
+    """The input whose values go farthest, where beyond LARGE."""
+    found = _inputs(batch)
+    key = max(found, key=lambda k: _reach(found[k]), default="")
+    return (key, found[key]) if key and _reach(found[key]) > LARGE else (key, None)
 
 
 def _scale(column: ColumnFacts | None, tensor: TensorFacts) -> tuple[Any, Any]:
@@ -128,18 +185,18 @@ def _scale(column: ColumnFacts | None, tensor: TensorFacts) -> tuple[Any, Any]:
     return tensor.mean or 0.0, tensor.deviation or 1.0
 
 
-def _standardise(key: str, scale: tuple[Any, Any], seam: Seam) -> Repair:
+def _rescale(key: str, scale: tuple[Any, Any], does: str) -> Repair:
     def change(call: Call) -> Call:
         return call.replace(**{key: _scaled(call[key], scale, call.tensors)}) if key in call.given else call
 
-    return Repair(f"standardise {key}", seam, change)
+    return Repair(does, Seam.BATCH, change)
 
 
-def _kept(key: str, scale: tuple[Any, Any]) -> Repair:
+def _kept(key: str, scale: tuple[Any, Any], does: str) -> Repair:
     def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
         return {**batch, key: _scaled(batch[key], scale, tensors)} if key in batch else batch
 
-    return change_batches(f"standardise {key}", change)
+    return change_batches(does, change)
 
 
 def _scaled(tensor: Any, scale: tuple[Any, Any], tensors: Any) -> Any:

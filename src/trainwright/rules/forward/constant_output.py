@@ -28,6 +28,8 @@ def constant_output(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | 
         return  # what raised comes first
     if not forward.same_for_other_inputs or not forward.same_when_perturbed:
         return
+    if forward.drowned_in_frozen:
+        return  # frozen-untrained-layers names that
     if any((m.dead_share or 0.0) > WHOLLY_DEAD for m in forward.modules):
         return  # dead-units names that
     if sum(m.kind in ("Sigmoid", "Tanh") for m in forward.modules) >= DEEP:

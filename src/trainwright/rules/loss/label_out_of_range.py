@@ -8,7 +8,8 @@ Error: `Target … is out of bounds.`
 Error: `device-side assert triggered`
 Error: `index … is out of bounds for dimension … with size …`
 Error: `Received a label value of`
-Fix (safe): give the model as many outputs as there are labels, or renumber the labels from 0.
+Fix (safe): give the model as many outputs as there are labels, or renumber the labels from 0; for one
+sigmoid unit and labels of 0 and 1, compute the binary cross-entropy.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
+from trainwright.rules.places import loss_place, rename_loss
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.loss import LossFacts
+from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
 
@@ -54,6 +56,9 @@ def label_out_of_range(
         seen = sorted(int(v) for v in labels.census if v != ignored) if labels else in_batch
         if not seen or (seen[0] >= 0 and seen[-1] < width):
             continue
+        if call is not None and width == 1 and call.activation == "sigmoid" and set(seen) <= {0, 1}:
+            yield _of_one_sigmoid(call, loss, setup)
+            return
         outside = next(v for v in seen if not 0 <= v < width)
         row = (
             f", first in row {labels.first_rows[outside]}" if labels and outside in labels.first_rows else ""
@@ -192,11 +197,42 @@ def _silent(loss: LossFacts) -> Proof | None:
     )
 
 
+def _of_one_sigmoid(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
+    """One probability for two labels: what it asks for is the loss that takes it, and not another layer."""
+    function, where = call.function, loss_place(loss, setup)
+    binary = "binary_crossentropy" if call.own_name else "binary_cross_entropy"
+
+    def change(call: Call) -> Call:
+        if call["function"] != function:
+            return call
+        targets = call.tensors.reshape(call["targets"], (-1, *call["logits"].shape[1:]))
+        return call.replace(function="binary_cross_entropy", targets=call.tensors.cast(targets, "float32"))
+
+    return Finding(
+        message=f"the model gives one sigmoid score a row, and {call.own_name or function} takes one for each of the "
+        "labels 0 and 1",
+        measured={"outputs": 1, "smallest_label": 0, "largest_label": 1},
+        where=where,
+        proof=_silent(loss),
+        repair=Repair(f"compute {binary} instead of {call.own_name or function}", Seam.LOSS, change),
+        fix=Fix(
+            does=f"use {binary}, the loss of one sigmoid unit; or end the model with 2 units and a softmax",
+            safety=Safety.SAFE,
+            edits=rename_loss(call.own_name, binary, where, setup),
+        ),
+    )
+
+
 def _for_layer(found: Finding, forward: ForwardFacts) -> Fix | None:
     """The fix in the words of a script that builds its last layer itself."""
     if found.fix is None or forward.head is None or forward.head.kind != "Dense":
         return found.fix
-    return replace(found.fix, does=f"give the last layer {found.measured['needed_outputs']} units", edits=())
+    either = (
+        ", or train the one score by a binary cross-entropy" if found.measured["needed_outputs"] == 2 else ""
+    )
+    return replace(
+        found.fix, does=f"give the last layer {found.measured['needed_outputs']} units{either}", edits=()
+    )
 
 
 def _head_arguments(classes: int, stored: bool) -> dict[str, str]:

@@ -3,7 +3,7 @@
 Why it matters: nothing fails; two true labels can have at most a half each, the loss never comes near zero, and a
 threshold of 0.5 finds next to none.
 Evidence: the row sums of the targets that the loss was given.
-Fix (unsafe): use binary_cross_entropy_with_logits on the scores.
+Fix (unsafe): use binary_cross_entropy_with_logits on the scores; in Keras a sigmoid and binary_crossentropy.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
+from trainwright.rules.repairs import swap_activation
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
@@ -27,37 +28,56 @@ def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFa
         return
     several, rows = call.rows_of_several_labels, call.targets.shape[0]
     soft = call.function == "binary_cross_entropy"
+    shared = "a softmax gives all labels of a row one probability together"
+    if _divides(call):
+        shared = f"{call.own_name} divides one probability among all labels of a row"
     yield Finding(
-        message=f"{several} of the batch's {rows} rows have several labels, and a softmax gives all labels of a row "
-        "one probability together",
+        message=f"{several} of the batch's {rows} rows have several labels, and {shared}",
         measured={"rows_of_several_labels": several, "rows": rows},
         where=(call.activation_at if soft else None) or call.at or setup.place("model"),
         proof=Proof(f"the targets of {several} rows sum to more than 1, the probabilities they are compared with to 1"),
-        repair=None if soft else _sigmoid_form(),
-        fix=Fix(
-            does="use a sigmoid instead of the softmax" if soft else "use nn.BCEWithLogitsLoss (Hugging Face: "
-            'problem_type="multi_label_classification")',
-            safety=Safety.UNSAFE,
-        ),
+        repair=_binary_form(call),
+        fix=Fix(does=_advice(call), safety=Safety.UNSAFE),
     )  # fmt: skip
 
 
 def _shared(call: LossCall) -> bool:
-    if (
-        not call.rows_of_several_labels
-        or len(call.inputs.shape) != 2
-        or not set(call.target_values) <= {0.0, 1.0}
-    ):
+    """Whether the targets hold several ones a row, and the scores have one probability to give."""
+    several = call.rows_of_several_labels and set(call.target_values) <= {0.0, 1.0}
+    if not several or len(call.inputs.shape) != 2:
         return False
-    return call.function == "cross_entropy" or (
-        call.function == "binary_cross_entropy" and call.rows_sum_to_one
+    if call.function == "binary_cross_entropy":
+        return call.rows_sum_to_one
+    return call.function == "cross_entropy" or _divides(call)
+
+
+def _divides(call: LossCall) -> bool:
+    """Whether it takes probabilities and brings each row's to a sum of one."""
+    return call.function == "nll_loss" and call.takes_indices is False
+
+
+def _advice(call: LossCall) -> str:
+    if call.function == "binary_cross_entropy":
+        return "use a sigmoid instead of the softmax"
+    if call.from_logits is None:
+        return 'use nn.BCEWithLogitsLoss (Hugging Face: problem_type="multi_label_classification")'
+    if call.from_logits:
+        return "use binary_crossentropy with from_logits=True"
+    return "use binary_crossentropy" + (
+        "" if call.activation == "sigmoid" else ", and a sigmoid in the last layer"
     )
 
 
-def _sigmoid_form() -> Repair:
-    def change(call: Call) -> Call:
-        if call["function"] != "cross_entropy":
-            return call
-        return call.without("weight").replace(function="binary_cross_entropy_with_logits")
+def _binary_form(seen: LossCall) -> Repair | None:
+    """Judge each label by itself; None where both the softmax and the loss would have to go."""
+    function = seen.function
+    if function == "binary_cross_entropy":
+        return swap_activation("sigmoid", (seen.activation_module,)) if seen.activation == "softmax" else None
+    if function != "cross_entropy" and seen.rows_sum_to_one:
+        return None
+    binary = "binary_cross_entropy" + ("_with_logits" if function == "cross_entropy" else "")
 
-    return Repair("compute binary_cross_entropy_with_logits instead of cross_entropy", Seam.LOSS, change)
+    def change(call: Call) -> Call:
+        return call.without("weight").replace(function=binary) if call["function"] == function else call
+
+    return Repair(f"compute {binary} instead of {function}", Seam.LOSS, change)

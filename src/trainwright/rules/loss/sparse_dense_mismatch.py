@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix, Safety, SetKeyword
+from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
-from trainwright.rules.places import loss_place
+from trainwright.rules.places import loss_place, rename_loss
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -37,8 +37,6 @@ def sparse_dense_mismatch(loss: LossFacts, setup: SetupFacts) -> Iterator[Findin
     what = f"one-hot rows {targets}" if is_rows else f"class indices {targets}"
     takes = "class indices" if is_rows else f"a row of {scores[-1]} numbers for each label"
     where = loss_place(loss, setup)
-    named = setup.arguments.get("loss")
-    by_name = where is not None and named is not None and named.value == call.own_name
     yield Finding(
         message=f"{call.own_name} takes {takes}, and is given {what} for outputs {scores}",
         measured={
@@ -53,9 +51,7 @@ def sparse_dense_mismatch(loss: LossFacts, setup: SetupFacts) -> Iterator[Findin
         fix=Fix(
             does=f"use {other}",
             safety=Safety.SAFE,
-            edits=(SetKeyword(where.file, where.line, "loss", f'"{other}"', function="compile", position=1),)
-            if by_name and where
-            else (),
+            edits=rename_loss(call.own_name, other, where, setup),
         ),
     )
 

@@ -2,7 +2,8 @@
 
 Why it matters: the rest of the model learns on top of noise, or a fresh head never learns at all; the loss stalls.
 Evidence: frozen weights that no checkpoint held, or that are spread as they are drawn at the start, in layers that
-the model uses; with them unfrozen the batch is learnt clearly better, three seeds.
+the model uses; with them unfrozen the batch is learnt clearly better, three seeds, or what they leave for the head is next
+to nothing.
 Fix (unsafe): leave them out of the freezing, or load a checkpoint first.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
@@ -19,18 +21,24 @@ from trainwright.rules.repairs import unfreeze
 from trainwright.stages.forward import ForwardFacts, ParameterFacts
 from trainwright.stages.setup import SetupFacts
 
+# One random layer under a trained one is a method: random features (Rahimi and Recht 2007), reservoirs.
+FEWEST_LAYERS = 2
+
 
 @rule("TW615", Severity.ERROR)
 def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
     """Frozen random weights in layers that were called, whose training helps."""
-    used = {m.name for m in forward.modules}
-    frozen = [p for p in forward.parameters if not p.trainable and p.module in used and p.untrained]
+    frozen = forward.frozen_untrained
     if not frozen or not any(p.trainable for p in forward.parameters):
         return
     modules = {p.module for p in frozen}
-    names = [p.name for p in forward.parameters if not p.trainable and p.module in modules]
+    if len(modules) < FEWEST_LAYERS and not (forward.head and forward.head.name in modules):
+        return
+    names = _with_norms(modules, forward)
     change = unfreeze(names, f"train the {len(names)} frozen parameters that nothing has trained")
-    proof: Proof | Outcome | None = _fresh_head(frozen, forward) or _missing(frozen, setup)
+    proof: Proof | Outcome | None = (
+        _fresh_head(frozen, forward) or _missing(frozen, setup) or _drowned(forward)
+    )
     if proof is None:
         proof = outcome = yield Trial(change=change, steps=24)
         if not outcome.clearly_better:
@@ -55,7 +63,17 @@ def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnos
     )
 
 
-def _fresh_head(frozen: list[ParameterFacts], forward: ForwardFacts) -> Proof | None:
+def _with_norms(modules: set[str], forward: ForwardFacts) -> list[str]:
+    """The frozen parameters of these layers, and of frozen layers without matrices that nothing has trained."""
+    others = {p.module for p in forward.parameters if p.trainable or len(p.shape) > 1} - modules
+    return [
+        p.name
+        for p in forward.parameters
+        if not p.trainable and p.module not in others and (p.module in modules or p.may_be_untrained)
+    ]
+
+
+def _fresh_head(frozen: Sequence[ParameterFacts], forward: ForwardFacts) -> Proof | None:
     """Scores of a random layer on top of a trained model: no experiment is needed to know that they stay random."""
     head = forward.head.name if forward.head else None
     fresh = [p.name for p in frozen if p.freshly_initialised and p.module == head]
@@ -66,7 +84,7 @@ def _fresh_head(frozen: list[ParameterFacts], forward: ForwardFacts) -> Proof | 
     )
 
 
-def _missing(frozen: list[ParameterFacts], setup: SetupFacts) -> Proof | None:
+def _missing(frozen: Sequence[ParameterFacts], setup: SetupFacts) -> Proof | None:
     """Layers of a model loaded from a checkpoint that this does not hold: nobody means to keep those random."""
     missing = [p.name for p in frozen if p.freshly_initialised]
     if not setup.loads_checkpoint or not missing:
@@ -76,7 +94,17 @@ def _missing(frozen: list[ParameterFacts], setup: SetupFacts) -> Proof | None:
     )
 
 
-def _line(frozen: list[ParameterFacts]) -> Place | None:
+def _drowned(forward: ForwardFacts) -> Proof | None:
+    """Random layers that take all signal away: no training of what follows them can bring it back."""
+    given = forward.head.inputs[0] if forward.head and forward.head.inputs else None
+    if given is None or not forward.drowned_in_frozen:
+        return None
+    return Proof(
+        f"what they leave for the head varies by {given.deviation or 0.0:.2g} over the rows of a batch"
+    )
+
+
+def _line(frozen: Sequence[ParameterFacts]) -> Place | None:
     """The line that froze most of them."""
     lines = Counter(p.frozen_at for p in frozen if p.frozen_at is not None)
     return lines.most_common(1)[0][0] if lines else None

@@ -12,7 +12,8 @@ import numpy as np
 from trainwright.adapters import keras_setup
 from trainwright.adapters.keras_calls import is_own
 from trainwright.adapters.keras_data import Batch
-from trainwright.adapters.keras_lists import unlisted_layers
+from trainwright.adapters.keras_evaluation import loss_call
+from trainwright.adapters.keras_lists import rebuilt_layers, unlisted_layers
 from trainwright.adapters.keras_memory import is_out_of_memory, measure_memory
 from trainwright.adapters.keras_probes import Probes, probes_of
 from trainwright.adapters.keras_twin import Twin
@@ -23,6 +24,7 @@ from trainwright.stages.forward import ForwardFacts, MemoryFacts, ParameterFacts
 from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.tensors import keras as tensors
+from trainwright.tensors import keras_compiled
 from trainwright.tensors.keras_own import keras, own
 
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
@@ -38,6 +40,8 @@ def measure_step(twin: Twin) -> StepFacts:
         record = _observed(twin, batches[0])
         memory = _memory(twin, batches[0]) if is_out_of_memory(record.error) else None
         loss = loss_facts(twin, record, batches[0])
+        if loss is not None and loss.failure is None:
+            loss = replace(loss, evaluation_call=loss_call(twin, batches[0]))
         gradients = gradient_facts(twin, record)
         twin.reset()
         forward = replace(forward_facts(twin, record, batches), memory=memory)
@@ -85,6 +89,7 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
     dense = [m for m in record.modules if m.kind == "Dense"]
     answers = failed is None and record.output is not None and not twin.own_step
     probes = probes_of(twin, batches) if answers else Probes()
+    again = twin.look_at(batches[0])[0] if record.unlisted else record
     stochastic = [la for la in tensors.named_layers(twin.model).values() if is_stochastic(la)]
     given = batches[0].x
     return ForwardFacts(
@@ -93,6 +98,7 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
         given=tuple(given) if isinstance(given, dict) else ("x",),
         modules=tuple(record.modules),
         parameters=tuple(parameter_facts(twin)),
+        rebuilt=tuple(rebuilt_layers(record, again)),
         output=tensors.array_facts(scores, requires_grad=True) if scores is not None else None,
         output_in_unit_range=unit,
         output_rows_sum_to_one=unit and _rows_sum_to_one(scores),
@@ -215,6 +221,7 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
         else None
     )
     place = call.at if call else None
+    outputs = keras_compiled.output_names(twin.model, record.output)
     return LossFacts(
         failure=record.failure if record.failed_stage == Stage.LOSS else None,
         function=call.function if call else "",
@@ -230,6 +237,9 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
         computed_by_nothing=not calls and _computes_no_loss(twin),
         own_model_loss=False,
         targets_are_labels=True,
+        outputs=outputs,
+        outputs_named=keras_compiled.outputs_named(twin.model, batch.y, outputs),
+        outputs_keyed=isinstance(record.output, dict),
     )
 
 

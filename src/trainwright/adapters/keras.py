@@ -14,6 +14,7 @@ from trainwright.adapters.keras_calls import catching
 from trainwright.adapters.keras_constant import answers, constant_and_floor
 from trainwright.adapters.keras_dataset import measure_dataset
 from trainwright.adapters.keras_optimizer import is_rate_given, optimizer_facts, trained_values
+from trainwright.adapters.keras_saving import refused_files
 from trainwright.adapters.keras_twin import Fit, Twin
 from trainwright.core.repair import Repair
 from trainwright.seams.keras_loss import KeptLoss
@@ -27,12 +28,19 @@ from trainwright.tensors.keras_own import walk_own_of
 
 
 class KerasAdapter:
-    """One `fit` that is about to train, measured on the model itself, which is put back after each look."""
+    """One `fit` that is about to train, measured on the model itself, which is put back after each look.
+
+    Args:
+        planned: the script trains by these arguments; False: they only say what to look at.
+    """
 
     framework = "keras"
 
-    def __init__(self, model: Any, given: Mapping[str, Any], frame: FrameType, seen: Seen) -> None:
+    def __init__(
+        self, model: Any, given: Mapping[str, Any], frame: FrameType, seen: Seen, *, planned: bool = True
+    ) -> None:
         walk_own_of(model)
+        self._planned = planned
         self.fit = Fit(model=model, given=given, frame=frame)
         with quiet():
             self.twin = Twin(self.fit, seen)
@@ -46,9 +54,14 @@ class KerasAdapter:
             twin.reset()
             facts = keras_setup.setup_facts(
                 twin.model, self.fit.given, self.fit.frame, twin.seen, twin.backend,
-                batch_size=data.batch_size, planned_updates=twin.planned_updates, epochs=data.plan.epochs,
+                batch_size=data.batch_size, planned_updates=self._planned_updates, epochs=data.plan.epochs,
             )  # fmt: skip
-            return replace(facts, ineffective_freezes=freezes)
+            files = refused_files(twin.model, self.fit.frame)
+            return replace(facts, ineffective_freezes=freezes, refused_files=files)
+
+    @property
+    def _planned_updates(self) -> int | None:
+        return self.twin.planned_updates if self._planned else None
 
     def measure_dataset(self) -> DatasetFacts:
         twin, data = self.twin, self.twin.data
@@ -77,7 +90,7 @@ class KerasAdapter:
             before = trained_values(model)
             record = observer.record if observer.record.failure else twin.take_step(batch, 0)
             facts = optimizer_facts(
-                model.optimizer, model, before, record.failure, rate_given=given, planned=twin.planned_updates,
+                model.optimizer, model, before, record.failure, rate_given=given, planned=self._planned_updates,
                 held=twin.held_at_start, given_gradients=bool(record.gradients) if twin.own_step else None,
                 user_built=built, library=keras_setup.library_name(twin.scope),
             )  # fmt: skip

@@ -7,6 +7,9 @@ Error: `expected input… to have … channels, but got … channels`
 Error: `Given normalized_shape=…, expected input with shape`
 Error: `running_mean should contain … elements not`
 Error: `input.size(-1) must be equal to input_size`
+Error: `is incompatible with the layer: expected axis … to have value`
+Error: `is incompatible with the layer: expected shape=`
+Error: `Matrix size-incompatible`
 Fix (unsafe): give the layer the size that comes, or bring what comes into the layer's shape.
 """
 

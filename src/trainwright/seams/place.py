@@ -27,8 +27,6 @@ _LIBRARIES = tuple(
     {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {sysconfig.get_path(p) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
-
-
 # Functions of ours that hand a call on as it is: whoever watches further in looks past them.
 _PASSING_ON = ("__torch_function__", "passed_on")
 # Packages whose own programs (`python -m torch.distributed.run`) are no training of the user's.
@@ -172,12 +170,9 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
         where = Place(show(error.filename), error.lineno or 1)
         trace.append(f"{where}: {(error.text or '').strip()}")
+    said = telling(str(error))
     return Failure(
-        type=type(error).__name__,
-        message=telling(str(error)),
-        where=where,
-        function=function,
-        trace=tuple(trace),
+        type=type(error).__name__, message=said, where=where, function=function, trace=tuple(trace)
     )
 
 

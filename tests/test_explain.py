@@ -83,3 +83,9 @@ KERAS_ERRORS = {
 @pytest.mark.parametrize(("message", "name"), KERAS_ERRORS.items(), ids=lambda text: text[:40])
 def test_an_error_of_keras_is_known(message: str, name: str) -> None:
     assert name in [rule.name for rule in knowing(message)]
+
+
+def test_a_quotation_may_hold_backticks() -> None:
+    said = "ValueError: The `metric_for_best_model` training argument is set to 'f1', which is not found in the evaluation metrics"
+    assert "unknown-best-metric" in [rule.name for rule in knowing(said)]
+    assert not knowing("The layer has never been called.")

@@ -4,7 +4,7 @@ Why it matters: the run stops at its first save, or keeps its worst checkpoint a
 Evidence: the metrics that the evaluation returned; whether perfect predictions raise or lower the metric.
 Error: `load_best_model_at_end requires the save and eval strategy to match`
 Error: `load_best_model_at_end requires the saving steps to be a round multiple`
-Error: `training argument is set to '…', which is not found in the evaluation metrics`
+Error: `The `metric_for_best_model` training argument is set to '…', which is not found in the evaluation metrics`
 Fix (safe): name a metric that compute_metrics returns, with its direction; save when it is evaluated.
 """
 

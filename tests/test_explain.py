@@ -2,10 +2,11 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
 from trainwright.core.rule import load_rules
-from trainwright.explain import explain, mentioning, near
+from trainwright.explain import explain, knowing, mentioning, near
 
 
 def answer(question: str) -> tuple[bool, str]:
@@ -53,3 +54,38 @@ def test_a_name_that_is_misspelt_is_answered_with_those_near_to_it() -> None:
     assert "Near to it: renamed-argument." in text
     assert "Near" not in answer("zzz")[1]
     assert not answer("")[0]
+
+
+# What Keras says on one of its backends, and a rule that knows the cause.
+KERAS_ERRORS = {
+    "ValueError: Argument(s) not recognized: {'lr': 0.01}": "renamed-argument",
+    "ValueError: Unrecognized keyword arguments passed to Dense: {'init': 'normal'}": "renamed-argument",
+    "AttributeError: 'Sequential' object has no attribute 'fit_generator'": "removed-api",
+    "ModuleNotFoundError: No module named 'keras.preprocessing.text'": "removed-api",
+    "ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension": "refused-file",
+    'ValueError: Input 0 of layer "dense" is incompatible with the layer: expected axis -1 of input shape to have value 8, '
+    "but received input with shape (32, 7)": "layer-size-mismatch",
+    "ValueError: Argument `output` must have rank (ndim) `target.ndim - 1`. Received: target.shape=(16, 3), "
+    "output.shape=(16, 3)": "sparse-dense-mismatch",
+    "Received a label value of 2 which is outside the valid range of [0, 2).": "label-out-of-range",
+    "ValueError: y_true and y_pred have different structures.\ny_true: {'hue': '*'}\ny_pred: ['*', '*']": "unknown-output",
+    "ValueError: Expected keys ['price', 'kind'] in loss dict, but found loss.keys()=['prices', 'kind']": "unknown-output",
+    "ValueError: tf.function only supports singleton tf.Variables created on the first call.": "rebuilt-layers",
+    "indices[0,5] = 1000 is not in [0, 1000)": "tokens-beyond-vocabulary",
+    "{{function_node __wrapped__Sub_device_/job:localhost/replica:0}} required broadcastable shapes [Op:Sub]": "broadcast-loss",
+    "KeyError: Unknown variable: <Variable path=dense/kernel>. This optimizer can only be called for the variables it was "
+    "originally built with.": "unregistered-parameters",
+    "ValueError: No gradients provided for any variable.": "no-gradient",
+    "ValueError: Failed to convert a NumPy array to a Tensor (Unsupported object type list).": "ragged-batch",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "name"), KERAS_ERRORS.items(), ids=lambda text: text[:40])
+def test_an_error_of_keras_is_known(message: str, name: str) -> None:
+    assert name in [rule.name for rule in knowing(message)]
+
+
+def test_a_quotation_may_hold_backticks() -> None:
+    said = "ValueError: The `metric_for_best_model` training argument is set to 'f1', which is not found in the evaluation metrics"
+    assert "unknown-best-metric" in [rule.name for rule in knowing(said)]
+    assert not knowing("The layer has never been called.")

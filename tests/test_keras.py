@@ -108,6 +108,32 @@ def test_arrays_of_unequal_length_are_refused_as_keras_refuses_them(tmp_path: Pa
     assert report.failure is not None and "'x' sizes: 90, 'y' sizes: 89" in report.failure.message, report
 
 
+def test_a_check_without_epochs_plans_nothing() -> None:
+    import keras
+
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    x = np.random.default_rng(0).normal(size=(64, 3))
+    report = trainwright.check(model, x=x, y=x[:, :1] + 9.0)
+    assert "planned" not in report.stages[0].why and not [
+        f for f in report.findings if "planned" in f.message
+    ]
+    assert "planned" in trainwright.check(model, x=x, y=x[:, :1] + 9.0, epochs=2).stages[0].why
+
+
+def test_a_file_that_keras_refuses_after_training_is_named_before_it(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import keras, numpy as np\nx = np.random.default_rng(0).normal(size=(64, 3))\n"
+        "model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])\n"
+        "model.compile(keras.optimizers.Adam(1e-2), 'mse')\nmodel.fit(x, x[:, :1], epochs=3)\n"
+        "model.save_weights('w.weights.h5')\nmodel.save('trained')\nmodel.save('trained.keras')\n"
+    )
+    found = [f for f in walk(script).findings if f.name == "refused-file"]
+    assert [f.where.line for f in found if f.where] == [7]
+    assert found[0].fix and '"trained.keras"' in found[0].fix.does
+
+
 def test_what_names_brought_is_shown(tmp_path: Path) -> None:
     script = tmp_path / "named.py"
     script.write_text(

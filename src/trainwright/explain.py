@@ -22,13 +22,14 @@ def find(name: str) -> Rule | None:
 
 
 def knowing(text: str) -> list[Rule]:
-    """Rules whose page quotes a part of this error text; what a page quotes stands in backticks after "Error:".
+    """Rules whose page quotes a part of this error text; what a page quotes stands in backticks after "Error:",
+    on a line of its own.
 
     In a quotation `…` stands for anything within a line.
     """
     found = []
     for rule in load_rules():
-        for quoted in re.findall(r"Error: `([^`]+)`", " ".join(rule.page.split())):
+        for quoted in re.findall(r"^Error: `(.+)`$", rule.page, re.MULTILINE):
             pattern = ".*?".join(re.escape(part) for part in quoted.split("…"))
             if re.search(pattern, " ".join(text.split())):
                 found.append(rule)

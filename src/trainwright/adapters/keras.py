@@ -16,6 +16,7 @@ from trainwright.adapters.keras_constant import answers, constant_and_floor
 from trainwright.adapters.keras_dataset import measure_dataset, planned_updates
 from trainwright.adapters.keras_graph_step import failure_in_graph
 from trainwright.adapters.keras_optimizer import is_rate_given, optimizer_facts, trained_values
+from trainwright.adapters.keras_saving import refused_files
 from trainwright.adapters.keras_schedule import dry_run
 from trainwright.adapters.keras_twin import Fit, Twin
 from trainwright.core.repair import Repair
@@ -30,12 +31,19 @@ from trainwright.tensors.keras_own import walk_own_of
 
 
 class KerasAdapter:
-    """One `fit` that is about to train, measured on the model itself, which is put back after each look."""
+    """One `fit` that is about to train, measured on the model itself, which is put back after each look.
+
+    Args:
+        planned: the script trains by these arguments; False: they only say what to look at.
+    """
 
     framework = "keras"
 
-    def __init__(self, model: Any, given: Mapping[str, Any], frame: FrameType, seen: Seen) -> None:
+    def __init__(
+        self, model: Any, given: Mapping[str, Any], frame: FrameType, seen: Seen, *, planned: bool = True
+    ) -> None:
         walk_own_of(model)
+        self._planned = planned
         self.fit = Fit(model=model, given=given, frame=frame)
         self._epochs: EpochFacts | None = None
         with quiet():
@@ -43,7 +51,9 @@ class KerasAdapter:
 
     @property
     def planned_updates(self) -> int | None:
-        """How many updates the real training would make."""
+        """How many updates the real training would make; None: not known, or none is planned."""
+        if not self._planned:
+            return None
         return planned_updates(self.twin.data, self.twin.model.optimizer, self._epochs)
 
     def measure_setup(self) -> SetupFacts:
@@ -58,7 +68,8 @@ class KerasAdapter:
                 batch_size=data.batch_size, planned_updates=self.planned_updates, epochs=data.plan.epochs,
                 optimizers=twin.optimizers(),
             )  # fmt: skip
-            return replace(facts, ineffective_freezes=freezes)
+            files = refused_files(twin.model, self.fit.frame)
+            return replace(facts, ineffective_freezes=freezes, refused_files=files)
 
     def measure_dataset(self) -> DatasetFacts:
         twin, data = self.twin, self.twin.data

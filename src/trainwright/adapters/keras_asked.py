@@ -13,9 +13,9 @@ from trainwright.seams.seen import Construction, Seen
 
 
 def of_keras(seen: Seen, model: Any, given: Mapping[str, Any], frame: FrameType) -> KerasAdapter:
-    """A Keras model's, with fit's arguments."""
+    """A Keras model's, with fit's arguments; those that are not given are nobody's plan."""
     note_compiled(seen, model, frame)
-    return KerasAdapter(model, given, frame, seen)
+    return KerasAdapter(model, given, frame, seen, planned="epochs" in given)
 
 
 def note_compiled(seen: Seen, model: Any, frame: FrameType) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import Counter
 from typing import Any
@@ -10,13 +11,16 @@ import numpy as np
 
 from trainwright.adapters.keras_backend import number
 from trainwright.adapters.keras_calls import as_tensors, catching
+from trainwright.adapters.keras_data import Batch
 from trainwright.adapters.keras_own_step import packed
 from trainwright.adapters.keras_twin import Twin
+from trainwright.adapters.keras_values import leaves
 from trainwright.adapters.metric_probes import others
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Seam
 from trainwright.seams.keras import StepRecord
 from trainwright.stages.evaluation import EvaluationFacts, Given
+from trainwright.stages.loss import LossCall
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors import keras as tensors
 
@@ -72,6 +76,26 @@ def measure(twin: Twin, batches: int) -> EvaluationFacts:
         batches=len(taken),
         predicted=_predicted(first),
     )
+
+
+def loss_call(twin: Twin, trained: Batch) -> LossCall | None:
+    """How the first validation batch meets the loss, where its targets have another form than the training's."""
+    held = twin.data.validation
+    if held is None or twin.own_step:
+        return None
+    with contextlib.suppress(Exception):  # data that raise are the batch stage's matter
+        batch = next(iter(held.pool(1)), None)
+        if batch is None or _forms(batch) == _forms(trained):
+            return None
+        observer = twin.observer(detail=True)
+        with observer, catching(observer.record):
+            twin.compute(twin.tensors_of(batch), observer, training=False)
+        return next(iter(observer.record.loss_calls), None)
+    return None
+
+
+def _forms(batch: Batch) -> list[tuple[int, ...]]:
+    return [np.shape(a)[1:] for a in leaves(batch.y)]
 
 
 def _by_own_step(twin: Twin, batches: int) -> EvaluationFacts:

@@ -1,4 +1,4 @@
-"""Layers that a Keras model calls and does not know as its own: where they hang."""
+"""Layers that a Keras model calls and does not know as its own: where they hang, or that they are built as it is called."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from trainwright.seams.keras import StepRecord
 from trainwright.seams.place import attribute_place, is_users
+from trainwright.stages.forward import RebuiltLayer
 from trainwright.stages.gradients import PlainList
 from trainwright.tensors import keras as tensors
 
@@ -35,4 +37,16 @@ def unlisted_layers(model: Any, called: Sequence[Any]) -> Iterator[PlainList]:
                 where=attribute_place(file, type(owner).__name__, attribute)
                 if file and is_users(file)
                 else None,
+            )
+
+
+def rebuilt_layers(first: StepRecord, again: StepRecord) -> Iterator[RebuiltLayer]:
+    """The layers of one look at a batch in whose place another look called others of their kind."""
+    others = [(type(la), at) for la, at in zip(again.unlisted, again.unlisted_at)]
+    for layer, at in zip(first.unlisted, first.unlisted_at):
+        if (type(layer), at) in others and not any(layer is la for la in again.unlisted):
+            yield RebuiltLayer(
+                kind=type(layer).__name__,
+                parameters=sum(int(np.prod(v.shape)) for v in layer.weights),
+                where=at,
             )

@@ -13,8 +13,10 @@ from trainwright.adapters import keras_setup
 from trainwright.adapters.keras_calls import catching, is_own
 from trainwright.adapters.keras_crossed import crossed_targets
 from trainwright.adapters.keras_data import Batch
+from trainwright.adapters.keras_evaluation import loss_call
 from trainwright.adapters.keras_gradients import further_steps, gradient_facts
 from trainwright.adapters.keras_identical import stay_identical, units_equal
+from trainwright.adapters.keras_lists import rebuilt_layers
 from trainwright.adapters.keras_memory import is_out_of_memory, measure_memory
 from trainwright.adapters.keras_probes import Probes, probes_of
 from trainwright.adapters.keras_twin import Twin
@@ -26,6 +28,7 @@ from trainwright.stages.forward import ForwardFacts, MemoryFacts, ParameterFacts
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.tensors import keras as tensors
+from trainwright.tensors import keras_compiled
 from trainwright.tensors.keras_own import keras, own
 
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
@@ -39,6 +42,8 @@ def measure_step(twin: Twin) -> StepFacts:
         record = _observed(twin, batches[0])
         memory = _memory(twin, batches[0]) if is_out_of_memory(record.error) else None
         loss = loss_facts(twin, record, batches[0])
+        if loss is not None and loss.failure is None:
+            loss = replace(loss, evaluation_call=loss_call(twin, batches[0]))
         gradients = gradient_facts(twin, record)
         twin.reset()
         forward = replace(forward_facts(twin, record, batches), memory=memory)
@@ -87,6 +92,7 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
     answers = failed is None and record.output is not None and not twin.own_step
     targets = tensors.to_numpy(record.kept_losses[-1].targets) if record.kept_losses else None
     probes = probes_of(twin, batches, targets) if answers else Probes()
+    again = twin.look_at(batches[0])[0] if record.unlisted else record
     leak = probes.future_leak
     inactive = _inactive(twin, record)
     given = batches[0].x
@@ -96,6 +102,7 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
         given=tuple(given) if isinstance(given, dict) else ("x",),
         modules=tuple(record.modules),
         parameters=tuple(parameter_facts(twin)),
+        rebuilt=tuple(rebuilt_layers(record, again)),
         output=tensors.array_facts(scores, requires_grad=True) if scores is not None else None,
         output_in_unit_range=unit,
         output_rows_sum_to_one=unit and _rows_sum_to_one(scores),
@@ -242,6 +249,7 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
         else None
     )
     place = call.at if call else None
+    outputs = keras_compiled.output_names(twin.model, record.output)
     return LossFacts(
         failure=record.failure if record.failed_stage == Stage.LOSS else None,
         function=call.function if call else "",
@@ -258,6 +266,9 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
         crossed=crossed_targets(twin, record, batch),
         own_model_loss=False,
         targets_are_labels=True,
+        outputs=outputs,
+        outputs_named=keras_compiled.outputs_named(twin.model, batch.y, outputs),
+        outputs_keyed=isinstance(record.output, dict),
     )
 
 

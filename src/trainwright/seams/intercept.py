@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import wrapt
 
-from trainwright.seams import keras_patches, torch_patches, trainer_patches
+from trainwright.seams import keras_patches, keras_refusals, torch_patches, trainer_patches
 from trainwright.seams.seen import Listener, Seen, told
 
 
@@ -39,6 +39,7 @@ def _install() -> None:
         ("accelerate.accelerator", trainer_patches.patch_accelerator),
         ("lightning.pytorch.trainer.trainer", trainer_patches.patch_lightning),
         ("pytorch_lightning.trainer.trainer", trainer_patches.patch_lightning),
+        ("keras", keras_refusals.patch_constructors),
         ("keras.src.models.model", keras_patches.patch_model),
         ("keras.src.layers.layer", keras_patches.patch_layers),
         ("keras.src.optimizers.base_optimizer", keras_patches.patch_optimizers),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,6 @@ from typing import Any
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
-from trainwright.seams import place as places_of_code
 from trainwright.seams.keras_layers import (
     KINDS,
     LAYERS,
@@ -24,14 +22,12 @@ from trainwright.seams.keras_layers import (
 )
 from trainwright.seams.keras_loss import KeptLoss, Kind, kind_of, measure_call, with_kind
 from trainwright.seams.keras_modes import Modes
-from trainwright.seams.place import is_written, user_frame, user_place
+from trainwright.seams.place import failure_of, is_written, user_frame, user_place
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras, own
 
-# Keras writes what a layer raised between these, in the midst of a page about the call.
-_BOLD = re.compile(r"\x1b\[1m(.*?)\x1b\[0m", re.DOTALL)
 # Layers that only move numbers: what they give is still the result of the activation before them.
 _MOVERS = ("Reshape", "Flatten", "Permute")
 
@@ -57,6 +53,8 @@ class StepRecord:
     """The attributes of a model with a step of its own whose optimizers were given gradients."""
     unlisted: list[Any] = field(default_factory=list)
     """Layers with weights that were called and that the model does not know as its own."""
+    unlisted_at: list[Place | None] = field(default_factory=list)
+    """The user's lines that called them."""
     cuts: list[Place] = field(default_factory=list)
     """The user's lines that took a tensor off the graph."""
     non_finite_from: Origin | None = None
@@ -177,8 +175,9 @@ class Observer:
     def _layer(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if id(layer) not in self._names and layer is not self._model:
             result = self._layer_call(layer, *args, **kwargs)
-            if self._detail and layer.weights and not any(layer is one for one in self.record.unlisted):
+            if layer.weights and not any(layer is one for one in self.record.unlisted):
                 self.record.unlisted.append(layer)
+                self.record.unlisted_at.append(user_place(sys._getframe(1)))
             return result
         caller = sys._getframe(2) if self._depth == 0 else None
         restore = self._watch_activation(layer)
@@ -381,13 +380,6 @@ class Observer:
                 unreachable_share=unreachable(active.function, kept.targets) if active else None,
             )
         )
-
-
-def failure_of(error: BaseException) -> Failure:
-    """An exception in words and places; of what Keras says about a layer's, the layer's own words."""
-    failure = places_of_code.failure_of(error)
-    found = _BOLD.search(failure.message)
-    return replace(failure, message=found.group(1).strip()) if found else failure
 
 
 def as_function(call: Callable[..., Any], loss: Any) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from trainwright.seams.keras_refusals import arguments_of
 from trainwright.seams.place import place_of, places_on_the_way, user_frame
 from trainwright.seams.seen import Construction, active, builder_frame, listener, seen
 
@@ -15,7 +16,7 @@ from trainwright.seams.seen import Construction, active, builder_frame, listener
 def patch_model(module: Any) -> None:
     """Be told of each `fit`, and keep what `compile` was given."""
     owner = module.Model
-    original, signature = owner.fit, inspect.signature(owner.fit)
+    original = owner.fit
 
     @functools.wraps(original)
     def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -23,11 +24,10 @@ def patch_model(module: Any) -> None:
         compiled = getattr(self, "compiled", False) or getattr(self, "_is_compiled", False)
         if not active() or frame is None or not compiled:  # what it raises then says what is missing
             return original(self, *args, **kwargs)
-        given = signature.bind(self, *args, **kwargs).arguments
-        told = {k: v for k, v in given.items() if k != "self"}
+        told = arguments_of("fit", original, self, frame, args, kwargs)
 
         def train(changed: Mapping[str, Any]) -> Any:
-            return original(self, *args, **kwargs) if not changed else original(self, **{**told, **changed})
+            return original(self, **{**told, **changed})
 
         return listener().fitting_model(self, frame, told, train)
 
@@ -38,20 +38,19 @@ def patch_model(module: Any) -> None:
 def _patch_compile(model: Any) -> None:
     # Where it is defined: a model class with a compile of its own is loaded without being compiled.
     owner = next(kind for kind in model.__mro__ if "compile" in vars(kind))
-    original, signature = owner.compile, inspect.signature(owner.compile)
+    original = owner.compile
+    defaults = {n: p.default for n, p in inspect.signature(original).parameters.items()}
 
     @functools.wraps(original)
     def compile_model(self: Any, *args: Any, **kwargs: Any) -> Any:
         frame = user_frame(sys._getframe(1)) if active() else None
-        if frame is not None:
-            given = signature.bind(self, *args, **kwargs).arguments
-            if sys._getframe(1) is not frame:  # a library's compile, which hands on every argument
-                defaults = {n: p.default for n, p in signature.parameters.items()}
-                given = {k: v for k, v in given.items() if v is not defaults[k]}
-            seen().compiled[self] = (
-                _construction("compile", frame, {k: v for k, v in given.items() if k != "self"})
-            )  # fmt: skip
-        return original(self, *args, **kwargs)
+        if frame is None:
+            return original(self, *args, **kwargs)
+        given = told = arguments_of("compile", original, self, frame, args, kwargs)
+        if sys._getframe(1) is not frame:  # a library's compile, which hands on every argument
+            told = {k: v for k, v in given.items() if v is not defaults.get(k)}
+        seen().compiled[self] = _construction("compile", frame, told)
+        return original(self, **given)
 
     owner.compile = compile_model
 

@@ -16,18 +16,19 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from trainwright.core.finding import Failure, Place
+from trainwright.seams.telling import copied_lines, telling
 
 _OURS = str(Path(__file__).resolve().parents[1])
 # Our frames between a user's call and the framework's function: what they pass on is the user's call.
 _WATCHING = ("seams/torch.py", "seams/torch_trace.py", "seams/torch_graph.py", "seams/torch_evaluation.py", "seams/numpy_evaluation.py",
              "seams/intercept.py", "seams/seen.py", "seams/torch_patches.py", "seams/trainer_patches.py",
-             "seams/keras_patches.py", "seams/keras.py")  # fmt: skip
+             "seams/keras_patches.py", "seams/keras.py", "seams/keras_refusals.py", "seams/refusals.py")  # fmt: skip
 _LIBRARIES = tuple(
     {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {sysconfig.get_path(p) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
-
-
+# Functions of ours that hand a call on as it is: whoever watches further in looks past them.
+_PASSING_ON = ("__torch_function__", "passed_on")
 # Packages whose own programs (`python -m torch.distributed.run`) are no training of the user's.
 _FRAMEWORKS = frozenset({"torch", "transformers", "accelerate", "datasets", "lightning", "pytorch_lightning", "keras",
                          "tensorflow", "tf_keras", "jax", "deepspeed", "pytest", "IPython"})  # fmt: skip
@@ -126,7 +127,7 @@ def user_frame(frame: FrameType | None = None) -> FrameType | None:
         frame = frame.f_back
     while frame is not None and not is_users(frame.f_code.co_filename):
         # Two watchers stacked: one of ours stands between the user's call and the other.
-        if is_ours(frame.f_code.co_filename) and frame.f_code.co_name != "__torch_function__":
+        if is_ours(frame.f_code.co_filename) and frame.f_code.co_name not in _PASSING_ON:
             return None
         frame = frame.f_back
     return frame
@@ -146,9 +147,6 @@ def places_on_the_way(frame: FrameType | None) -> Iterator[Place]:
         frame = frame.f_back if frame.f_code.co_name != "<module>" else None
 
 
-_IN_GRAPH = re.compile(r'File "(.+?)", line (\d+), in (\S+)')
-
-
 def failure_of(error: BaseException) -> Failure:
     """An exception in words and places; its frames are cut to the user's."""
     trace: list[str] = []
@@ -165,15 +163,16 @@ def failure_of(error: BaseException) -> Failure:
             where, trace = None, []  # what led to our own call is not on the way to the fault
         function = f"{link.tb_frame.f_globals.get('__name__', '')}.{code.co_qualname}"
         link = link.tb_next
-    for file, line, name in _IN_GRAPH.findall(str(error)) if str(error).startswith("in user code:") else ():
+    for file, line, name in copied_lines(str(error)):
         if is_users(file):  # TensorFlow runs a copy of the code, and names the original in its message
-            where = Place(show(file), int(line))
-            trace.append(f"{where} in {name}: {linecache.getline(file, int(line)).strip()}")
+            where = Place(show(file), line)
+            trace.append(f"{where} in {name}: {linecache.getline(file, line).strip()}")
     if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
         where = Place(show(error.filename), error.lineno or 1)
         trace.append(f"{where}: {(error.text or '').strip()}")
+    said = telling(str(error))
     return Failure(
-        type=type(error).__name__, message=str(error), where=where, function=function, trace=tuple(trace)
+        type=type(error).__name__, message=said, where=where, function=function, trace=tuple(trace)
     )
 
 

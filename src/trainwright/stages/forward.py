@@ -115,6 +115,16 @@ STEP_LENGTH = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
+class RebuiltLayer:
+    """A layer with weights that is built anew each time the model is called."""
+
+    kind: str
+    parameters: int
+    where: Place | None
+    """The user's line that calls it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ForwardFacts(Facts):
     """The first forward pass, and probes of it. None: a probe that could not be made or does not apply."""
 
@@ -126,6 +136,7 @@ class ForwardFacts(Facts):
     """The names of what the model was called with; "0", "1" for positions."""
     modules: tuple[ModuleFacts, ...] = ()
     parameters: tuple[ParameterFacts, ...] = ()
+    rebuilt: tuple[RebuiltLayer, ...] = ()
     output: TensorFacts | None = None
     """The model's scores (logits), or its main output."""
     output_rows_sum_to_one: bool = False

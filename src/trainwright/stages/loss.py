@@ -107,6 +107,8 @@ class LossFacts(Facts):
     """That of the last loss call seen; empty where the loss is written by hand."""
     call: LossCall | None = None
     calls: tuple[LossCall, ...] = ()
+    evaluation_call: LossCall | None = None
+    """That of the first evaluation batch, where its targets have another form than those of the training."""
     value: float | None = None
     """In nats for a classification; None: it raised."""
     scalar: bool = True
@@ -139,3 +141,9 @@ class LossFacts(Facts):
     """The last call's targets are the batch's labels: the same ones in their order, or those of moved tokens."""
     token_offset: int | None = None
     """k where the score at position t is compared with the input token at t + k, for token losses."""
+    outputs: tuple[str, ...] = ()
+    """The names of the model's outputs, where losses and targets may go by them."""
+    outputs_keyed: bool = False
+    """They are the keys of the dictionary that the model answers with."""
+    outputs_named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the argument of a dictionary (loss, metrics…; labels: the targets), the names of outputs in it."""

@@ -90,6 +90,19 @@ class MissingName:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RefusedFile:
+    """A file that the script will save its model to after training, and that the framework refuses by its name."""
+
+    method: str
+    """save, save_weights."""
+    path: str
+    taken_as: str
+    """The path with an ending that is taken."""
+    failure: Failure
+    where: Place
+
+
+@dataclass(frozen=True, kw_only=True)
 class RankFacts:
     """What one of several processes was about to train with. Hashes are empty where there was nothing to hash."""
 
@@ -149,6 +162,7 @@ class SetupFacts(Facts):
     """The exception that ended the script before training."""
     refused: RefusedCall | None = None
     missing: MissingName | None = None
+    refused_files: tuple[RefusedFile, ...] = ()
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     """Hyper-parameters in force, by the framework's names (learning_rate, warmup_steps…)."""
     places: Mapping[str, Place] = field(default_factory=dict)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from trainwright.stages.tensor import TensorFacts
+from trainwright.tensors.keras_compiled import give_no_loss as give_no_loss
+from trainwright.tensors.keras_compiled import rename_outputs as rename_outputs
 from trainwright.tensors.keras_layers import activate as activate
 from trainwright.tensors.keras_layers import flatten_before as flatten_before
 from trainwright.tensors.keras_layers import freeze as freeze

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from trainwright.core.finding import Failure
-from trainwright.seams.place import keyword_places
+from trainwright.seams.place import is_users, keyword_places, resolve_call
+from trainwright.seams.refusals import unknown_argument
 from trainwright.stages.setup import RefusedCall
 from trainwright.walk.missing import distribution
-
-_UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 
 
 def refused_call(name: str, function: Callable[..., Any], keywords: Mapping[str, Any], failure: Failure,
                  *, repairable: bool = True) -> RefusedCall:  # fmt: skip
     """The facts of a framework's call that raised."""
-    found = _UNEXPECTED.search(failure.message)
     package = (getattr(function, "__module__", "") or "").split(".")[0]
-    argument = found.group(1) if found else ""
+    argument = unknown_argument(failure.message)
     return RefusedCall(
         function=name,
         argument=argument,
         value=_plain(keywords.get(argument)),
-        accepts=tuple(p for p in inspect.signature(function).parameters if p != "self"),
+        accepts=accepted(function),
         given={k: _plain(v) for k, v in keywords.items()},
         library=distribution(package),
         failure=failure,
@@ -35,12 +32,23 @@ def refused_call(name: str, function: Callable[..., Any], keywords: Mapping[str,
     )
 
 
-def refused_anywhere(error: BaseException, failure: Failure) -> RefusedCall | None:
-    """The call that raised `unexpected keyword argument`, found from the user's frame it was made in."""
-    if not isinstance(error, TypeError) or not _UNEXPECTED.search(str(error)):
-        return None
-    from trainwright.seams.place import is_users, resolve_call
+def accepted(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters; of a class, those of its constructor and of the bases to which it hands on."""
+    kinds = [k for k in getattr(function, "__mro__", ()) if inspect.isfunction(vars(k).get("__init__"))]
+    names: list[str] = []
+    for one in [k.__init__ for k in kinds] or [function]:
+        parameters = inspect.signature(one).parameters.values()
+        names += [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    return tuple(n for n in dict.fromkeys(names) if n != "self")
 
+
+def refused_anywhere(error: BaseException, failure: Failure) -> RefusedCall | None:
+    """The call that was refused for an argument, found from the user's frame it was made in."""
+    argument = unknown_argument(str(error)) if isinstance(error, (TypeError, ValueError)) else ""
+    if not argument:
+        return None
     link, frame = error.__traceback__, None
     while link is not None:
         if is_users(link.tb_frame.f_code.co_filename):
@@ -48,7 +56,6 @@ def refused_anywhere(error: BaseException, failure: Failure) -> RefusedCall | No
         link = link.tb_next
     if frame is None:
         return None
-    argument = _UNEXPECTED.search(str(error)).group(1)  # type: ignore[union-attr]
     found = resolve_call(frame, line, argument)
     if found is None:
         return None

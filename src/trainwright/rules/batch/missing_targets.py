@@ -6,6 +6,7 @@ Evidence: the structure of one batch, and the loss that was compiled.
 Error: `None values not supported.`
 Error: `Invalid dtype: object`
 Error: `None is not a valid value for jnp.array`
+Error: `Attempt to convert a value (None) with an unsupported type`
 Fix (manual): give (x, y): targets as fit's second argument, or pairs from the data set or generator.
 """
 

@@ -6,6 +6,8 @@ Error: `expected sequence of length … at dim 1`
 Error: `Unable to create tensor, you should probably activate truncation and/or padding`
 Error: `stack expects each tensor to be equal size`
 Error: `Cannot batch tensors with different shapes in component`
+Error: `Unsupported object type list`
+Error: `Unsupported object type numpy.ndarray`
 Fix (safe): give the Trainer the tokenizer, or a collator that pads.
 """
 

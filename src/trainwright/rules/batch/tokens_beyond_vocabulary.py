@@ -5,6 +5,7 @@ assert far from its cause, and only at the batch that first holds such a token.
 Evidence: the largest id of the data set against the rows of the embedding.
 Error: `index out of range in self`
 Error: `device-side assert triggered`
+Error: `indices[…] = … is not in [0, …)`
 Fix (safe): give the embedding as many rows as the tokenizer has tokens.
 """
 

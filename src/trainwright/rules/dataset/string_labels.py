@@ -4,6 +4,9 @@ Why it matters: the collator stops with a message on tensors or padding that doe
 Evidence: the census of the label column, and what forming a batch raised or left without a label tensor.
 Error: `too many dimensions 'str'`
 Error: `Unable to create tensor, you should probably activate truncation and/or padding`
+Error: `Invalid dtype: str`
+Error: `Cast string to … is not supported`
+Error: `Unsupported object type str`
 Fix (safe): give each label its number, by the sorted order of all labels (`class_encode_column`).
 """
 

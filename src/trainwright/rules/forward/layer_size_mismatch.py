@@ -8,6 +8,7 @@ Error: `Given normalized_shape=…, expected input with shape`
 Error: `running_mean should contain … elements not`
 Error: `input.size(-1) must be equal to input_size`
 Error: `is incompatible with the layer: expected`
+Error: `Matrix size-incompatible`
 Fix (unsafe): give the layer the size that comes, or bring what comes into the layer's shape.
 """
 

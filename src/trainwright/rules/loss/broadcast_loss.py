@@ -10,6 +10,8 @@ Error: `The size of tensor a … must match the size of tensor b`
 Error: `Using a target size … that is different to the input size`
 Error: `Target size … must be the same as input size …`
 Error: `0D or 1D target tensor expected, multi-target not supported`
+Error: `required broadcastable shapes`
+Error: `Incompatible shapes for broadcasting`
 Fix (safe): give both the same shape (squeeze(-1) the outputs, or unsqueeze(-1) the targets).
 """
 
@@ -36,6 +38,10 @@ _LAST = "give the loss the output of the last step (return_sequences=False, or o
 @rule("TW407", Severity.ERROR)
 def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None) -> Diagnosis:
     """An element-wise loss over more elements than either side has, or over shapes that do not fit."""
+    stopped = next((c for c in loss.calls if c.failure is not None and _sequence_for_rows(c, forward)), None)
+    if stopped is not None:
+        yield _each_step(stopped, loss, setup, forward)
+        return
     call = next((c for c in loss.calls if (c.function in _ELEMENTWISE and _crossed(c)) or _column(c)), None)
     if call is None:
         yield from _by_hand(loss, setup)
@@ -87,6 +93,20 @@ def _reshape(rest: tuple[int, ...]) -> Callable[[Call], Call]:
     return change
 
 
+def _each_step(call: LossCall, loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Finding:
+    """A loss that stopped at an output for every step of a sequence, where each row has one target."""
+    scores = forward.output.shape if forward and forward.output else call.inputs.shape
+    return Finding(
+        message=f"{call.own_name or call.function} is given the outputs at all {scores[1]} steps of a sequence {scores}, and one "
+        f"target a row {call.targets.shape}: it raised",
+        measured={"outputs": str(scores), "targets": str(call.targets.shape), "steps": scores[1]},
+        where=_head(forward) or call.at or loss.at or setup.place("model"),
+        proof=Proof(f"for {scores[0]} rows there are {scores[0] * scores[1]} outputs and {scores[0]} targets; {call.failure}"),
+        repair=_last_step(call.function),
+        fix=Fix(does=_LAST, safety=Safety.UNSAFE),
+    )  # fmt: skip
+
+
 def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Diagnosis:
     """One target a row compared with an output at every step of a sequence, where the last step alone is learnt better."""
     call = next(
@@ -126,12 +146,24 @@ def _per_step(call: LossCall) -> bool:
     )
 
 
+def _sequence_for_rows(call: LossCall, forward: ForwardFacts | None) -> bool:
+    """Whether the model's answer has an axis of steps that the targets lack."""
+    scores = forward.output.shape if forward and forward.output else ()
+    if len(scores) != 3 or scores[1] < 2:
+        return False
+    if call.takes_indices is not None and not call.takes_indices:
+        return call.targets.shape == (scores[0], scores[2])
+    one_output = call.takes_indices or scores[2] == 1
+    return one_output and call.targets.shape in ((scores[0],), (scores[0], 1))
+
+
 def _head(forward: ForwardFacts | None) -> Place | None:
-    """The line of the layer that last gave a sequence of vectors."""
+    """The line of the layer, but the head, that last gave a sequence of vectors."""
+    last = forward.head.name if forward and forward.head else ""
     several = [
         m.where
         for m in (forward.modules if forward else ())
-        if m.leaf and m.output and len(m.output.shape) == 3 and m.output.shape[2] > 1
+        if m.leaf and m.output and len(m.output.shape) == 3 and m.output.shape[2] > 1 and m.name != last
     ]
     return several[-1] if several else None
 

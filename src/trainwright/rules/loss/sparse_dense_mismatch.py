@@ -7,18 +7,25 @@ Error: `Arguments … and … must have the same rank`
 Error: `Arguments … and … must have the same shape`
 Error: `Shapes … and … are incompatible`
 Error: `must be equal to output's shape except for the last dimension`
+Error: `must have rank (ndim)`
+Error: `must have the same shape up until the last dimension`
+Error: `logits and labels must have the same first dimension`
 Fix (safe): use the other loss (sparse_categorical_crossentropy for indices, categorical_crossentropy for one-hot rows).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from trainwright.core.finding import Finding, Proof, Severity
+import numpy as np
+
+from trainwright.core.finding import Finding, Number, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.rules.places import loss_place, rename_loss
+from trainwright.stages.batch import BatchFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -26,25 +33,22 @@ SPARSE, DENSE, BINARY = "sparse_categorical_crossentropy", "categorical_crossent
 
 
 @rule("TW406", Severity.ERROR)
-def sparse_dense_mismatch(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Targets of the other form than the loss takes."""
-    found = next(((c, other) for c in loss.calls if (other := _other(c))), None)
-    if found is None:
-        return
-    call, other = found
-    scores, targets = call.inputs.shape, call.targets.shape
-    is_rows = other == DENSE
-    what = f"one-hot rows {targets}" if is_rows else f"class indices {targets}"
-    takes = "class indices" if is_rows else f"a row of {scores[-1]} numbers for each label"
-    where = loss_place(loss, setup)
-    yield Finding(
-        message=f"{call.own_name} takes {takes}, and is given {what} for outputs {scores}",
-        measured={
-            "outputs": str(scores),
-            "targets": str(targets),
-            "loss": call.own_name,
-            "fitting_loss": other,
-        },
+def sparse_dense_mismatch(
+    loss: LossFacts, setup: SetupFacts, batch: BatchFacts | None = None
+) -> Iterator[Finding]:
+    """Targets of the other form than the loss takes, in the training or in the evaluation alone."""
+    call = next((c for c in loss.calls if _other(c)), None)
+    if call is not None:
+        yield _in_training(call, loss, setup)
+    elif loss.evaluation_call is not None and _other(loss.evaluation_call) and batch and batch.label_key:
+        yield _in_evaluation(loss.evaluation_call, batch.label_key, setup)
+
+
+def _in_training(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
+    other, where = _other(call), loss_place(loss, setup)
+    return Finding(
+        message=_message(call),
+        measured=_measured(call),
         where=where,
         proof=Proof(f"the loss raised {call.failure}") if call.failure else None,
         repair=_exchange(call.own_name, other),
@@ -54,6 +58,33 @@ def sparse_dense_mismatch(loss: LossFacts, setup: SetupFacts) -> Iterator[Findin
             edits=rename_loss(call.own_name, other, where, setup),
         ),
     )
+
+
+def _in_evaluation(call: LossCall, label: str, setup: SetupFacts) -> Finding:
+    return Finding(
+        message=f"{_message(call)} in the evaluation; in the training the targets have the form that it takes",
+        measured=_measured(call),
+        where=setup.place("eval_dataset_made", "eval_dataset", "train_call"),
+        proof=Proof(f"the loss of an evaluation batch raised {call.failure}") if call.failure else None,
+        repair=_reform(label, call.inputs.shape[-1] if _other(call) == SPARSE else 0),
+        fix=Fix(does="give the evaluation labels of the form that the training has", safety=Safety.SAFE),
+    )
+
+
+def _message(call: LossCall) -> str:
+    scores, targets, is_rows = call.inputs.shape, call.targets.shape, _other(call) == DENSE
+    what = f"one-hot rows {targets}" if is_rows else f"class indices {targets}"
+    takes = "class indices" if is_rows else f"a row of {scores[-1]} numbers for each label"
+    return f"{call.own_name} takes {takes}, and is given {what} for outputs {scores}"
+
+
+def _measured(call: LossCall) -> dict[str, Number]:
+    return {
+        "outputs": str(call.inputs.shape),
+        "targets": str(call.targets.shape),
+        "loss": call.own_name,
+        "fitting_loss": _other(call),
+    }
 
 
 def _other(call: LossCall) -> str:
@@ -84,3 +115,16 @@ def _exchange(own: str, other: str) -> Repair:
         return call.replace(own=other) if call["own"] == own else call
 
     return Repair(f"compute {other} instead", Seam.LOSS, change)
+
+
+def _reform(label: str, width: int) -> Repair:
+    """Rows of one 1 of the evaluation's class indices, so wide; of width 0, class indices of its rows."""
+
+    def of(row: Mapping[str, Any], number: int) -> dict[str, Any]:
+        given = np.asarray(row[label])
+        return {**row, label: np.eye(width, dtype="float32")[int(given.item())] if width else given.argmax()}
+
+    def change(call: Call) -> Call:
+        return call.replace(eval_dataset=call.tensors.change_rows(call["eval_dataset"], of))
+
+    return Repair("give the evaluation's labels the form of the training's", Seam.TRAINER, change)

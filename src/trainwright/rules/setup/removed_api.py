@@ -7,6 +7,12 @@ Error: `module '…' has no attribute`
 Error: `module transformers has no attribute`
 Error: `has no attribute encode_plus`
 Error: `has no attribute batch_encode_plus`
+Error: `No module named 'keras.…'`
+Error: `No module named 'tensorflow.keras.…'`
+Error: `object has no attribute 'fit_generator'`
+Error: `object has no attribute 'predict_classes'`
+Error: `object has no attribute 'predict_proba'`
+Error: `object has no attribute 'lr'`
 Fix (manual): use the replacement; or install the version that the script was written for.
 """
 
@@ -24,10 +30,13 @@ _CALL = "call the tokenizer itself: tokenizer(…)"
 _UNDERSCORE = "use {name} without the underscore and keep what it returns"
 _EVALUATE = "use evaluate.load, torchmetrics or sklearn.metrics"
 _PLAIN_NUMPY = "write {name}, Python's own"
+_FROM_LAYERS = "import from keras.layers itself"
+_TENSORFLOW_1 = "it is TensorFlow 1's: tf.compat.v1 has it, for graphs run by hand"
+_FIT = "use fit, which takes generators too"
 
 # What became of names, by package and name; * is any ending. From the libraries' release notes and migration guides:
 # transformers 4.x to 5, datasets 2 to 5, huggingface_hub 0.x to 2, accelerate 1.0, NumPy 1.24 and 2.0,
-# pandas 2.0 and 3.0, scikit-learn 1.2, torch 1.8 and 2.0.
+# pandas 2.0 and 3.0, scikit-learn 1.2, torch 1.8 and 2.0, TensorFlow 2.0, Keras 2 and 3.
 MODULE_NAMES: dict[tuple[str, str], str] = {
     ("transformers", "AdamW"): "use torch.optim.AdamW",
     ("transformers", "TFTrainer"): "use Trainer with a PyTorch model",
@@ -100,6 +109,46 @@ MODULE_NAMES: dict[tuple[str, str], str] = {
     ("sklearn", "joblib"): "import joblib itself",
     ("sklearn", "cross_validation"): "import from sklearn.model_selection",
     ("torch", "_six"): "use Python's own str and collections.abc",
+    ("keras", "text"): "use layers.TextVectorization; tf.keras.preprocessing.text still has Tokenizer",
+    ("keras", "Tokenizer"): "use layers.TextVectorization; tf.keras.preprocessing.text still has it",
+    (
+        "keras",
+        "ImageDataGenerator",
+    ): "use keras.utils.image_dataset_from_directory and layers.RandomFlip and its kin; tf.keras.preprocessing.image still has it",
+    ("keras", "np_utils"): "use keras.utils.to_categorical",
+    ("keras", "vis_utils"): "use keras.utils.plot_model",
+    ("keras", "generic_utils"): "import from keras.utils itself",
+    ("keras", "layer_utils"): "import from keras.utils itself",
+    ("keras", "multi_gpu_model"): "use keras.distribution.DataParallel, or tf.distribute.MirroredStrategy",
+    ("keras", "scikit_learn"): "use keras.wrappers.SKLearnClassifier and its kin",
+    ("keras", "KerasClassifier"): "use keras.wrappers.SKLearnClassifier",
+    ("keras", "KerasRegressor"): "use keras.wrappers.SKLearnRegressor",
+    ("keras", "CuDNN*"): "use the layer without CuDNN in its name: it runs on cuDNN by itself",
+    ("keras", "Merge"): "use layers.Concatenate, layers.Add and their kin",
+    ("keras", "ThresholdedReLU"): "use layers.ReLU(threshold=…)",
+    ("keras", "experimental"): _FROM_LAYERS,
+    ("keras", "legacy"): "import from keras.optimizers itself",
+    ("keras", "engine"): _FROM_LAYERS,
+    ("keras", "core"): _FROM_LAYERS,
+    ("keras", "convolutional"): _FROM_LAYERS,
+    ("keras", "recurrent"): _FROM_LAYERS,
+    ("keras", "embeddings"): _FROM_LAYERS,
+    ("keras", "normalization"): _FROM_LAYERS,
+    ("keras", "advanced_activations"): _FROM_LAYERS,
+    ("keras", "pooling"): _FROM_LAYERS,
+    ("keras", "merge"): _FROM_LAYERS,
+    ("keras", "noise"): _FROM_LAYERS,
+    ("keras", "topology"): _FROM_LAYERS,
+    ("keras.backend", "*"): "use keras.ops, which has most functions of Keras 2's backend: keras.ops.{name}",
+    ("tensorflow", "contrib"): "most of it went into tensorflow-addons and Keras, some of it away",
+    ("tensorflow", "Session"): _TENSORFLOW_1,
+    ("tensorflow", "InteractiveSession"): _TENSORFLOW_1,
+    ("tensorflow", "ConfigProto"): _TENSORFLOW_1,
+    ("tensorflow", "placeholder"): _TENSORFLOW_1,
+    ("tensorflow", "global_variables_initializer"): _TENSORFLOW_1,
+    ("tensorflow", "get_default_graph"): _TENSORFLOW_1,
+    ("tensorflow", "reset_default_graph"): _TENSORFLOW_1,
+    ("tensorflow", "set_random_seed"): "use tf.random.set_seed, or keras.utils.set_random_seed",
 }
 # The same for attributes of objects, by the name of a class of theirs.
 CLASS_NAMES: dict[tuple[str, str], str] = {
@@ -128,6 +177,19 @@ CLASS_NAMES: dict[tuple[str, str], str] = {
     ("DataFrame", "applymap"): "use map",
     ("Series", "append"): "use pd.concat",
     ("Series", "iteritems"): "use items()",
+    ("Model", "fit_generator"): _FIT,
+    ("Model", "evaluate_generator"): "use evaluate, which takes generators too",
+    ("Model", "predict_generator"): "use predict, which takes generators too",
+    (
+        "Model",
+        "predict_classes",
+    ): "write model.predict(x).argmax(axis=-1), or (model.predict(x) > 0.5) for one sigmoid unit",
+    ("Model", "predict_proba"): "use predict",
+    ("Layer", "output_shape"): "use layer.output.shape",
+    ("Layer", "input_shape"): "use layer.input.shape",
+    ("BaseOptimizer", "lr"): "use optimizer.learning_rate",
+    ("BaseOptimizer", "get_gradients"): "use tf.GradientTape, or keras.Model.train_step",
+    ("BaseOptimizer", "minimize"): "take the gradients of the loss yourself, and give them to apply",
 }
 
 
@@ -174,13 +236,19 @@ def _fix(missing: MissingName, known: str | None) -> Fix:
 def replacement(missing: MissingName) -> str | None:
     """What the table says of the name; None if it knows nothing."""
     table = CLASS_NAMES if missing.of_class else MODULE_NAMES
-    owners = missing.owner.split(" ") if missing.of_class else [missing.package]
+    owners = missing.owner.split(" ") if missing.of_class else _reached(missing)
     for (owner, name), text in table.items():
         head, star, tail = name.partition("*")
         fits = missing.name.startswith(head) and missing.name.endswith(tail) if star else missing.name == name
         if owner in owners and fits:
             return text
     return None
+
+
+def _reached(missing: MissingName) -> tuple[str, ...]:
+    """The module that was asked, and the packages that it is known to be of: tf.keras is Keras."""
+    keras = ("keras",) if "keras" in missing.owner.split(".") else ()
+    return (missing.package, missing.owner, *keras)
 
 
 def _filled(text: str, missing: MissingName) -> str:

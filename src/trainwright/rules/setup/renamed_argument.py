@@ -4,6 +4,8 @@ Why it matters: the script stops before training, or at its first step; what was
 Evidence: the installed version's signature lacks the name, and has its successor; or the framework passes an argument
 to a method of the script's own Trainer that the method does not take.
 Error: `got an unexpected keyword argument '…'`
+Error: `Argument(s) not recognized: …`
+Error: `Unrecognized keyword arguments passed to …`
 Error: `compute_loss() got an unexpected keyword argument 'num_items_in_batch'`
 Fix (safe): write the new name; where the argument is gone for good, leave it out; let the method take what is passed.
 """
@@ -67,6 +69,27 @@ SUCCESSORS: dict[str, Successor] = {
     "use_auth_token": Successor("token"),
     "torch_dtype": Successor("dtype"),
     "load_in_8bit": Successor("quantization_config", "write BitsAndBytesConfig(load_in_8bit=True)"),
+    "init": Successor("kernel_initializer"),
+    "inner_init": Successor("recurrent_initializer"),
+    "W_regularizer": Successor("kernel_regularizer"),
+    "U_regularizer": Successor("recurrent_regularizer"),
+    "b_regularizer": Successor("bias_regularizer"),
+    "W_constraint": Successor("kernel_constraint"),
+    "b_constraint": Successor("bias_constraint"),
+    "dropout_W": Successor("dropout"),
+    "dropout_U": Successor("recurrent_dropout"),
+    "output_dim": Successor("units"),
+    "bias": Successor("use_bias"),
+    "p": Successor("rate"),
+    "sigma": Successor("stddev"),
+    "nb_filter": Successor("filters"),
+    "filter_length": Successor("kernel_size"),
+    "subsample": Successor("strides"),
+    "pool_length": Successor("pool_size"),
+    "border_mode": Successor("padding", value=lambda v: v if v in ("valid", "same", "causal") else "valid"),
+    "dim_ordering": Successor(
+        "data_format", value=lambda v: "channels_first" if v == "th" else "channels_last"
+    ),
 }
 # What to know of arguments that are gone for good.
 GONE = {
@@ -81,6 +104,16 @@ GONE = {
     "split_batches": 'write accelerator_config={"split_batches": …}',
     "fsdp_min_num_params": 'write fsdp_config={"min_num_params": …}',
     "fsdp_transformer_layer_cls_to_wrap": 'write fsdp_config={"transformer_layer_cls_to_wrap": …}',
+    "workers": "keras.utils.PyDataset takes it",
+    "use_multiprocessing": "keras.utils.PyDataset takes it",
+    "max_queue_size": "keras.utils.PyDataset takes it",
+    "period": 'save_freq="epoch" saves after each epoch, a number after so many batches',
+    "samples_per_epoch": "write steps_per_epoch, in batches",
+    "nb_val_samples": "write validation_steps, in batches",
+    "show_accuracy": 'write metrics=["accuracy"] in compile',
+    "batch_input_shape": "begin the model with keras.Input(batch_shape=…)",
+    "time_major": "give it rows first, then steps",
+    "write_grads": "no gradients are written any more",
 }
 # difflib's ratio at which two names are taken to be the same word with a slip (evaluate_strategy, learning_rates).
 CLOSE = 0.85

@@ -1,0 +1,41 @@
+"""TW318 rebuilt-layers: the model builds layers each time it is called, so their weights stay as they are drawn.
+
+Why it matters: TensorFlow stops at the first step and speaks of variables and functions; on torch training goes on with
+a part of the model that is another one at each step, on JAX with one that never learns.
+Evidence: two calls of the model on one batch use different layers on the same line.
+Error: `tf.function only supports singleton tf.Variables created on the first call`
+Fix (safe): build the layers in __init__, as attributes of the model, and call them in call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW318", Severity.ERROR)
+def rebuilt_layers(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """Layers with weights that the second call of the model does not use any more."""
+    if not forward.rebuilt:
+        return
+    first, count = forward.rebuilt[0], len(forward.rebuilt)
+    weights = sum(one.parameters for one in forward.rebuilt)
+    what = f"a {first.kind} layer" if count == 1 else f"{count} layers ({first.kind} first)"
+    yield Finding(
+        message=f"each call of the model builds {what} anew: {weights:,} weights that stay as they are drawn, "
+        "as no optimizer holds them",
+        measured={"layers": count, "parameters": weights, "kind": first.kind},
+        where=first.where or setup.place("call", "model"),
+        proof=Proof(
+            "called twice on one batch, the model used other layers the second time on the same line"
+        ),
+        fix=Fix(
+            does=f"build it in __init__ (self.head = layers.{first.kind}(…)), and call that",
+            safety=Safety.SAFE,
+        ),
+    )

@@ -1,0 +1,62 @@
+"""TW421 swapped-targets: of a model with several outputs, two losses are given each other's targets.
+
+Why it matters: where the order of the targets is not that of the outputs, one loss stops at numbers that are no class, or
+takes them for classes all the same, and the other learns class numbers as if they were measured.
+Evidence: a loss that takes class numbers was given others; the targets at another output's place are class numbers that
+it takes, and exchanged the losses go through.
+Error: `Received a label value of`
+Error: `Target … is out of bounds.`
+Fix (safe): give the targets in the order of the outputs, or as a dictionary by the outputs' names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.stages.tensor import TensorFacts
+
+
+@rule("TW421", Severity.ERROR)
+def swapped_targets(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A loss of classes that is given numbers which are none, where another output's targets are."""
+    keys = batch.target_keys or ()
+    if len(keys) != len(loss.outputs) or len(keys) < 2:
+        return
+    for number, call in enumerate(loss.calls[: len(keys)]):
+        if not call.takes_indices or not call.targets.is_float:
+            continue
+        fitting = [i for i, key in enumerate(keys) if i != number and _fits(call, batch.tensors.get(key))]
+        if len(fitting) == 1:
+            yield _finding(call, keys[number], keys[fitting[0]], loss, setup)
+            return
+
+
+def _fits(call: LossCall, targets: TensorFacts | None) -> bool:
+    """Whether targets are class numbers that a loss takes."""
+    if targets is None or not targets.is_integer or targets.minimum is None or targets.maximum is None:
+        return False
+    return targets.minimum >= 0 and targets.maximum < call.inputs.shape[-1]
+
+
+def _finding(call: LossCall, given: str, other: str, loss: LossFacts, setup: SetupFacts) -> Finding:
+    low, high = call.targets.minimum or 0.0, call.targets.maximum or 0.0
+    return Finding(
+        message=f"{call.own_name or call.function} takes class numbers 0 to {call.inputs.shape[-1] - 1}, and is given {given}, "
+        f"which holds {low:.3g} to {high:.3g}, not whole; {other} holds such class numbers, and goes to another loss",
+        measured={"given": given, "fitting": other, "outputs": ", ".join(loss.outputs)},
+        where=setup.place("labels", "train_dataset_made", "train_dataset", "train_call"),
+        proof=Proof(f"the loss raised {loss.failure}") if loss.failure else None,
+        repair=Repair(
+            f"exchange {given} and {other}", Seam.BATCH,
+            lambda batch: batch.replace(**{given: batch[other], other: batch[given]}),
+        ),
+        fix=Fix(does=f"give the targets in the order of the outputs ({', '.join(loss.outputs)}), or as a dictionary by "
+                "these names", safety=Safety.SAFE),
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""TW420 unknown-output: losses, metrics or targets name an output that the model does not have, or losses leave one out.
+
+Why it matters: a model of several outputs finds its losses, metrics and targets by the outputs' names; a name that is
+none of them stops the training, for metrics after the first step, with a page about structures.
+Evidence: the names that compile and the data use, against the names of the model's outputs.
+Error: `y_true and y_pred have different structures`
+Error: `Expected …, but got … of type 'str'`
+Error: `Expected keys … in loss dict, but found`
+Error: `can't be found in the model's output`
+Error: `can't be found in either the model's output`
+Error: `should contain metrics objects and …match`
+Error: `Cannot convert '…' to EagerTensor of dtype`
+Fix (safe): write the output's own name: the name= of the layer that gives it, or its key in the dictionary.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+# difflib's ratio at which two names are taken to mean the same output.
+KIN = 0.5
+
+
+@rule("TW420", Severity.ERROR)
+def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A name, in compile or in the targets, that is none of the outputs'."""
+    outputs = loss.outputs
+    for role, names in loss.outputs_named.items():
+        unknown = [n for n in names if n not in outputs]
+        if not unknown or (role == "labels" and loss.failure is None):
+            continue
+        meant = _meant(unknown, [n for n in outputs if n not in names])
+        renamed = len(meant) == len(unknown) and not (role == "labels" and loss.outputs_keyed)
+        yield Finding(
+            message=f"{'the targets name' if role == 'labels' else f'{role} names'} {_listed(unknown)}, and the model has no "
+            f"such output: it has {_listed(outputs)}",
+            measured={"argument": role, "names": ", ".join(names), "outputs": ", ".join(outputs)},
+            where=setup.place(role, "train_dataset_made", "train_dataset", "compile", "train_call"),
+            proof=Proof(str(loss.failure) if loss.failure else f"the model answers with {_listed(outputs)}, and no other names"),
+            repair=_rename(role, meant) if renamed else None,
+            fix=Fix(
+                does="write " + ", ".join(f'"{new}" in place of "{old}"' for old, new in meant.items())
+                if meant
+                else f"use the names of the model's outputs: {_listed(outputs)}",
+                safety=Safety.SAFE if meant else Safety.MANUAL,
+            ),
+        )  # fmt: skip
+    named = loss.outputs_named.get("loss", ())
+    missing = [n for n in outputs if n not in named]
+    if loss.failure is not None and named and missing and set(named) < set(outputs):
+        yield _unnamed(named, missing, loss, setup)
+
+
+def _unnamed(named: Sequence[str], missing: Sequence[str], loss: LossFacts, setup: SetupFacts) -> Finding:
+    return Finding(
+        message=f"loss names {_listed(named)}, and not the model's output {_listed(missing)}",
+        measured={"argument": "loss", "names": ", ".join(named), "outputs": ", ".join(loss.outputs)},
+        where=setup.place("loss", "compile"),
+        proof=Proof(str(loss.failure)),
+        repair=Repair(
+            f"give {_listed(missing)} no loss", Seam.TRAINER, lambda call: _without_loss(call, missing)
+        ),
+        fix=Fix(does=f"give {_listed(missing)} a loss, or None where it is to have none"),
+    )
+
+
+def _without_loss(call: Call, names: Sequence[str]) -> Call:
+    call.tensors.give_no_loss(call["model"], names)
+    return call
+
+
+def _meant(unknown: Sequence[str], free: Sequence[str]) -> dict[str, str]:
+    """Which of the outputs that are left each unknown name is kin to; the last one left needs no kinship."""
+    near = {name: difflib.get_close_matches(name, free, n=1, cutoff=KIN) for name in unknown}
+    found = {name: kin[0] for name, kin in near.items() if kin}
+    lost, left = [n for n in unknown if n not in found], [n for n in free if n not in found.values()]
+    found |= dict(zip(lost, left)) if len(lost) == len(left) == 1 else {}
+    return found if len(set(found.values())) == len(found) else {}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f'"{n}"' for n in names)
+
+
+def _rename(role: str, names: Mapping[str, str]) -> Repair:
+    def change(call: Call) -> Call:
+        call.tensors.rename_outputs(call["model"], role, names)
+        return call
+
+    return Repair(", ".join(f"take {old} as {new}" for old, new in names.items()), Seam.TRAINER, change)

@@ -1,0 +1,19 @@
+"""Three kinds of wine, with a layer as Keras 1 was told of it.
+
+Keras: `Unrecognized keyword arguments passed to Dense: {'init': 'he_normal', 'W_regularizer': 'l2'}`, then a TypeError
+for `period` and for `workers`.
+"""
+
+import keras
+from keras import layers
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+keras.utils.set_random_seed(0)
+x, y = load_wine(return_X_y=True)
+x = StandardScaler().fit_transform(x)
+hidden = layers.Dense(32, activation="relu", init="he_normal", W_regularizer="l2")  # expect: renamed-argument
+model = keras.Sequential([keras.Input((13,)), hidden, layers.Dense(3, activation="softmax")])
+model.compile(optimizer=keras.optimizers.Adam(1e-2), loss="sparse_categorical_crossentropy")
+kept = keras.callbacks.ModelCheckpoint("best.keras", monitor="loss", period=2)
+model.fit(x, y, batch_size=32, epochs=3, verbose=2, callbacks=[kept], workers=4)

@@ -1,0 +1,25 @@
+"""A wine's colour and its kind by one network, whose metrics name an output that it does not have.
+
+Keras: `Invalid `metrics`. `metrics` should contain metrics objects and either be a dict or a list matching the output names
+of the functional model`.
+"""
+
+import keras
+from keras import layers
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+keras.utils.set_random_seed(0)
+x, kind = load_wine(return_X_y=True)
+x = StandardScaler().fit_transform(x)
+inputs = keras.Input((12,))
+hidden = layers.Dense(32, activation="relu")(inputs)
+colour = layers.Dense(1, name="colour")(hidden)
+model = keras.Model(inputs, [colour, layers.Dense(3, activation="softmax", name="kind")(hidden)])
+model.compile(
+    optimizer=keras.optimizers.Adam(1e-2),
+    loss={"colour": "mse", "kind": "sparse_categorical_crossentropy"},
+    metrics={"color": ["mae"], "kind": ["accuracy"]},  # expect: unknown-output
+)
+targets = {"colour": x[:, 9:10], "kind": kind}
+model.fit(x[:, [*range(9), 10, 11, 12]], targets, batch_size=16, epochs=3, verbose=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,8 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
     arrived = [
         (v, _numbers(g)) for v, g in zip(record.trained, record.gradients or [None] * len(record.trained))
     ]
+    if _stopped_in_steps(twin, record, arrived):
+        arrived = [(v, None) for v, _ in arrived]
     found = _gradients(twin, record, [(v, g) for v, g in arrived if id(v) not in unlisted])
     strayed = any(g is not None and g.any() for v, g in arrived if id(v) in unlisted)
     norms = [g.norm for g in found if g.norm is not None]
@@ -48,8 +50,27 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
         accumulation=getattr(optimizer, "gradient_accumulation_steps", None) or 1,
         backwards=(None,),
         plain_lists=tuple(unlisted_layers(twin.model, record.unlisted)) if strayed else (),
-        cuts=tuple(CutOff(operation="stop_gradient()", where=where, upstream=lost) for where in record.cuts),
+        cuts=tuple(_cuts(record, lost, nothing=not norms)),
     )
+
+
+def _stopped_in_steps(
+    twin: Twin, record: StepRecord, arrived: Sequence[tuple[Any, np.ndarray | None]]
+) -> bool:
+    """Whether JAX's zeros everywhere are those of a function that changes in steps, where others give no gradient."""
+    zero = all(g is None or not g.any() for _, g in arrived)
+    return twin.backend.name == "jax" and bool(record.discrete) and zero
+
+
+def _cuts(record: StepRecord, lost: tuple[str, ...], *, nothing: bool) -> Iterator[CutOff]:
+    """What may have kept the gradient from the weights that got none.
+
+    Args:
+        nothing: no weight got any: then a function that changes in steps may stand between them and the loss.
+    """
+    yield from (CutOff(operation="stop_gradient()", where=where, upstream=lost) for where in record.cuts)
+    if nothing:
+        yield from (CutOff(operation=name, where=where, upstream=lost) for name, where in record.discrete)
 
 
 def _numbers(gradient: Any) -> np.ndarray | None:

@@ -22,12 +22,14 @@ from trainwright.seams.keras_layers import (
 )
 from trainwright.seams.keras_loss import KeptLoss, Kind, kind_of, measure_call, with_kind
 from trainwright.seams.keras_modes import Modes
-from trainwright.seams.place import failure_of, is_written, user_frame, user_place
+from trainwright.seams.place import failure_of, is_users, is_written, user_frame, user_place
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras, own
 
+# Functions whose results change in steps.
+_DISCRETE = {"argmax", "argmin", "round", "sign", "floor", "ceil"}
 # Layers that only move numbers: what they give is still the result of the activation before them.
 _MOVERS = ("Reshape", "Flatten", "Permute")
 
@@ -57,6 +59,8 @@ class StepRecord:
     """The user's lines that called them."""
     cuts: list[Place] = field(default_factory=list)
     """The user's lines that took a tensor off the graph."""
+    discrete: list[tuple[str, Place]] = field(default_factory=list)
+    """The user's own calls of functions whose results change in steps, so that no gradient passes."""
     non_finite_from: Origin | None = None
     modes: Modes | None = None
     """In which mode the layers that act in training alone were called."""
@@ -144,7 +148,24 @@ class Observer:
                 function = getattr(keras.ops, name)
                 kept.append((keras.ops, name, function))
                 setattr(keras.ops, name, self._normalising(function, name))
+            for module in (
+                keras.ops,
+                *filter(None, (sys.modules.get(n) for n in ("tensorflow", "tensorflow.math"))),
+            ):
+                for name in _DISCRETE & set(vars(module)):
+                    function = getattr(module, name)
+                    kept.append((module, name, function))
+                    setattr(module, name, self._stepping(function, name))
         return kept
+
+    def _stepping(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            caller = sys._getframe(1)
+            if is_users(caller.f_code.co_filename) and (where := user_place(caller)) is not None:
+                self.record.discrete.append((f"{name}()", where))
+            return function(*args, **kwargs)
+
+        return call
 
     def _cutting(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def stop_gradient(value: Any, *args: Any, **kwargs: Any) -> Any:

@@ -17,43 +17,57 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import keep_on_graph
-from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.gradients import CutOff, GradientFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
 _MESSAGE = "does not require grad"
+# Functions without a gradient, which nothing puts back on the graph.
+_IN_STEPS = ("argmax()", "argmin()", "round()", "sign()", "floor()", "ceil()")
 
 
 @rule("TW503", Severity.ERROR)
 def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
     """A loss without a graph, although there is something to train (a model all frozen is another fault)."""
-    failure = gradients.failure
-    if failure is None and gradients.gradients and not gradients.backwards:
+    failure, count = gradients.failure, len(gradients.gradients)
+    if failure is None and count and not gradients.backwards:
         yield from _never_run(gradients, setup)
-    if failure is None or _MESSAGE not in failure.message or not gradients.gradients:
         return
-    count = len(gradients.gradients)
+    raised = failure is not None and _MESSAGE in failure.message
+    if not count or not (raised or (failure is None and not gradients.loss_requires_grad)):
+        return
     # Among the cuts that lost most, the last is the one nearest to the loss.
     cut = max(
         reversed([c for c in gradients.cuts if c.upstream]), key=lambda c: len(c.upstream), default=None
     )
-    why = (
-        f"{cut.operation} took it off the graph" if cut else "it was computed without any trainable parameter"
-    )
-    does = (
-        f"leave the tensor on the graph (no {cut.operation} there)"
-        if cut
-        else "compute the loss from the model's output"
-    )
+    why, does = _told(cut)
+    kept = cut is not None and cut.operation not in _IN_STEPS
+    seen = f"backward raised {failure}; {count} parameters require a gradient" if raised else \
+        f"a step gives none of the {count} trainable parameters a gradient"  # fmt: skip
     yield Finding(
         message=f"the loss depends on none of the {count} trainable parameters: {why}",
         measured={"trainable": count, "operation": cut.operation if cut else "none"},
-        where=(cut.where if cut else None) or (loss.at if loss else None) or failure.where
+        where=(cut.where if cut else None) or (loss.at if loss else None) or (failure.where if failure else None)
         or setup.place("compute_loss", "loss", "model", "trainer"),
-        proof=Proof(f"backward raised {failure}; {count} parameters require a gradient"),
-        repair=keep_on_graph(cut) if cut else None,
-        fix=Fix(does=does, safety=Safety.UNSAFE if cut else Safety.MANUAL),
+        proof=Proof(seen),
+        repair=keep_on_graph(cut) if cut and kept else None,
+        fix=Fix(does=does, safety=Safety.UNSAFE if kept else Safety.MANUAL),
     )  # fmt: skip
+
+
+def _told(cut: CutOff | None) -> tuple[str, str]:
+    """Why nothing arrives, and what to do."""
+    if cut is None:
+        return "it was computed without any trainable parameter", "compute the loss from the model's output"
+    if cut.operation in _IN_STEPS:
+        return (
+            f"the result of {cut.operation} changes in steps, and has no gradient",
+            f"compute the loss from the scores that {cut.operation} is given; keep {cut.operation} for metrics",
+        )
+    return (
+        f"{cut.operation} took it off the graph",
+        f"leave the tensor on the graph (no {cut.operation} there)",
+    )
 
 
 def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:

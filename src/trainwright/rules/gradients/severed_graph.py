@@ -24,8 +24,9 @@ from trainwright.stages.setup import SetupFacts
 def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Trainable parameters that a cut in user code keeps from their gradient."""
     without = {g.name for g in gradients.without}
+    # No backward pass, and a loss that reaches nothing, are no-gradient's.
     backward = bool(gradients.backwards) or any(g.norm for g in gradients.gradients)
-    if gradients.failure is not None or not without or not backward:  # no backward at all is another fault
+    if gradients.failure is not None or not without or not backward or not gradients.loss_requires_grad:
         return
     loaded = {p.name for p in forward.parameters if p.freshly_initialised is False}
     for cut in gradients.cuts:

@@ -64,6 +64,7 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
         targets_wanted_by=losing_at_targets(model),
         targets_found=own().has_library_step(model),
         made_floats=_made_floats(first, taken),
+        weighs_nothing=all(_weighs_nothing(b) for b in formed),
         last_rows=last.rows if last is not None else None,
         label_counts=tuple(c for b in formed if (c := _count(b)) is not None),
         images=image_facts(first, taken),
@@ -80,6 +81,11 @@ def _kind(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.dtype == object and value.size:
         return f"object array of {type(value.flat[0]).__name__}"
     return type(value).__name__
+
+
+def _weighs_nothing(batch: Batch) -> bool:
+    weights = [np.asarray(w) for _, w in named(batch.sample_weight, WEIGHT)]
+    return bool(weights) and not any(w.any() for w in weights)
 
 
 def is_text(value: Any) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from trainwright.adapters.keras_backend import number
 from trainwright.adapters.keras_calls import as_tensors, catching
+from trainwright.adapters.keras_counters import counters
 from trainwright.adapters.keras_data import Batch
 from trainwright.adapters.keras_own_step import packed
 from trainwright.adapters.keras_twin import Twin
@@ -75,6 +76,7 @@ def measure(twin: Twin, batches: int) -> EvaluationFacts:
         repeatable=_same(outputs[0], again.output),
         batches=len(taken),
         predicted=_predicted(first),
+        counters=tuple(counters(twin.model, lambda: _metrics(twin, taken[0], outputs[0], fresh=False))),
     )
 
 

@@ -157,6 +157,8 @@ class BatchFacts(Facts):
     """Of each of the first batches, for integer labels."""
     padding_shares: tuple[float, ...] = ()
     """The padding share of each of the first batches."""
+    weighs_nothing: bool = False
+    """Every row of every one of the first batches has the weight 0 in the loss."""
     text_inputs: tuple[str, ...] = ()
     """Inputs of raw text that go into a layer which takes numbers."""
     first_layer: str = ""

@@ -87,6 +87,8 @@ class Counter:
     added_at: Place | None = None
     begun_at: Place | None = None
     """The line that gave it its first value."""
+    set_back_by: str = ""
+    """The method of the user's own that the framework calls before each pass."""
     share: str = ""
     """The quotient in the script that it is the dividend of."""
     share_once: float | None = None

@@ -26,6 +26,9 @@ FEWEST_ROWS = 16
 @rule("TW208", Severity.ERROR)
 def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Batches, or many rows, whose labels are all -100."""
+    if batch.weighs_nothing:
+        yield _without_weight(setup)
+        return
     counts = [c for c in batch.label_counts if c.positions]
     rows, dead = sum(c.rows for c in counts), sum(c.dead_rows for c in counts)
     empty = sum(not c.live for c in counts)
@@ -48,6 +51,20 @@ def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
         severity=severity,
         fix=Fix(
             does="raise the length limit so that what is to be learnt is not cut off, or leave out rows without a label"
+        ),
+    )
+
+
+def _without_weight(setup: SetupFacts) -> Finding:
+    """Weights of rows or classes that are all 0."""
+    named = setup.place("sample_weight", "class_weight")
+    return Finding(
+        message="every row of the first batches has the weight 0 in the loss: nothing is learnt of any",
+        measured={"weight": 0},
+        where=named or setup.place("train_dataset_made", "train_dataset", "train_call"),
+        proof=Proof("the weights that the loss is given are 0 throughout"),
+        fix=Fix(
+            does="look at what makes the weights: a mask turned round, an integer division, a class that has none"
         ),
     )
 

@@ -2,7 +2,7 @@
 
 Why it matters: the accuracy grows with every epoch whatever the model learns, or mixes all epochs, old weights and new.
 Evidence: two passes over the same rows with the same weights: the variable's value after each.
-Fix (safe): set it to zero, or call reset(), where each pass begins.
+Fix (safe): set it to zero, or call reset(), where each pass begins (Keras: in the metric's reset_state).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def unreset_metric(evaluation: EvaluationFacts) -> Iterator[Finding]:
             where=counter.begun_at or counter.added_at,
             proof=Proof(f"two passes over the same batches with the same weights added "
                         f"{_shown(counter.once - counter.start)} and {_shown(counter.twice - counter.once)}"),
-            repair=_clear(counter.name),
+            repair=None if counter.set_back_by else _clear(counter.name),
             fix=Fix(does=_does(counter), safety=Safety.SAFE),
         )  # fmt: skip
 
@@ -51,6 +51,8 @@ def _shown(value: float | None) -> str:
 
 
 def _does(counter: Counter) -> str:
+    if counter.set_back_by:
+        return f"assign 0 to {counter.name.rpartition('.')[2]} in {counter.set_back_by}"
     if "." in counter.name:
         return f"set {counter.name.split('.')[0]} back (reset) where each pass begins"
     return f"write {counter.name} = {counter.start:g} where each pass begins, inside the loop over epochs"

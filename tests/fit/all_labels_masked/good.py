@@ -1,0 +1,25 @@
+"""Weights of rows by the shares of their classes.
+"""
+
+import keras
+import numpy as np
+from keras import layers
+
+keras.utils.set_random_seed(0)
+rng = np.random.default_rng(0)
+x = rng.normal(size=(600, 10)).astype("float32")
+y = (x @ rng.normal(size=(10, 3))).argmax(axis=1)
+counts = np.bincount(y)
+weights = counts.min() / counts[y]
+model = keras.Sequential(
+    [keras.Input((10,)), layers.Dense(64, activation="relu"), layers.Dense(3, activation="softmax")]
+)
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+model.fit(
+    x,
+    y,
+    batch_size=32,
+    epochs=3,
+    sample_weight=weights,
+    verbose=2,
+)

@@ -51,7 +51,8 @@ def probes_of(twin: Twin, batches: Sequence[Batch], targets: Any) -> Probes:
     if len(batches) > 1 and batches[1].rows == batches[0].rows:
         other = _answer(twin, batches[1])
         if other is not None and other.shape == first.shape and _differ(batches[0].x, batches[1].x):
-            found.same_for_other_inputs = _same(first, other)
+            # Batch statistics that nothing has gathered yet leave a raw scale as it is: training is not evaluation.
+            found.same_for_other_inputs = _same(first, other) and _same_in_training(twin, batches)
             if found.same_for_other_inputs:
                 found.same_when_perturbed = _same_perturbed(twin, batches)
     _leaks(twin, batches, first, found)
@@ -63,10 +64,16 @@ def probes_of(twin: Twin, batches: Sequence[Batch], targets: Any) -> Probes:
     return found
 
 
-def _answer(twin: Twin, batch: Batch) -> np.ndarray | None:
+def _same_in_training(twin: Twin, batches: Sequence[Batch]) -> bool:
+    one, other = (_answer(twin, b, training=True) for b in batches[:2])
+    twin.reset()
+    return one is None or other is None or _same(one, other)
+
+
+def _answer(twin: Twin, batch: Batch, *, training: bool = False) -> np.ndarray | None:
     seed_everything(twin.model, 0)  # what a layer draws is to be the same each time
     try:
-        output = twin.answer(batch)
+        output = twin.answer(batch, training=training)
     except Exception:  # a batch that raises is measured as a step
         return None
     found = next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None)
@@ -98,6 +105,9 @@ def _leaks(twin: Twin, batches: Sequence[Batch], first: np.ndarray, found: Probe
     """By how much row 0's output changes when only the other rows do."""
     rows = batches[0].rows
     if len(batches) < 2 or rows < 2 or batches[1].rows != rows or first.ndim == 0 or len(first) != rows:
+        return
+    again = _answer(twin, batches[0])
+    if again is None or not np.array_equal(again, first):  # it keeps a state from call to call
         return
     mixed = keras.tree.map_structure(lambda a, b: np.concatenate([a[:1], b[1:]]) if a.shape == b.shape else a,
                                      batches[0].x, batches[1].x)  # fmt: skip

@@ -315,15 +315,15 @@ class Twin:
             observer.record.loss = number(self.compute(self.tensors_of(batch), observer, training=False))
         return observer.record, observer.record.loss
 
-    def answer(self, batch: Batch) -> Any:
-        """The model's answer to a batch in evaluation mode."""
-        with self.observer(detail=False, training=False):
-            return self._call(batch)
+    def answer(self, batch: Batch, *, training: bool = False) -> Any:
+        """The model's answer to a batch, in evaluation mode or in that of training."""
+        with self.observer(detail=False, training=training):
+            return self._call(batch, training=training)
 
-    def _call(self, batch: Batch) -> Any:
+    def _call(self, batch: Batch, *, training: bool = False) -> Any:
         x, _, _ = self.tensors_of(batch)
         x = own().inputs_to_answer(self.model, x)
-        return self.model(x, training=False) if own().takes_training(self.model) else self.model(x)
+        return self.model(x, training=training) if own().takes_training(self.model) else self.model(x)
 
     def tensors_of(self, batch: Batch) -> tuple[Any, Any, Any]:
         """Inputs, targets and weights as the model is given them, with the repairs that are tried."""

@@ -94,7 +94,7 @@ def _other_inputs(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]
     if other is None or other.shape[1:] != base.shape[1:]:
         return {}
     count = min(len(base), len(other))
-    if difference(base[:count], other[:count]) >= SAME_WITHIN:
+    if difference(base[:count], other[:count]) >= SAME_WITHIN or _differ_in_training(probe, count):
         return {"same_for_other_inputs": False}
     found: dict[str, Any] = {"same_for_other_inputs": True}
     with _perturbed(probe.model):
@@ -108,6 +108,13 @@ def _other_inputs(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]
             ]
             found["constant_from"] = last_difference(*traces)
     return found
+
+
+def _differ_in_training(probe: Probe, count: int) -> bool:
+    """Whether the outputs differ in training: batch statistics that nothing has gathered leave a raw scale as it is."""
+    found = [scores_of(probe.call(inputs, training=True)) for inputs in (probe.inputs, probe.other or {})]
+    left, right = (t[:count].float() if t is not None else None for t in found)
+    return left is not None and right is not None and difference(left, right) >= SAME_WITHIN
 
 
 def _inputs_differ(probe: Probe) -> bool:

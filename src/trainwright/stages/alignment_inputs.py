@@ -73,11 +73,10 @@ def read_as_tokens(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> Inp
             continue
         rows = [np.asarray(_array(v)) for v in column]
         table = np.stack(rows) if all(r.ndim == 1 for r in rows) else np.zeros((0, 0))
-        if table.size and bool((table == np.round(table)).all()) and table.min() >= 0:
+        if table.size and bool((table == np.round(table)).all()):
             if table.shape[1] > 1 and len(np.unique(table)) >= _FEWEST_TOKENS:
-                filler = np.bincount(
-                    table[:, -1].astype(int)
-                ).argmax()  # what most rows end with: padding, or a sign
+                ends, counts = np.unique(table[:, -1], return_counts=True)
+                filler = ends[counts.argmax()]  # what most rows end with: padding, or a sign
                 return _bag("tokens", [[int(v) for v in r if v != filler] for r in table], None, single=True)
     return None
 

@@ -32,6 +32,7 @@ from trainwright.stages.setup import SetupFacts
 _ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
                 "binary_cross_entropy_with_logits")  # fmt: skip
 _CLASSES = ("cross_entropy", "nll_loss")
+_POOLED = "put a Flatten or a global pooling layer between the last convolution and the head"
 _LAST = "give the loss the output of the last step (return_sequences=False, or outputs[:, -1])"
 
 
@@ -94,16 +95,18 @@ def _reshape(rest: tuple[int, ...]) -> Callable[[Call], Call]:
 
 
 def _each_step(call: LossCall, loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Finding:
-    """A loss that stopped at an output for every step of a sequence, where each row has one target."""
+    """A loss that stopped at an output for every step of a sequence or place of an image, where each row has one target."""
     scores = forward.output.shape if forward and forward.output else call.inputs.shape
+    steps, is_image = math.prod(scores[1:-1]), len(scores) == 4
+    of = "places of an image" if is_image else "steps of a sequence"
     return Finding(
-        message=f"{call.own_name or call.function} is given the outputs at all {scores[1]} steps of a sequence {scores}, and one "
-        f"target a row {call.targets.shape}: it raised",
-        measured={"outputs": str(scores), "targets": str(call.targets.shape), "steps": scores[1]},
+        message=f"{call.own_name or call.function} is given the outputs at all {steps} {of} {scores}, and one target a row "
+        f"{call.targets.shape}: it raised",
+        measured={"outputs": str(scores), "targets": str(call.targets.shape), "steps": steps},
         where=_head(forward) or call.at or loss.at or setup.place("model"),
-        proof=Proof(f"for {scores[0]} rows there are {scores[0] * scores[1]} outputs and {scores[0]} targets; {call.failure}"),
-        repair=_last_step(call.function),
-        fix=Fix(does=_LAST, safety=Safety.UNSAFE),
+        proof=Proof(f"for {scores[0]} rows there are {scores[0] * steps} outputs and {scores[0]} targets; {call.failure}"),
+        repair=None if is_image else _last_step(call.function),
+        fix=Fix(does=_POOLED, safety=Safety.MANUAL) if is_image else Fix(does=_LAST, safety=Safety.UNSAFE),
     )  # fmt: skip
 
 
@@ -149,11 +152,11 @@ def _per_step(call: LossCall) -> bool:
 def _sequence_for_rows(call: LossCall, forward: ForwardFacts | None) -> bool:
     """Whether the model's answer has an axis of steps that the targets lack."""
     scores = forward.output.shape if forward and forward.output else ()
-    if len(scores) != 3 or scores[1] < 2:
+    if len(scores) not in (3, 4) or scores[1] < 2:
         return False
     if call.takes_indices is not None and not call.takes_indices:
-        return call.targets.shape == (scores[0], scores[2])
-    one_output = call.takes_indices or scores[2] == 1
+        return call.targets.shape == (scores[0], scores[-1])
+    one_output = call.takes_indices or scores[-1] == 1
     return one_output and call.targets.shape in ((scores[0],), (scores[0], 1))
 
 
@@ -163,7 +166,7 @@ def _head(forward: ForwardFacts | None) -> Place | None:
     several = [
         m.where
         for m in (forward.modules if forward else ())
-        if m.leaf and m.output and len(m.output.shape) == 3 and m.output.shape[2] > 1 and m.name != last
+        if m.leaf and m.output and len(m.output.shape) in (3, 4) and m.output.shape[-1] > 1 and m.name != last
     ]
     return several[-1] if several else None
 

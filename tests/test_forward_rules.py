@@ -78,22 +78,32 @@ def failed(kind, sizes, *shape, message="shapes cannot be multiplied", **values)
     ],
 )
 def test_a_layer_is_named_with_what_makes_it_fit(facts, said):
-    (finding,) = run(layer_size_mismatch, facts)
+    (finding,) = run(layer_size_mismatch, SETUP, facts, None)
     assert said in finding.fix.does
     assert finding.where == LINE
 
 
 def test_a_layer_of_the_right_size_that_raised_for_another_reason_is_left_to_others():
     assert not run(
-        layer_size_mismatch, failed("Linear", (64, 10), 16, 64, message="expected scalar type Long")
+        layer_size_mismatch,
+        SETUP,
+        failed("Linear", (64, 10), 16, 64, message="expected scalar type Long"),
+        None,
     )
-    assert not run(layer_size_mismatch, failed("Embedding", (10, 4), 16, dtype="int64", minimum=0, maximum=9))
-    assert not run(layer_size_mismatch, replace(failed("Linear", (64, 10), 16, 32), works_at_rows=4))
+    assert not run(
+        layer_size_mismatch,
+        SETUP,
+        failed("Embedding", (10, 4), 16, dtype="int64", minimum=0, maximum=9),
+        None,
+    )
+    assert not run(
+        layer_size_mismatch, SETUP, replace(failed("Linear", (64, 10), 16, 32), works_at_rows=4), None
+    )
 
 
 def test_a_product_in_the_users_own_module_is_placed_at_its_line():
     facts = failed("Net", (), 16, 32, message="mat1 and mat2 shapes cannot be multiplied (16x32 and 64x10)")
-    assert run(layer_size_mismatch, facts)[0].where == LINE
+    assert run(layer_size_mismatch, SETUP, facts, None)[0].where == LINE
 
 
 def test_a_batch_of_one_row_before_batch_norm_is_placed_at_the_arguments():

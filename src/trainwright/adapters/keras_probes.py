@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ def probes_of(twin: Twin, batches: Sequence[Batch], targets: Any) -> Probes:
                 found.same_when_perturbed = _same_perturbed(twin, batches)
     _leaks(twin, batches, first, found)
     _other_rows(twin, batches[0], found)
-    found.ignored_inputs = tuple(_ignored(twin, batches[0], first))
+    found.ignored_inputs = tuple(_ignored(twin, batches[0]))
     if name := next_token_input(batches[0], targets):
         found.predicts_next_token, found.future_leak = True, future_leak(twin, batches[0], name)
     twin.reset()
@@ -133,16 +133,29 @@ def _other_rows(twin: Twin, batch: Batch, found: Probes) -> None:
         found.other_rows_from = "the last training batch"
 
 
-def _ignored(twin: Twin, batch: Batch, first: np.ndarray) -> list[str]:
-    """Names of inputs, of several, whose exchange between rows changes nothing."""
+def _ignored(twin: Twin, batch: Batch) -> list[str]:
+    """Names of inputs, of several, whose exchange between rows changes neither an output nor the loss."""
     if not isinstance(batch.x, dict) or len(batch.x) < 2 or batch.rows < 2:
+        return []
+    whole, loss = _whole_answer(twin, batch), twin.look_at(batch)[1]
+    if not whole:
         return []
     found = []
     for name, values in own().inputs_to_answer(twin.model, batch.x).items():
         turned = np.roll(values, 1, axis=0)
         if np.array_equal(turned, values):
             continue
-        answer = _answer(twin, Batch(x={**batch.x, name: turned}, y=batch.y))
-        if answer is not None and answer.shape == first.shape and np.array_equal(answer, first):
+        changed = replace(batch, x={**batch.x, name: turned})
+        if _whole_answer(twin, changed) == whole and twin.look_at(changed)[1] == loss:
             found.append(name)
     return found
+
+
+def _whole_answer(twin: Twin, batch: Batch) -> list[bytes]:
+    """Every output of the model, to the last bit."""
+    seed_everything(twin.model, 0)
+    try:
+        output = twin.answer(batch)
+    except Exception:  # a batch that raises is measured as a step
+        return []
+    return [tensors.to_numpy(t).tobytes() for t in tensors.leaves(output) if tensors.is_tensor(t)]

@@ -20,6 +20,8 @@ OFF = 3.0
 SCALED_MEAN, SCALED_DEVIATION = 1.5, 2.5
 # Vectors up to this length are features of their own; the values of longer rows, pictures and signals share one scale.
 MOST_FEATURES = 512
+# Windows of a slow series that are read in order lie under this.
+IN_ORDER = 0.3
 FEWEST_TRAINED, FEWEST_EVALUATED = 60, 30
 # Rows of the probe: 0.3 s on one core.
 MOST_ROWS = 1_000
@@ -56,6 +58,8 @@ def measure_scaling(
     distance = _distance(own, other)
     far = distance >= FAR
     if not far.any() or not (_is_scaled(own) or _is_scaled(other)):
+        return None
+    if _in_order(left) or _in_order(right):  # a series: what was read of it is one stretch, not the set
         return None
     worst = int(np.argmax(distance))
     targets = _targets(trained, evaluated, kind)
@@ -102,6 +106,13 @@ def _distance(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     low, high = (np.where(vary, f(own[1], other[1]), 1.0) for f in (np.minimum, np.maximum))
     apart = np.abs(own[0] - other[0]) / np.where(vary, own[1], 1.0)
     return np.asarray(np.where(vary, np.maximum(apart, high / low), 0.0))
+
+
+def _in_order(table: np.ndarray) -> bool:
+    """Whether each row is much like the one before it (von Neumann's ratio, which is 2 for rows that are independent)."""
+    spread = table.var(axis=0)
+    ratios = (np.diff(table, axis=0) ** 2).mean(axis=0)[spread > 0] / spread[spread > 0]
+    return bool(ratios.size) and float(np.median(ratios)) < IN_ORDER
 
 
 def _is_scaled(scale: np.ndarray) -> bool:

@@ -1,5 +1,7 @@
 """A transformer whose rate is written: 1e-4."""
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

@@ -1,5 +1,7 @@
 """Tweets in three classes through a small transformer: the mended form of examples/keras_text.py."""
 
+# slow
+
 import keras
 import tensorflow as tf
 from keras import layers, ops

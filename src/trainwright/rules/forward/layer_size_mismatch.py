@@ -65,7 +65,7 @@ def layer_size_mismatch(
         yield _declared(refused, failure, setup, forward, batch)
         return
     if forward is not None:
-        yield from _of_size(forward)
+        yield from _of_size(forward, setup)
 
 
 @dataclass(frozen=True)
@@ -170,13 +170,13 @@ def _reshape(key: str, shape: tuple[int, ...], does: str) -> Repair:
     return change_batches(does, change)
 
 
-def _of_size(forward: ForwardFacts) -> Iterator[Finding]:
+def _of_size(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     """A layer of torch's, or of Keras's that raised on the way."""
     layer, failure = forward.failed_module, forward.failure
     if failure is None or layer is None or forward.works_at_rows is not None:
         return
     if layer.kind == "Embedding":
-        yield from _embedding(layer)
+        yield from _embedding(layer, "input_dim" if setup.framework == "keras" else "num_embeddings")
         return
     argument, axis = _TAKES.get(layer.kind, ("", -1))
     shape = layer.inputs[0].shape if layer.inputs else ()
@@ -227,8 +227,8 @@ def _fit(
     return f"build {layer.name} with {argument}={came}, or give it {wanted} values", _resize(layer.name, came)
 
 
-def _embedding(layer: ModuleFacts) -> Iterator[Finding]:
-    """Indices outside an embedding's rows."""
+def _embedding(layer: ModuleFacts, argument: str) -> Iterator[Finding]:
+    """Indices outside an embedding's rows, whose number an argument sets."""
     given = layer.inputs[0] if layer.inputs else None
     if given is None or given.maximum is None or given.minimum is None or not layer.sizes:
         return
@@ -242,7 +242,7 @@ def _embedding(layer: ModuleFacts) -> Iterator[Finding]:
         where=layer.where,
         repair=_resize(layer.name, largest + 1) if fits else None,
         fix=Fix(
-            does=f"build {layer.name} with num_embeddings={largest + 1} or more" if fits else "number the indices from 0",
+            does=f"build {layer.name} with {argument}={largest + 1} or more" if fits else "number the indices from 0",
             safety=Safety.UNSAFE if fits else Safety.MANUAL,
         ),
     )  # fmt: skip

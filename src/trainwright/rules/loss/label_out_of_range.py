@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
+
+# Noise on labels of 0 and 1 is a known remedy (of discriminators, say).
+NOISE = 0.25
 
 
 @rule("TW401", Severity.ERROR)
@@ -78,7 +82,11 @@ def _of_binary_loss(loss: LossFacts, setup: SetupFacts) -> Finding | None:
     """Targets outside 0 to 1, of which a binary cross-entropy has no minimum; rows that a weight may leave out aside."""
     call = next((c for c in loss.calls if c.function.startswith("binary_cross_entropy")), None)
     low, high = (call.targets.minimum, call.targets.maximum) if call else (None, None)
-    if call is None or low is None or high is None or (low >= 0 and high <= 1) or call.targets.non_finite:
+    if call is None or low is None or high is None or call.targets.non_finite:
+        return None
+    if low >= -NOISE and high <= 1 + NOISE:
+        return None
+    if prod(call.inputs.shape) != prod(call.targets.shape):  # that they do not fit is another fault
         return None
     if call.options.get("reduction", "mean") == "none" or call.options.get("has_weight"):
         return None
@@ -95,10 +103,11 @@ def _of_binary_loss(loss: LossFacts, setup: SetupFacts) -> Finding | None:
             None,
         )
     else:
-        does, repair = (
-            f"scale the targets to 0 to 1: divide by {high - min(low, 0.0):g}",
-            _to_unit_range(low, high),
+        way = f"divide by {high:g}" if low >= 0 else f"add {-low:g} and divide by {high - low:g}"
+        rather = (
+            "" if low >= 0 else ", or take a linear output and the squared error for numbers of both signs"
         )
+        does, repair = f"scale the targets to 0 to 1: {way}{rather}", _to_unit_range(low, high)
     return Finding(
         message=f"the targets run from {low:g} to {high:g}; a binary cross-entropy takes 0 to 1",
         measured={"smallest_label": low, "largest_label": high},

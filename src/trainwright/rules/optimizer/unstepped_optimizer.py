@@ -33,7 +33,10 @@ def unstepped_optimizer(
     moved = [n for n in held if optimizer.changed[n] != 0]  # NaN is a change, too
     reached = [g for g in gradients.gradients if g.name in held and g.norm]
     # float16 has its first steps skipped while the loss scale is found.
-    if optimizer.failure or moved or not reached or optimizer.learning_rate == 0 or setup.precision == "fp16":
+    begins_at_zero = bool(optimizer.schedule) and optimizer.schedule[0][1] == 0  # a warm-up
+    if optimizer.failure or moved or not reached or optimizer.learning_rate == 0 or begins_at_zero:
+        return
+    if setup.precision == "fp16":
         return
     norm = f"{gradients.norm:.3g}" if gradients.norm is not None else "unknown"
     yield Finding(

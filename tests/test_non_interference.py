@@ -38,7 +38,7 @@ TRAINED = [
     _slow("healthy/sgd_with_batch_norm.py"),
     _slow("healthy/iterable_dataset.py"),
     _slow("healthy/augmented_pictures.py"),
-    "healthy/bfloat16.py",
+    _slow("healthy/bfloat16.py"),
     _slow("healthy/distillation.py"),
     "healthy/model_init.py",
     _slow("healthy/two_towers.py"),

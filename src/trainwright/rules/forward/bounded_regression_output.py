@@ -13,7 +13,7 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import swap_activation
-from trainwright.stages.loss import LossFacts
+from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
 _REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
@@ -31,9 +31,12 @@ UNREACHABLE_SHARE = 0.05
 @rule("TW305", Severity.ERROR)
 def bounded_regression_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Targets of a regression outside the range of the activation that made the scores."""
-    call = loss.call
-    if call is None or call.function not in _REGRESSIONS or call.activation not in _RANGES:
-        return
+    for call in loss.calls or filter(None, (loss.call,)):
+        if call.function in _REGRESSIONS and call.activation in _RANGES:
+            yield from _of_call(call, setup)
+
+
+def _of_call(call: LossCall, setup: SetupFacts) -> Iterator[Finding]:
     share, least, most = call.unreachable_share, call.targets.minimum, call.targets.maximum
     if share is None or share < UNREACHABLE_SHARE or least is None or most is None:
         return

@@ -1,5 +1,6 @@
 """A loaded encoder that is to stay as it is, frozen by an attribute that layers do not have."""
 
+# slow
 from material import MINILM, QUIET, tokenized, tokenizer, tweets
 from transformers import AutoModelForSequenceClassification, Trainer, TrainingArguments
 

@@ -42,7 +42,7 @@ TRAINED = [
     _slow("healthy/distillation.py"),
     "healthy/model_init.py",
     _slow("healthy/two_towers.py"),
-    "hoarder.py",
+    _slow("hoarder.py"),
 ]
 WALKED = [
     "healthy/convolutional_digits.py",

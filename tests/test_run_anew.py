@@ -16,7 +16,7 @@ LOOPS = [
     pytest.param("loader_with_workers", marks=pytest.mark.slow),
     pytest.param("accumulation_enumerate", marks=pytest.mark.slow),
     "accelerate_accumulation",
-    "trainer_class",
+    pytest.param("trainer_class", marks=pytest.mark.slow),
 ]
 ANEW = "The script now starts anew, for real, in a process of its own.\n"
 

@@ -316,6 +316,7 @@ def test_fixes_in_a_script_and_a_file_beside_it_are_verified_by_one_second_walk(
     assert "train 320 rows" in seen["stages"][1]["why"]
 
 
+@pytest.mark.slow
 def test_a_fix_in_a_package_run_as_a_module_is_verified(tmp_path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "__init__.py").write_text("")

@@ -13,6 +13,7 @@ from trainwright.core.stage import Stage
 from trainwright.seams.keras import StepRecord
 from trainwright.seams.place import failure_of, is_users
 from trainwright.seams.seen import Construction
+from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras
 
 
@@ -86,3 +87,13 @@ def user_parts(model: Any, compiled: Construction | None) -> Iterator[Any]:
 def _is_users_class(kind: type) -> bool:
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     return bool(file) and is_users(str(file))
+
+
+def first_array(output: Any) -> np.ndarray | None:
+    """The first tensor of an answer."""
+    found = (
+        next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None)
+        if output is not None
+        else None
+    )
+    return tensors.to_numpy(found) if found is not None else None

@@ -1,4 +1,4 @@
-"""Whether a loss that a Keras model's class computes by hand compares each output with the targets of all rows."""
+"""Whether a loss that the user computes by hand compares each output with the targets of all rows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from trainwright.adapters.keras_calls import is_own
+from trainwright.adapters.keras_calls import as_tensors, first_array, is_own
 from trainwright.adapters.keras_data import Batch
 from trainwright.adapters.keras_state import seed_everything
 from trainwright.adapters.keras_twin import Twin
 from trainwright.seams.keras import StepRecord
-from trainwright.stages.loss import CrossedTargets
+from trainwright.seams.keras_loss import kind_of
+from trainwright.stages.loss import CrossedTargets, PairedLoss
+from trainwright.tensors import keras as tensors
+from trainwright.tensors import keras_compiled
 
+# So many rows are tried in all pairs.
+MOST_ROWS = 4
 # A mean over the same pairs in another order differs by rounding alone.
 _SAME_WITHIN = 1e-5
 # Another shape that matters changes the loss of an untrained model by some hundredths at least.
@@ -47,6 +52,47 @@ def crossed_targets(twin: Twin, record: StepRecord, batch: Batch) -> CrossedTarg
         exchanged_value=exchanged,
         aligned_value=in_shape,
     )
+
+
+def paired_loss(twin: Twin, record: StepRecord, batch: Batch) -> PairedLoss | None:
+    """What the only loss given to compile makes of a few rows, together, in all pairs and one by one.
+
+    None where it is one of Keras's, where rows have several targets or outputs, or where it does not cross rows.
+    Outputs are made of the targets of other rows, so that each pair of an output and a target has a loss of its own.
+    """
+    losses, y = keras_compiled.losses_of(twin.model), batch.y
+    output = first_array(record.output)
+    if record.loss_calls or record.failure is not None or len(losses) != 1 or kind_of(losses[0]) is not None:
+        return None
+    if (
+        not isinstance(y, np.ndarray)
+        or y.ndim == 0
+        or y.size != len(y)
+        or output is None
+        or output.size != len(y)
+    ):
+        return None
+    values, rows = np.unique(y.reshape(len(y)), return_index=True)
+    if len(values) < 2 or y.dtype.kind not in "iuf":
+        return None
+    y = y[rows[:MOST_ROWS]]
+    mixed = y.mean() + (np.roll(y, 1, axis=0) - y.mean()) / 2
+    scores = mixed.astype(np.float32).reshape(len(y), *output.shape[1:])
+
+    def loss(targets: np.ndarray, outputs: np.ndarray) -> float:
+        return float(tensors.to_numpy(losses[0](as_tensors(targets), as_tensors(outputs))))
+
+    try:
+        together = loss(y, scores)
+        pairs = np.array([[loss(t[None], o[None]) for t in y] for o in scores])
+    except Exception:  # a loss that raises is measured as a step
+        return None
+    by_row = float(pairs.diagonal().mean())
+    if not np.isfinite([together, *pairs.ravel()]).all() or _differ(together, by_row) <= _OTHER_WITHIN:
+        return None
+    if _differ(together, float(pairs.mean())) > _SAME_WITHIN:
+        return None
+    return PairedLoss(rows=len(y), value=together, by_row=by_row)
 
 
 def _differ(one: float, other: float) -> float:

@@ -30,7 +30,7 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
         return None
     unlisted = {id(v) for v in twin.unlisted}
     arrived = [
-        (v, _numbers(g)) for v, g in zip(record.trained, record.gradients or [None] * len(record.trained))
+        (v, _copied(g)) for v, g in zip(record.trained, record.gradients or [None] * len(record.trained))
     ]
     if _stopped_in_steps(twin, record, arrived):
         arrived = [(v, None) for v, _ in arrived]
@@ -46,7 +46,9 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
         clip_at=getattr(optimizer, "global_clipnorm", None) or getattr(optimizer, "clipnorm", None),
         loss_finite=record.loss is None or math.isfinite(record.loss),
         loss_requires_grad=bool(norms) or not found,
-        forward_parameters=tuple(g.name for g in found),
+        forward_parameters=tuple(
+            g.name for g in found
+        ),  # fit runs the backward pass itself, once, over all of them
         accumulation=getattr(optimizer, "gradient_accumulation_steps", None) or 1,
         backwards=(None,),
         plain_lists=tuple(unlisted_layers(twin.model, record.unlisted)) if strayed else (),
@@ -73,7 +75,7 @@ def _cuts(record: StepRecord, lost: tuple[str, ...], *, nothing: bool) -> Iterat
         yield from (CutOff(operation=name, where=where, upstream=lost) for name, where in record.discrete)
 
 
-def _numbers(gradient: Any) -> np.ndarray | None:
+def _copied(gradient: Any) -> np.ndarray | None:
     """A copy of a gradient's values: torch adds the next step's to the same memory."""
     return np.array(tensors.to_numpy(gradient), dtype=np.float64) if gradient is not None else None
 
@@ -112,10 +114,10 @@ def further_steps(twin: Twin, facts: GradientFacts, batches: Sequence[Batch]) ->
     if facts.failure is not None:
         return facts
     if twin.own_step and facts.norm:
-        leftover, (scale, follows) = _leftover(twin, batches[0], batches[-1]), _scaling(twin, batches[0])
+        leftover, (scale, follows) = _leftover(twin, batches[0], batches[-1]), _loss_scaling(twin, batches[0])
         facts = replace(facts, leftover_ratio=leftover, loss_scale=scale, follows_loss_scale=follows)
         if scale and follows is not None and follows > 0.5:
-            facts = _unscaled(facts, scale)
+            facts = _without_loss_scale(facts, scale)
         twin.reset()
     return replace(facts, batch_losses=tuple(_losses(twin)))
 
@@ -134,27 +136,27 @@ def _leftover(twin: Twin, first: Batch, second: Batch) -> float | None:
         before = _step(twin, first, 12, True)
         seconds.append(_step(twin, second, 11, cleared))
     alone, after = seconds
-    return _share({k: after[k] - alone[k] for k in after.keys() & alone.keys()}, before)
+    return _projection({k: after[k] - alone[k] for k in after.keys() & alone.keys()}, before)
 
 
-def _scaling(twin: Twin, batch: Batch) -> tuple[float | None, float | None]:
+def _loss_scaling(twin: Twin, batch: Batch) -> tuple[float | None, float | None]:
     """The loss scale at the start, and by what share of themselves the gradients grow when another one is doubled."""
     scale = getattr(twin.model.optimizer, "dynamic_scale", None)
     if scale is None:
         return None, None
-    steps = []
+    twin.reset()
+    at_start, steps = float(tensors.value_of(scale)), []
     for value in _SCALES:
         twin.reset()
-        at_start = float(tensors.value_of(scale))
         scale.assign(value)
         steps.append(_step(twin, batch, 11, True))
     one, doubled = steps
     if not one or not doubled:
         return at_start, None
-    return at_start, _share({k: doubled[k] - one[k] for k in one.keys() & doubled.keys()}, one)
+    return at_start, _projection({k: doubled[k] - one[k] for k in one.keys() & doubled.keys()}, one)
 
 
-def _unscaled(facts: GradientFacts, scale: float) -> GradientFacts:
+def _without_loss_scale(facts: GradientFacts, scale: float) -> GradientFacts:
     """The facts with the gradients as they are once the optimizer has divided them."""
     gradients = tuple(replace(g, norm=None if g.norm is None else g.norm / scale) for g in facts.gradients)
     return replace(facts, gradients=gradients, norm=None if facts.norm is None else facts.norm / scale)
@@ -172,11 +174,11 @@ def _step(twin: Twin, batch: Batch, seed: int, cleared: bool) -> dict[int, np.nd
     record = twin.step_gradients(batch, twin.observer(detail=False))
     if record.failure is not None:
         return {}
-    pairs = zip(record.trained, map(_numbers, record.gradients or []))
+    pairs = zip(record.trained, map(_copied, record.gradients or []))
     return {id(v): gradient for v, gradient in pairs if gradient is not None}
 
 
-def _share(part: Mapping[int, np.ndarray], whole: Mapping[int, np.ndarray]) -> float | None:
+def _projection(part: Mapping[int, np.ndarray], whole: Mapping[int, np.ndarray]) -> float | None:
     """How much of a gradient is in another one: the projection of the one on the other, in multiples of it."""
     size = sum(float((g * g).sum()) for g in whole.values())
     if not size or not part.keys() & whole.keys():

@@ -77,7 +77,13 @@ def dry_run(optimizer: Any, callbacks: Sequence[Any], planned: int | None, epoch
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     rate = own().rate(inner)
     if is_schedule(rate):
-        return _of_schedule(rate, rate_of(optimizer), planned)
+        try:
+            now = rate_of(optimizer)
+        except Exception as error:  # a schedule of the user's own raised: that is what we came to see
+            return DryRun(
+                kind=type(rate).__name__, length=_length(rate), steps=planned, failure=failure_of(error)
+            )
+        return _of_schedule(rate, now, planned)
     setting = setting_callback(callbacks)
     if setting is None or not planned or not 0 < len(epochs) <= MOST_EPOCHS:
         return DryRun(peak=rate_of(optimizer))

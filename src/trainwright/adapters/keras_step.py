@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters import keras_setup
-from trainwright.adapters.keras_calls import catching, is_own
-from trainwright.adapters.keras_crossed import crossed_targets
+from trainwright.adapters.keras_calls import catching, first_array, is_own
+from trainwright.adapters.keras_crossed import crossed_targets, paired_loss
 from trainwright.adapters.keras_data import Batch
 from trainwright.adapters.keras_evaluation import loss_call
 from trainwright.adapters.keras_gradients import further_steps, gradient_facts
@@ -152,16 +152,6 @@ def _rows_sum_to_one(scores: np.ndarray | None) -> bool:
     return bool(np.abs(scores.sum(-1) - 1).max() < 1e-3)
 
 
-def first_array(output: Any) -> np.ndarray | None:
-    """The first tensor of an answer."""
-    found = (
-        next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None)
-        if output is not None
-        else None
-    )
-    return tensors.to_numpy(found) if found is not None else None
-
-
 def scores_of(record: StepRecord, output: np.ndarray | None) -> np.ndarray | None:
     """What the loss was given, else the model's first output."""
     return tensors.to_numpy(record.kept_losses[-1].scores) if record.kept_losses else output
@@ -264,6 +254,7 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
         row_labels=_row_labels(kept, rows),
         computed_by_nothing=not calls and _computes_no_loss(twin),
         crossed=crossed_targets(twin, record, batch),
+        paired=None if twin.own_step else paired_loss(twin, record, batch),
         own_model_loss=False,
         targets_are_labels=True,
         outputs=outputs,

@@ -11,7 +11,7 @@ from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.loss import LossFacts
+from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
@@ -81,7 +81,7 @@ def _(facts: ForwardFacts) -> str:
 @describe.register
 def _(facts: LossFacts) -> str:
     value = f"{facts.value:.4f}" if facts.value is not None else "none"
-    plain = facts.call.plain_value if facts.call else None
+    plain = facts.call.plain_value if facts.call and _is_weighted(facts.call) else None
     if plain is not None and facts.value is not None and abs(plain - facts.value) > 0.01 * abs(facts.value):
         value += f" ({plain:.4f} nats a label, unweighted)"
     if facts.chance_nats:
@@ -93,6 +93,16 @@ def _(facts: LossFacts) -> str:
         and abs(of_call - facts.value) <= 0.01 * abs(facts.value)
     )
     return value + (f", {facts.expected:.4f} is that of knowing nothing" if facts.expected and alone else "")
+
+
+def _is_weighted(call: LossCall) -> bool:
+    """Whether a loss call has class or row weights, smoothed labels, or another reduction than the mean."""
+    options = call.options
+    return bool(
+        options.get("has_weight")
+        or options.get("label_smoothing")
+        or options.get("reduction", "mean") != "mean"
+    )
 
 
 @describe.register

@@ -98,6 +98,16 @@ class CrossedTargets:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PairedLoss:
+    """A loss of the user's own that is, over some rows, the mean over all pairs of an output and a target."""
+
+    rows: int
+    value: float
+    by_row: float
+    """The mean of the losses of the rows, each by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LossFacts(Facts):
     """The loss of the first batch."""
 
@@ -127,6 +137,7 @@ class LossFacts(Facts):
     computed_by_nothing: bool = False
     """No loss was compiled, and no layer or method of the model's class computes one."""
     crossed: CrossedTargets | None = None
+    paired: PairedLoss | None = None
     own_model_loss: bool = True
     """The loss is the one the framework's model computes; False: user code computes it."""
     padding_label_change: float | None = None

@@ -55,6 +55,11 @@ def rename_outputs(model: Any, role: str, names: Mapping[str, str]) -> None:
         part.built = False
 
 
+def losses_of(model: Any) -> list[Any]:
+    """The losses given to compile, as Keras calls them, once it has called them; empty where that is not known."""
+    return [one.loss for one in getattr(getattr(model, "_compile_loss", None), "_flat_losses", None) or ()]
+
+
 def give_no_loss(model: Any, names: Sequence[str]) -> None:
     """Let a dictionary of losses name these outputs too, with None."""
     part = model._compile_loss

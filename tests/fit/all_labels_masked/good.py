@@ -1,6 +1,8 @@
 """Weights of rows by the shares of their classes.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

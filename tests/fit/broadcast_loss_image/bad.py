@@ -3,6 +3,8 @@
 Each backend raises in the loss, and speaks of the ranks of target and output.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

@@ -1,5 +1,7 @@
 """Series of three kinds, and a recurrent layer that gives its last state."""
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

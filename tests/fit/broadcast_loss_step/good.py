@@ -1,4 +1,6 @@
 """A train_step of one's own, on TensorFlow, with a squared error by hand of outputs and targets of one shape."""
+
+# slow
 # backends: tensorflow
 
 import keras

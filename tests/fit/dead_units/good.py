@@ -1,6 +1,8 @@
 """Rectifiers whose bias starts at zero.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

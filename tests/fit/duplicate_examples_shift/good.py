@@ -1,5 +1,7 @@
 """A PyDataset whose batches are slices of arrays of the script, each beginning where the one before ended."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_diabetes

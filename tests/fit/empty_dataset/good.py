@@ -1,6 +1,8 @@
 """A filter that leaves most rows.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

@@ -1,6 +1,8 @@
 """A language model of characters with a causal mask.
 """
 
+# slow
+
 import argparse
 import inspect
 

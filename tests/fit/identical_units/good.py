@@ -1,6 +1,8 @@
 """Two layers with the weights that Keras draws.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

@@ -1,4 +1,6 @@
 """A train_step of one's own, on TensorFlow, that calls the model with training=True."""
+
+# slow
 # backends: tensorflow
 
 import keras

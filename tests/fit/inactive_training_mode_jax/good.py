@@ -1,4 +1,6 @@
 """A model whose call takes training and hands it on to its layers, as JAX needs it."""
+
+# slow
 # backends: jax
 
 import keras

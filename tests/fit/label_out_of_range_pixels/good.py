@@ -1,6 +1,8 @@
 """An autoencoder with binary cross-entropy, whose targets are scaled as its inputs.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

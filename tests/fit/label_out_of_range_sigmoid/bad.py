@@ -4,6 +4,8 @@ TensorFlow: `Received a label value of 1 which is outside the valid range of [0,
 bounds.` JAX: silent, the loss is 4e-8 from the first epoch on.
 """
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_breast_cancer

@@ -1,5 +1,7 @@
 """One sigmoid unit, and the loss that takes its probability."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_breast_cancer

@@ -1,6 +1,8 @@
 """Two recurrent layers, of which the first gives all of its states.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

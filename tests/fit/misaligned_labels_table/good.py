@@ -1,5 +1,7 @@
 """A frame of which inputs and labels are drawn in random order together."""
 
+# slow
+
 import keras
 import numpy as np
 import pandas as pd

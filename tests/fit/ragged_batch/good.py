@@ -1,6 +1,8 @@
 """Rows of tokens of one length.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

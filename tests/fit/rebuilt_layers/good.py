@@ -1,5 +1,7 @@
 """A network of digits that builds its layers once."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_digits

@@ -1,5 +1,7 @@
 """Scores of any sign, before a loss that takes scores."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_digits

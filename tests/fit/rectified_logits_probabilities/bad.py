@@ -4,6 +4,8 @@ TensorFlow: the loss divides what the ReLU gives by its sum, is NaN as soon as o
 ends at 0.33. torch: NaN after some epochs. JAX: silent, and slower.
 """
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_wine

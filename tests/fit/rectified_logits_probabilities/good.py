@@ -1,5 +1,7 @@
 """A softmax layer at the end of a functional model, and a loss named by a string, which takes probabilities."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_wine

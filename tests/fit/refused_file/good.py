@@ -1,5 +1,7 @@
 """Three kinds of wine, and a model that is saved to a file once it is trained."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_wine

@@ -1,5 +1,7 @@
 """Three kinds of wine, fed by a generator."""
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

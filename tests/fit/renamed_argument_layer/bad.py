@@ -4,6 +4,8 @@ Keras: `Unrecognized keyword arguments passed to Dense: {'init': 'he_normal', 'W
 for `period` and for `workers`.
 """
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_wine

@@ -1,6 +1,8 @@
 """Three kinds of wine.
 """
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_wine

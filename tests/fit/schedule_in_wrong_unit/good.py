@@ -1,5 +1,7 @@
 """A polynomial decay over the updates of all epochs."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_digits

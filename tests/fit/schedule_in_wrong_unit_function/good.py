@@ -1,5 +1,7 @@
 """A rate that a callback sets at each epoch by its number."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_diabetes

@@ -1,5 +1,7 @@
 """Each digit has up to four properties at once, each with a sigmoid of its own."""
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

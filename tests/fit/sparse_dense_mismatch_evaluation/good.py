@@ -1,5 +1,7 @@
 """Three kinds of wine, with validation data of the same form."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_wine

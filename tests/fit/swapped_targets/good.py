@@ -1,5 +1,7 @@
 """A wine's colour and its kind by one network, the targets in the order of the outputs."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_wine

@@ -1,5 +1,7 @@
 """Rows of the rare class are drawn several times after the split; and answers to a form, of which many are alike."""
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

@@ -1,4 +1,6 @@
 """A train_step of one's own, on torch, that clears the gradients of the batch before."""
+
+# slow
 # backends: torch
 
 import keras

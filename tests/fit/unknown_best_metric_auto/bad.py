@@ -3,6 +3,8 @@
 The callback raises a ValueError at the end of the first epoch: mode="auto" knows the metrics of Keras alone.
 """
 
+# slow
+
 import keras
 from keras import layers, ops
 from sklearn.datasets import load_diabetes

@@ -1,5 +1,7 @@
 """A metric function of one's own is watched, and its direction given."""
 
+# slow
+
 import keras
 from keras import layers, ops
 from sklearn.datasets import load_diabetes

@@ -1,5 +1,7 @@
 """Training is stopped when the accuracy no longer rises."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_digits

@@ -1,5 +1,7 @@
 """Early stopping by the validation loss of a fifth of the rows."""
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

@@ -1,5 +1,7 @@
 """A wine's colour and its kind by one network."""
 
+# slow
+
 import keras
 from keras import layers
 from sklearn.datasets import load_wine

@@ -4,6 +4,8 @@ TensorFlow: `Expected float32, but got hue of type 'str'.` torch: `Invalid dtype
 float: 'hue'`.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

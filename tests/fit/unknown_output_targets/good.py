@@ -1,5 +1,7 @@
 """A wine's colour and its kind from a PyDataset whose targets are called as the outputs."""
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

@@ -1,6 +1,8 @@
 """A metric of one's own that is set back.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers, ops

@@ -1,4 +1,6 @@
 """Pictures in a tf.data pipeline that divides by 255 in training and validation."""
+
+# slow
 # backends: tensorflow
 
 import keras

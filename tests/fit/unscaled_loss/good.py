@@ -1,4 +1,6 @@
 """A train_step of one's own, on TensorFlow, in mixed_float16, that scales its loss."""
+
+# slow
 # backends: tensorflow
 
 import keras

@@ -1,6 +1,8 @@
 """Texts as token numbers, for a model that begins with an embedding.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

@@ -1,6 +1,8 @@
 """Twelve layers of rectifiers, one behind the other.
 """
 
+# slow
+
 import keras
 import numpy as np
 from keras import layers

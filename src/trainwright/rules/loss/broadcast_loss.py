@@ -5,13 +5,15 @@ learn is the mean of the targets.
 Evidence: the two shapes at the loss call; aligned, the loss has another value. Of a loss written by hand: it stays the same
 when the targets of the rows are exchanged, and with the targets in the other shape it is another one, that does not.
 Where each row's one target is compared with the output at every step of a sequence, the last step alone is learnt
-better.
+better. Of a loss given to Keras's compile: over some rows it is the mean over all pairs of an output and a target.
 Error: `The size of tensor a … must match the size of tensor b`
 Error: `Using a target size … that is different to the input size`
 Error: `Target size … must be the same as input size …`
 Error: `0D or 1D target tensor expected, multi-target not supported`
 Error: `required broadcastable shapes`
 Error: `Incompatible shapes for broadcasting`
+Error: `logits and labels must have the same shape`
+Error: `Arguments `target` and `output` must have the same shape`
 Fix (safe): give both the same shape (squeeze(-1) the outputs, or unsqueeze(-1) the targets).
 """
 
@@ -46,6 +48,7 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | N
     call = next((c for c in loss.calls if (c.function in _ELEMENTWISE and _crossed(c)) or _column(c)), None)
     if call is None:
         yield from _by_hand(loss, setup)
+        yield from _over_pairs(loss, setup)
         yield from _repeated_targets(loss, setup, forward)
         return
     scores, targets = call.inputs.shape, call.targets.shape
@@ -84,6 +87,22 @@ def _by_hand(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         ),
         repair=Repair("give the targets the outputs' shape", Seam.BATCH, _reshape(aligned[1:])),
         fix=Fix(does=f"give the loss outputs and targets of one shape: targets as {aligned}", safety=Safety.SAFE),
+    )  # fmt: skip
+
+
+def _over_pairs(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """A loss of the user's own given to compile: Keras aligns (N) with (N, 1) for its own alone."""
+    paired = loss.paired
+    if paired is None:
+        return
+    rows = paired.rows
+    yield Finding(
+        message=f"the loss compares each output with the targets of all rows: for {rows} rows it is {paired.value:.4g}, the mean "
+        f"over all {rows * rows} pairs; row by row it is {paired.by_row:.4g}",
+        measured={"rows": rows, "pairs": rows * rows, "loss": paired.value, "loss_by_row": paired.by_row},
+        where=loss.at or setup.place("loss", "model"),
+        proof=Proof(f"the loss of {rows} rows is the mean of the {rows * rows} losses of single outputs and targets, to rounding"),
+        fix=Fix(does="give both sides one shape within the loss: y_true = ops.reshape(y_true, ops.shape(y_pred))"),
     )  # fmt: skip
 
 

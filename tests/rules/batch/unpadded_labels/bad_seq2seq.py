@@ -1,5 +1,7 @@
 """Texts and their first words as targets, of several lengths, and a collator that pads only the inputs."""
 
+# slow
+
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DataCollatorWithPadding, T5Config, T5ForConditionalGeneration, Trainer, TrainingArguments
 

@@ -1,5 +1,7 @@
 """A loop of one's own over a model whose forward calls relu on one score, before a loss that takes scores."""
 
+# slow
+
 import torch
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler

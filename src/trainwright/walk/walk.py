@@ -256,10 +256,7 @@ class Walk:
     def repair_failed(self, finding: Finding, error: BaseException) -> None:
         """A repair's change raised: the finding stands, unmended."""
         self.findings[self.findings.index(finding)] = replace(finding, repair=None)
-        if not isinstance(
-            error, NotImplementedError
-        ):  # what a framework's parts cannot do is no error of ours
-            self.internal_error(f"repair of {finding.name}", error)
+        self.internal_error(f"repair of {finding.name}", error)
 
     def cut_off(self, what: str) -> None:
         """An experiment that the budget did not allow."""

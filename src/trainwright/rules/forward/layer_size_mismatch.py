@@ -176,7 +176,7 @@ def _of_size(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     if failure is None or layer is None or forward.works_at_rows is not None:
         return
     if layer.kind == "Embedding":
-        yield from _embedding(layer, "input_dim" if setup.framework == "keras" else "num_embeddings")
+        yield from _embedding(layer, in_keras=setup.framework == "keras")
         return
     argument, axis = _TAKES.get(layer.kind, ("", -1))
     shape = layer.inputs[0].shape if layer.inputs else ()
@@ -227,20 +227,20 @@ def _fit(
     return f"build {layer.name} with {argument}={came}, or give it {wanted} values", _resize(layer.name, came)
 
 
-def _embedding(layer: ModuleFacts, argument: str) -> Iterator[Finding]:
-    """Indices outside an embedding's rows, whose number an argument sets."""
+def _embedding(layer: ModuleFacts, *, in_keras: bool) -> Iterator[Finding]:
+    """Indices outside an embedding's rows; Keras's layers take no other size once they are built."""
     given = layer.inputs[0] if layer.inputs else None
     if given is None or given.maximum is None or given.minimum is None or not layer.sizes:
         return
     rows, largest, smallest = layer.sizes[0], int(given.maximum), int(given.minimum)
     if smallest >= 0 and largest < rows:
         return
-    fits = smallest >= 0
+    fits, argument = smallest >= 0, "input_dim" if in_keras else "num_embeddings"
     yield Finding(
         message=f"{layer.name} (Embedding) has {rows} rows, and indices {smallest} to {largest} came; it takes 0 to {rows - 1}",
         measured={"layer": layer.name, "declared": rows, "largest": largest, "smallest": smallest},
         where=layer.where,
-        repair=_resize(layer.name, largest + 1) if fits else None,
+        repair=_resize(layer.name, largest + 1) if fits and not in_keras else None,
         fix=Fix(
             does=f"build {layer.name} with {argument}={largest + 1} or more" if fits else "number the indices from 0",
             safety=Safety.UNSAFE if fits else Safety.MANUAL,

@@ -1,4 +1,6 @@
-"""What is read of fit's callbacks and of the calls after it: what they may write, and which fits are of Keras models."""
+"""What is read of fit's callbacks and of the calls after it: what they may write, the rates they set, and which fits are
+of Keras models.
+"""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -51,6 +53,34 @@ def test_later_fits_of_keras_models_are_told_and_no_others(tmp_path: Path) -> No
     script.write_text(SEVERAL, encoding="utf-8")
     told = [n for n, line in enumerate(SEVERAL.split("\n"), 1) if line.endswith("# told")]
     assert walk(script).message.endswith(f"line {', '.join(map(str, told))} was not walked.")
+
+
+WARMED = """
+import keras
+from sklearn.datasets import load_digits
+
+keras.utils.set_random_seed(0)
+digits = load_digits()
+model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(10)])
+model.compile(keras.optimizers.Adam({rate}), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit((digits.data / 16).astype("float32"), digits.target, epochs=100, callbacks=[{callback}])
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "callback"),
+    [
+        ("keras.optimizers.schedules.CosineDecay(0.0, 4000, warmup_target=5e-3, warmup_steps=1700)", ""),
+        ("1e-7", "keras.callbacks.LearningRateScheduler(lambda epoch: 5e-3 * (epoch + 1) / 30)"),
+    ],
+    ids=["schedule", "callback"],
+)
+def test_short_runs_rise_soon_to_the_peak_of_a_warm_up(rate: str, callback: str, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(WARMED.format(rate=rate, callback=callback), encoding="utf-8")
+    report = walk(script)
+    assert not report.findings and not report.internal_errors, report
+    assert {s.stage.label: str(s.status) for s in report.stages}["overfit"] == "passed", report
 
 
 def reads(self, epoch, logs=None):

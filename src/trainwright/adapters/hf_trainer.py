@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from trainwright.adapters import hf_data, hf_evaluation, hf_setup, hf_step, torch_run
+from trainwright.adapters import hf_data, hf_evaluation, hf_setup, hf_step, short_run, torch_run
 from trainwright.adapters.base import Run
 from trainwright.adapters.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.hf_batch import (
@@ -123,7 +123,7 @@ class HFTrainerAdapter:
                 schedule_given=own_schedule, schedule_first=moved,
                 warmup=trainer.args.get_warmup_steps(planned) if planned and not own_schedule else None,
             )  # fmt: skip
-            twin.warmup_updates = max(facts.schedule, key=lambda point: point[1], default=(0, 1.0))[0]
+            twin.warmup_updates = short_run.warmup_updates(facts.schedule)
         twin.reset()
         return facts
 

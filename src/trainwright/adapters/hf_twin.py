@@ -14,7 +14,7 @@ import torch
 import transformers
 from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 
-from trainwright.adapters import hf_setup
+from trainwright.adapters import hf_setup, short_run
 from trainwright.adapters.base import Change
 from trainwright.adapters.batches import Pool, RecordingCollator
 from trainwright.adapters.constant import TargetsSeen
@@ -36,9 +36,6 @@ from trainwright.seams.torch_graph import GraphWatch
 from trainwright.seams.torch_state import ModelState, OptimizerState
 from trainwright.tensors import torch as tensors
 
-# Over so many steps a short run's rate rises where training warms up: a fraction of any real warm-up, and enough for
-# an adaptive optimizer's averages to settle.
-WARMED_UP = 6
 _PREPARED = ("forward", "_original_forward")  # what Accelerator.prepare_model writes into a model
 
 
@@ -254,7 +251,7 @@ class Twin:
         """One step with its update; what it raised is in the record."""
         with Observer(self.wrapped, self.change.all).catching() as record:
             self.compute(batch, record)
-            self.update(rate_share=self.warmed_up(number))
+            self.update(rate_share=short_run.rate_share(number, self.warmup_updates))
         return record
 
     def look(self, batch: Mapping[str, Any]) -> Look | None:
@@ -381,11 +378,6 @@ class Twin:
         trainer.model, trainer.optimizer = copied, None
         trainer.args.__dict__["_setup_devices"] = torch.device("cpu")
         self.device_lost, self._start, self.given_optimizer = True, ModelState(copied), None
-
-    def warmed_up(self, step: int) -> float:
-        """The share of the peak rate at a step of a short run: it rises over its first steps where training warms up."""
-        rise = min(self.warmup_updates, WARMED_UP)
-        return min(1.0, (step + 1) / (rise + 1))
 
     def _make_copy(self) -> Any:
         trainer = copy.copy(self.original)

@@ -17,7 +17,7 @@ from trainwright.adapters.keras_dataset import measure_dataset, planned_updates
 from trainwright.adapters.keras_graph_step import failure_in_graph
 from trainwright.adapters.keras_optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras_saving import refused_files
-from trainwright.adapters.keras_schedule import dry_run
+from trainwright.adapters.keras_schedule import dry_run, rate_of_short_runs
 from trainwright.adapters.keras_twin import Fit, Twin
 from trainwright.core.repair import Repair
 from trainwright.seams.keras_loss import KeptLoss
@@ -89,6 +89,7 @@ class KerasAdapter:
 
     def measure_optimizer(self) -> OptimizerFacts:
         twin, model = self.twin, self.twin.model
+        twin.rate_of_short_runs = None  # the first update is measured at the rate that it has
         batch = twin.take(1, seed=0)[0]
         twin.reset()
         attribute = next(iter(twin.optimizers()), "optimizer")
@@ -96,24 +97,28 @@ class KerasAdapter:
         given = is_rate_given(optimizer, twin.seen) if optimizer is not None else True
         built = optimizer in twin.seen.optimizers if optimizer is not None else False
         planned, first = self.planned_updates, int(self.fit.given.get("initial_epoch") or 0)
-        epochs = range(first, first + twin.data.plan.epochs)
+        epochs = range(first, int(self.fit.given.get("epochs") or 1))
         with twin.ready(0):
             observer = twin.observer(detail=False)
             with catching(observer.record):
                 twin.build_optimizer()
             before = trained_values(model)
             record = observer.record if observer.record.failure else twin.take_step(batch, 0)
+            schedule = dry_run(optimizer, callbacks_of(self.fit.given), planned, epochs)
             facts = optimizer_facts(
-                getattr(model, attribute), model, before, record.failure, rate_given=given, planned=planned,
-                schedule=dry_run(optimizer, callbacks_of(self.fit.given), planned, epochs),
+                getattr(model, attribute), model, before, record.failure, rate_given=given or schedule.by_callback, planned=planned,
+                schedule=schedule,
                 held=twin.held_at_start if attribute == "optimizer" else None,
                 given_gradients=bool(record.gradients) if twin.own_step else None, user_built=built,
                 library=keras_setup.library_name(twin.scope),
             )  # fmt: skip
             inner = getattr(optimizer, "inner_optimizer", optimizer)
             position = twin.seen.position_given(inner, "learning_rate") if built else None
-            facts = replace(facts, rate_position=position, failure=facts.failure or failure_in_graph(twin))
+            facts = replace(
+                facts, rate_position=position, epochs=epochs, failure=facts.failure or failure_in_graph(twin)
+            )
         twin.reset()
+        twin.rate_of_short_runs = rate_of_short_runs(schedule)
         return facts
 
     def measure_evaluation(self, batches: int) -> EvaluationFacts:

@@ -109,7 +109,7 @@ def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool 
     source = source_of(
         x, y, weight, batch_size=size, shuffle=shuffle, steps=steps, floats=floats, listed=listed
     )
-    plan = Plan(epochs=epochs - int(given.get("initial_epoch") or 0), steps_per_epoch=steps,
+    plan = Plan(epochs=max(0, epochs - int(given.get("initial_epoch") or 0)), steps_per_epoch=steps,
                 class_weight=given.get("class_weight"))  # fmt: skip
     held, share = given.get("validation_data"), float(given.get("validation_split") or 0.0)
     held_size, held_steps = given.get("validation_batch_size") or size, given.get("validation_steps")

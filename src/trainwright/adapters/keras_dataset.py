@@ -181,7 +181,7 @@ def planned_updates(data: FitData, optimizer: Any, epochs: EpochFacts | None) ->
     if epochs is not None and len(epochs.steps) == epochs.epochs:
         return sum(epochs.steps) // accumulated
     batches = data.batches_per_epoch
-    return None if batches is None else batches * max(data.plan.epochs, 0) // accumulated
+    return None if batches is None else batches * data.plan.epochs // accumulated
 
 
 def _endless(data: FitData) -> list[EndlessSet]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.metric_probes import undone
+from trainwright.adapters.short_run import WARMED_UP, rate_share, warmup_updates
 from trainwright.core.finding import Failure
 from trainwright.seams.place import failure_of
 from trainwright.tensors import keras as tensors
@@ -32,6 +33,8 @@ _DOUBLINGS = 20
 class DryRun:
     """What a schedule does over the planned updates."""
 
+    by_callback: bool = False
+    """It sets the rate whatever the optimizer was given."""
     kind: str = ""
     points: tuple[tuple[int, float], ...] = ()
     """(update, factor of the peak rate)."""
@@ -124,7 +127,21 @@ def _of_callback(callback: Any, rate: float, planned: int, epochs: range) -> Dry
     firsts = [round(i * planned / len(epochs)) for i in range(len(epochs) + 1)]
     spans = [(u, r) for i, r in enumerate(rates) for u in {firsts[i], max(firsts[i], firsts[i + 1] - 1)}]
     kept = sorted(spans)[:: math.ceil(len(spans) / _POINTS)]
-    return DryRun(kind=kind, points=_factors(*zip(*kept)), peak=rate, steps=len(epochs))
+    return DryRun(
+        by_callback=True, kind=kind, points=_factors(*zip(*kept)), peak=max(rates), steps=len(epochs)
+    )
+
+
+def rate_of_short_runs(schedule: DryRun) -> Any:
+    """What short runs take for the rate: a rise to its peak where training warms up, the peak where a callback sets the
+    rate; None: the optimizer's own.
+    """
+    rise = min(warmup_updates(schedule.points), WARMED_UP)
+    if rise:
+        return keras.optimizers.schedules.PolynomialDecay(
+            schedule.peak * rate_share(0, rise), decay_steps=rise, end_learning_rate=schedule.peak
+        )
+    return schedule.peak if schedule.by_callback else None
 
 
 def _unrecorded() -> contextlib.AbstractContextManager[Any]:

@@ -68,6 +68,8 @@ class Twin:
         self.batch_changes: list[Changing] = []
         """Kept repairs of the batches that the data give."""
         self._tried_changes: list[Changing] = []
+        self.rate_of_short_runs: Any = None
+        """What takes the place of the optimizer's rate, a number or a schedule; None: nothing does."""
         self.drops_last = False
         """A repair leaves the last batch out where it is incomplete."""
         self.steps = CompiledSteps(model, self.backend)
@@ -217,6 +219,9 @@ class Twin:
         if self.model.optimizer is None:
             return
         fit_optimizer(self.model)
+        if self.rate_of_short_runs is not None:
+            inner = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
+            own().set_rate(inner, self.rate_of_short_runs)
         for repair in self.change.all:
             if repair.seam == Seam.OPTIMIZER:
                 given = {"optimizer": self.model.optimizer, "model": self.model}

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.adapters import loop_gradients
+from trainwright.adapters import loop_gradients, short_run
 from trainwright.adapters.accelerated import scaled_steps
 from trainwright.adapters.base import Change
 from trainwright.adapters.batches import RecordingCollator
@@ -58,8 +58,6 @@ LONGEST_WINDOW = 64
 # do not meet in runs of fewer steps than the stride.
 FIRST_BATCH_SEED = 1000
 SEED_STRIDE = 7919
-# Over so many steps a short run's rate rises where training warms up, as for a Trainer.
-WARMED_UP = 6
 
 
 @dataclass(frozen=True)
@@ -274,7 +272,7 @@ class LoopTraining:
         """Give the script's optimizers the peak rates of their schedules, and the repairs in force."""
         dry = self.dry
         highest = max((factor for _, factor in dry.points), default=1.0)
-        self.warmup_updates = max(dry.points, key=lambda point: point[1], default=(0, 1.0))[0]
+        self.warmup_updates = short_run.warmup_updates(dry.points)
         for optimizer in self.parts.optimizers:
             set_rates(optimizer, [rate * highest for rate in peak_rates(optimizer)])
             for repair in self.change.all:
@@ -367,8 +365,7 @@ class LoopTraining:
 
     def take_step(self, turn: Turn, number: int) -> StepRecord:
         """One update, with all the times round the loop that it takes; its loss is the first one's."""
-        rise = min(self.warmup_updates, WARMED_UP)
-        share = min(1.0, (number + 1) / (rise + 1))
+        share = short_run.rate_share(number, self.warmup_updates)
         record, _ = self.observe(turn, number, live=True, rate_share=share)
         for _ in range(self.window - 1):
             if record.failure is None:

@@ -15,6 +15,20 @@ from trainwright.core.repair import Repair
 # A run whose loss stays above three times the first one for six steps, after a dozen, does not come back in thirty.
 LOST_STEPS = 12
 LOST_FACTOR = 3.0
+# Over so many steps a short run's rate rises where training warms up: a fraction of any real warm-up, and enough for
+# an adaptive optimizer's averages to settle.
+WARMED_UP = 6
+
+
+def warmup_updates(schedule: Sequence[tuple[int, float]]) -> int:
+    """The update at which a schedule, as (update, factor of the peak rate), is first at its highest; 0: it never rises."""
+    return max(schedule, key=lambda point: point[1], default=(0, 1.0))[0]
+
+
+def rate_share(step: int, warmup: int) -> float:
+    """The share of the peak rate at a step of a short run: it rises over its first steps where training warms up."""
+    rise = min(warmup, WARMED_UP)
+    return min(1.0, (step + 1) / (rise + 1))
 
 
 class Record(Protocol):

@@ -83,7 +83,8 @@ def _(facts: LossFacts) -> str:
     value = f"{facts.value:.4f}" if facts.value is not None else "none"
     plain = facts.call.plain_value if facts.call and _is_weighted(facts.call) else None
     if plain is not None and facts.value is not None and abs(plain - facts.value) > 0.01 * abs(facts.value):
-        value += f" ({plain:.4f} nats a label, unweighted)"
+        unweighted = ", unweighted" if facts.call and facts.call.options.get("has_weight") else ""
+        value += f" ({plain:.4f} nats a label{unweighted})"
     if facts.chance_nats:
         return f"{value}, {facts.chance_nats:.4f} is chance over {facts.classes} classes"
     of_call = facts.call.value if facts.call else None

@@ -69,6 +69,8 @@ class OptimizerFacts(Facts):
     schedule_moves_at: int | None = None
     """Of a schedule that keeps its first rate over the planned updates: about where it leaves it."""
     planned_updates: int | None = None
+    epochs: range | None = None
+    """The numbers of the epochs that are asked for, where the framework counts on from an earlier training."""
     warmup_updates: int | None = None
     schedule_first: bool = False
     """A training step moved the schedule on before any update was made."""

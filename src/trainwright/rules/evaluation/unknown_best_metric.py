@@ -2,8 +2,9 @@
 
 Why it matters: the run stops at its first save or epoch, keeps its worst checkpoint as the best, is never stopped early,
 or is stopped while it gets better.
-Evidence: the metrics that the evaluation returned, or that a training step and an evaluation step log; whether perfect
-predictions raise or lower the metric.
+Evidence: the metrics that the evaluation returned, or that a training step and an evaluation step log, against what
+metric_for_best_model, EarlyStopping, ModelCheckpoint and ReduceLROnPlateau follow; whether perfect predictions raise or
+lower the metric.
 Error: `load_best_model_at_end requires the save and eval strategy to match`
 Error: `load_best_model_at_end requires the saving steps to be a round multiple`
 Error: `The `metric_for_best_model` training argument is set to '…', which is not found in the evaluation metrics`

@@ -3,6 +3,7 @@
 Why it matters: the loss stops, and its message speaks of batch sizes that nobody chose.
 Evidence: the shape of the labels in the batch, and how many scores and targets reached the loss.
 Error: `Target size … must be the same as input size …`
+Error: `logits` and `labels` must have the same shape`
 Error: `Expected input batch_size (…) to match target batch_size (…).`
 Fix (manual): use the model class whose head gives one score vector for each label.
 """

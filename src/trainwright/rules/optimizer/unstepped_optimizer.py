@@ -1,7 +1,8 @@
-"""TW601 unstepped-optimizer: an update leaves every weight as it was, or there is no optimizer that makes one.
+"""TW601 unstepped-optimizer: an update leaves every weight as it was, or nothing makes one.
 
 Why it matters: the loss is computed, the gradients arrive, and nothing is learnt.
-Evidence: the weights before and after one update, with gradients that are not zero and a rate above zero.
+Evidence: the weights before and after one update, with gradients that are not zero and a rate above zero; or epochs that
+are over before the first (Keras counts on from initial_epoch to epochs).
 Fix (manual): let the optimizer's step do its work: call super().step() in an override of it, return the optimizer from
 configure_optimizers.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
-from trainwright.core.fix import Fix
+from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.optimizer import OptimizerFacts
@@ -23,6 +24,9 @@ def unstepped_optimizer(
     optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts
 ) -> Iterator[Finding]:
     """An update without effect, by an optimizer that holds the weights and has a rate."""
+    if optimizer.epochs is not None and not optimizer.epochs:
+        yield _no_epoch(optimizer.epochs, setup)
+        return
     if not optimizer.kind:
         yield from _no_optimizer(optimizer, gradients, setup)
         return
@@ -46,6 +50,22 @@ def unstepped_optimizer(
         where=setup.place("optimizer_step", "backward", "optimizer", "create_optimizer", "optim", "trainer"),
         proof=Proof("every weight is the same to the last bit before and after optimizer.step()"),
         fix=Fix(does=f"let {optimizer.kind}.step() update the weights (call super().step())"),
+    )
+
+
+def _no_epoch(epochs: range, setup: SetupFacts) -> Finding:
+    where, end = setup.place("epochs", "train_call"), epochs.start + max(epochs.stop, 1)
+    edits = (SetKeyword(where.file, where.line, "epochs", str(end), "fit"),) if where else ()
+    return Finding(
+        message=f"fit begins with epoch {epochs.start} (initial_epoch) and ends at {epochs.stop} (epochs): it makes no update",
+        measured={"initial_epoch": epochs.start, "epochs": epochs.stop, "updates": 0},
+        where=where,
+        proof=Proof(
+            f"epochs is the number of the last epoch, not how many: of {epochs.start} to {epochs.stop} there is none"
+        ),
+        fix=Fix(
+            does=f"set epochs={end}, counted from the first training on", safety=Safety.UNSAFE, edits=edits
+        ),
     )
 
 

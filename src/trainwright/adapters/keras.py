@@ -99,12 +99,12 @@ class KerasAdapter:
         planned, first = self.planned_updates, int(self.fit.given.get("initial_epoch") or 0)
         epochs = range(first, int(self.fit.given.get("epochs") or 1))
         with twin.ready(0):
+            schedule = dry_run(optimizer, callbacks_of(self.fit.given), planned, epochs)
             observer = twin.observer(detail=False)
             with catching(observer.record):
                 twin.build_optimizer()
             before = trained_values(model)
             record = observer.record if observer.record.failure else twin.take_step(batch, 0)
-            schedule = dry_run(optimizer, callbacks_of(self.fit.given), planned, epochs)
             facts = optimizer_facts(
                 getattr(model, attribute), model, before, record.failure, rate_given=given or schedule.by_callback, planned=planned,
                 schedule=schedule,

@@ -131,6 +131,7 @@ def optimizer_facts(
         kind=type(inner).__name__,
         groups=(group,),
         learning_rate=schedule.peak,
+        update_rate=schedule.now,
         rate_given=rate_given,
         user_built=user_built,
         rate_keyword="learning_rate",

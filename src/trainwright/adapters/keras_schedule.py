@@ -38,6 +38,8 @@ class DryRun:
     kind: str = ""
     points: tuple[tuple[int, float], ...] = ()
     """(update, factor of the peak rate)."""
+    now: float | None = None
+    """The rate of the next update, no callback asked."""
     peak: float = 0.0
     """The largest rate of these updates."""
     length: int | None = None
@@ -77,26 +79,25 @@ def dry_run(optimizer: Any, callbacks: Sequence[Any], planned: int | None, epoch
     """
     if optimizer is None:
         return DryRun()
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    rate = own().rate(inner)
+    rate = own().rate(getattr(optimizer, "inner_optimizer", optimizer))
+    try:
+        now = rate_of(optimizer)
+    except Exception as error:  # a schedule of the user's own raised: that is what we came to see
+        return DryRun(
+            kind=type(rate).__name__, length=_length(rate), steps=planned, failure=failure_of(error)
+        )
     if is_schedule(rate):
-        try:
-            now = rate_of(optimizer)
-        except Exception as error:  # a schedule of the user's own raised: that is what we came to see
-            return DryRun(
-                kind=type(rate).__name__, length=_length(rate), steps=planned, failure=failure_of(error)
-            )
         return _of_schedule(rate, now, planned)
     setting = setting_callback(callbacks)
     if setting is None or not planned or not 0 < len(epochs) <= MOST_EPOCHS:
-        return DryRun(peak=rate_of(optimizer))
-    return _of_callback(setting, rate_of(optimizer), planned, epochs)
+        return DryRun(now=now, peak=now)
+    return _of_callback(setting, now, planned, epochs)
 
 
 def _of_schedule(schedule: Any, now: float, planned: int | None) -> DryRun:
     kind, length = type(schedule).__name__, _length(schedule)
     if not planned:
-        return DryRun(kind=kind, peak=now, length=length)
+        return DryRun(kind=kind, now=now, peak=now, length=length)
 
     def at(update: int) -> float:
         return _number(schedule(update))
@@ -106,8 +107,8 @@ def _of_schedule(schedule: Any, now: float, planned: int | None) -> DryRun:
         rates = [at(u) for u in updates]
         moves_at = None if _moved(rates) else _first_move(at, rates[0], planned)
     except Exception as error:  # a schedule of the user's own raised: that is what we came to see
-        return DryRun(kind=kind, peak=now, length=length, steps=planned, failure=failure_of(error))
-    return DryRun(kind=kind, points=_factors(updates, rates), peak=max(rates), length=length, steps=planned,
+        return DryRun(kind=kind, now=now, peak=now, length=length, steps=planned, failure=failure_of(error))
+    return DryRun(kind=kind, points=_factors(updates, rates), now=now, peak=max(rates), length=length, steps=planned,
                   moves_at=moves_at)  # fmt: skip
 
 
@@ -123,12 +124,17 @@ def _of_callback(callback: Any, rate: float, planned: int, epochs: range) -> Dry
                 setting.on_epoch_begin(epoch)
                 rates.append(_number(stand_in.learning_rate))
         except Exception as error:  # the user's function raised, or gave no rate: that is what we came to see
-            return DryRun(kind=kind, peak=rate, steps=len(epochs), failure=failure_of(error))
+            return DryRun(kind=kind, now=rate, peak=rate, steps=len(epochs), failure=failure_of(error))
     firsts = [round(i * planned / len(epochs)) for i in range(len(epochs) + 1)]
     spans = [(u, r) for i, r in enumerate(rates) for u in {firsts[i], max(firsts[i], firsts[i + 1] - 1)}]
     kept = sorted(spans)[:: math.ceil(len(spans) / _POINTS)]
     return DryRun(
-        by_callback=True, kind=kind, points=_factors(*zip(*kept)), peak=max(rates), steps=len(epochs)
+        by_callback=True,
+        now=rate,
+        kind=kind,
+        points=_factors(*zip(*kept)),
+        peak=max(rates),
+        steps=len(epochs),
     )
 
 

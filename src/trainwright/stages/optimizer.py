@@ -33,6 +33,8 @@ class OptimizerFacts(Facts):
     groups: tuple[GroupFacts, ...] = ()
     learning_rate: float = 0.0
     """The largest of the groups' rates, at the schedule's peak."""
+    update_rate: float | None = None
+    """The rate of the measured update, where it is not the peak: the first of a warm-up."""
     rate_given: bool = True
     """False: the rate is a default that nobody wrote."""
     user_built: bool = False

@@ -36,17 +36,16 @@ def unstepped_optimizer(
     held = [n for n in optimizer.held if n in optimizer.changed]
     moved = [n for n in held if optimizer.changed[n] != 0]  # NaN is a change, too
     reached = [g for g in gradients.gradients if g.name in held and g.norm]
-    # float16 has its first steps skipped while the loss scale is found.
-    begins_at_zero = bool(optimizer.schedule) and optimizer.schedule[0][1] == 0  # a warm-up
-    if optimizer.failure or moved or not reached or optimizer.learning_rate == 0 or begins_at_zero:
+    rate = optimizer.learning_rate if optimizer.update_rate is None else optimizer.update_rate
+    if optimizer.failure or moved or not reached or rate == 0:
         return
-    if setup.precision == "fp16":
+    if setup.precision == "fp16":  # its first steps are skipped while the loss scale is found
         return
     norm = f"{gradients.norm:.3g}" if gradients.norm is not None else "unknown"
     yield Finding(
         message=f"one update changed none of the {len(held)} weights that {optimizer.kind} holds; the gradient's norm is "
-        f"{norm} and the rate {optimizer.learning_rate:.3g}",
-        measured={"changed": 0, "held": len(held), "learning_rate": optimizer.learning_rate},
+        f"{norm} and the rate {rate:.3g}",
+        measured={"changed": 0, "held": len(held), "learning_rate": rate},
         where=setup.place("optimizer_step", "backward", "optimizer", "create_optimizer", "optim", "trainer"),
         proof=Proof("every weight is the same to the last bit before and after optimizer.step()"),
         fix=Fix(does=f"let {optimizer.kind}.step() update the weights (call super().step())"),

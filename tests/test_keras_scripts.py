@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from trainwright.core.report import Report, Status
-from walking import expected, loud, said, walk_all
+from walking import expected, loud, said, walk, walk_all
 
 if find_spec("keras") is None or find_spec("trainwright.adapters.keras") is None:
     pytest.skip("Keras is not installed", allow_module_level=True)
@@ -19,6 +19,7 @@ if find_spec("keras") is None or find_spec("trainwright.adapters.keras") is None
 pytestmark = pytest.mark.keras
 
 FOLDER = Path(__file__).parent / "fit"
+EXAMPLES = FOLDER.parents[1] / "examples"
 BAD = sorted(FOLDER.glob("*/bad.py"))
 GOOD = sorted(FOLDER.glob("*/good.py"))
 HEALTHY = sorted((Path(__file__).parent / "healthy" / "keras").glob("*.py"))
@@ -76,6 +77,20 @@ def test_every_bad_script_has_a_mended_one_and_says_what_happens() -> None:
     assert [s.parent for s in BAD] == [s.parent for s in GOOD] and len(BAD) >= 25
     for script in BAD:
         assert "\n\n" in script.read_text(encoding="utf-8").split('"""')[1], script
+
+
+def test_one_check_finds_all_faults_of_the_lesson_in_order_with_lines_and_tried_fixes() -> None:
+    script = EXAMPLES / "keras_text.py"
+    report = walk(script, budget=300)
+    lines = script.read_text(encoding="utf-8").split("\n")
+    found = [(f.name, lines[f.where.line - 1].partition("(")[0]) for f in report.findings if f.where]
+    assert found == [
+        ("labels-inside-inputs", "train_dataset = tf.data.Dataset.from_tensor_slices"),
+        ("label-out-of-range", "model = TextClassifier"),
+        ("wrong-logits-flag", "model.compile"),
+        ("hidden-default-rate", "model.compile"),
+    ], said(report)
+    assert all(f.fix is not None and f.fix.tried for f in report.findings), said(report)
 
 
 def test_the_healthy_scripts_are_short_and_many() -> None:

@@ -19,7 +19,7 @@ from trainwright.seams.seen import Construction, Seen
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
-from trainwright.stages.forward import ForwardFacts, ModuleFacts
+from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
@@ -195,6 +195,22 @@ def test_inputs_are_large_beyond_thirty_where_the_first_loss_is_inflated(largest
     assert run(unscaled_inputs, *facts, outcome=SAME) == ([], trials)
     found, _ = run(unscaled_inputs, *facts)
     assert len(found) == trials and all(f.where == Place("train.py", 3) for f in found)
+
+
+@pytest.mark.parametrize(
+    ("weights", "trials"),
+    [({}, 1), ({"trainable": False}, 0), ({"freshly_initialised": False}, 0), ({"in_place_changes": 99}, 0)],
+)
+def test_inputs_of_a_first_layer_that_was_trained_are_as_they_were_then(weights, trials):
+    pixels = TensorFacts(shape=(8, 4), dtype="float32", minimum=-124.0, maximum=151.0)
+    batch = BatchFacts(tensors={"x": pixels}, label_key="labels")
+    dataset = DatasetFacts(train=SplitFacts(name="train", rows=90))
+    dense = ModuleFacts(name="dense", kind="Dense", inputs=(pixels,), sizes=(4, 2))
+    kernel = {"trainable": True, "dtype": "float32", "mean": 0.0, "deviation": 1.0} | weights
+    parameters = (ParameterFacts(name="dense.kernel", module="dense", shape=(4, 2), **kernel),)
+    forward = ForwardFacts(modules=(dense,), parameters=parameters)
+    facts = dataset, batch, forward, LossFacts(value=1.0, expected=1.0), SETUP
+    assert run(unscaled_inputs, *facts, outcome=SAME) == ([], trials)
 
 
 @pytest.mark.parametrize(("left", "trials"), [(0.0039, 1), (0.01, 0), (0.0, 0)])

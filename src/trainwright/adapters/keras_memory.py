@@ -11,8 +11,6 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-import keras
-
 from trainwright.adapters.fitting import largest_fitting
 from trainwright.adapters.keras_calls import catching
 from trainwright.adapters.keras_data import Batch
@@ -21,6 +19,7 @@ from trainwright.seams.accelerators import accelerators, memory_ended
 from trainwright.seams.keras import StepRecord
 from trainwright.stages.forward import MemoryFacts
 from trainwright.tensors import keras as tensors
+from trainwright.tensors.keras_own import keras
 
 
 def takes_all_memory() -> bool:

@@ -2,6 +2,7 @@
 
 Silent on each backend: the loss stays at that of chance, ln 3.
 """
+# slow
 
 import keras
 import numpy as np

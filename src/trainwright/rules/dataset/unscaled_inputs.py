@@ -76,9 +76,12 @@ def unscaled_inputs(
 
 def _reaches_weights(forward: ForwardFacts) -> bool:
     """Whether the first layer with weights is given numbers of a raw scale: the model does not scale them itself."""
-    first = next((m for m in forward.modules if m.sizes and m.inputs), None)
+    first = next((m for m in forward.modules if m.leaf and m.sizes and m.inputs), None)
     if first is None or "Norm" in first.kind or not first.inputs[0].is_float:
         return False
+    weights = [p for p in forward.parameters if p.module == first.name]
+    if weights and not any(p.trainable and p.may_be_untrained for p in weights):
+        return False  # it was trained on numbers of some scale, perhaps of this one
     return _reach(first.inputs[0]) > LARGE
 
 

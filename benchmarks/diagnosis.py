@@ -1,10 +1,11 @@
 """Run every bad, good and healthy script as a user would, a process each, and print what was named.
 
-    .venv/bin/python benchmarks/diagnosis.py [--jobs N] [--write FILE] [FILTER]
+    .venv/bin/python benchmarks/diagnosis.py [--jobs N] [--write FILE] [--keras [BACKEND]] [FILTER]
 
-Scripts for Keras are run on each of its three backends that they are written for. For each framework: planted faults named at all, named as the first cause at the announced line, findings besides them,
-findings above a note on scripts that have no fault (false alarms), and seconds of the walk and of the whole process,
-imports included. What a walk costs in training steps is printed after it, by walk_cost.py, on larger scripts.
+Scripts for Keras are run on each of its three backends that they are written for. For each framework: planted faults
+named at all, named as the first cause at the announced line, findings besides them, findings above a note on scripts that
+have no fault (false alarms), and seconds of the walk and of the whole process, imports included. What a walk costs in
+training steps is printed after it, by walk_cost.py, on larger scripts, where no part of the scripts was asked for.
 """
 
 import argparse
@@ -84,15 +85,26 @@ def main() -> None:
     parser.add_argument("filter", nargs="?", default="", help="part of the scripts' paths")
     parser.add_argument("--jobs", type=int, default=1, help="how many checks run at a time")
     parser.add_argument("--write", type=Path, help="also write the table to this Markdown file")
+    parser.add_argument(
+        "--keras",
+        nargs="?",
+        const="",
+        metavar="BACKEND",
+        help="Keras's scripts alone, on this backend or on each",
+    )
     options = parser.parse_args()
     scripts = [(s, b) for s in _scripts() if options.filter in str(s) for b in _backends(s)]
+    if options.keras is not None:
+        scripts = [(s, b) for s, b in scripts if b and options.keras in ("", b)]
     done: list[Diagnosis] = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for one in pool.map(lambda job: diagnose(*job), scripts):
             done.append(one)
             print(f"\r{len(done)} of {len(scripts)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    text = table(done) + "\n\n" + walk_cost.table(walk_cost.SCRIPTS)
+    text = table(done)
+    if not options.filter and options.keras is None:
+        text += "\n\n" + walk_cost.table(walk_cost.SCRIPTS)
     print(text)
     if options.write:
         options.write.write_text(text + "\n", encoding="utf-8")

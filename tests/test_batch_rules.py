@@ -1,17 +1,22 @@
 """Edges of the batch rules' thresholds, on facts literals."""
 
+import numpy as np
 import pytest
 
+from trainwright.adapters.keras_batch import _kind
 from trainwright.core.finding import Place, Severity
 from trainwright.rules.batch.mismatched_mask import mismatched_mask
 from trainwright.rules.batch.mostly_padding import mostly_padding
+from trainwright.rules.batch.ragged_batch import ragged_batch
 from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 
 PLACES = {"train_dataset": Place("train.py", 3), "collator": Place("train.py", 7)}
 SETUP = SetupFacts(places=PLACES)
+DATA = DatasetFacts(train=SplitFacts(name="train", rows=10))
 TOKENS = {k: TensorFacts(shape=(10, 10), dtype="int64") for k in ("input_ids", "attention_mask")}
 
 
@@ -66,3 +71,19 @@ def test_the_line_is_that_of_what_made_the_mask(by_collator, line) -> None:
 def test_padding_is_counted_over_three_batches_whose_mask_hides_no_text(shares, hidden, count) -> None:
     batch = _batch(padding_shares=shares, hidden_tokens=hidden)
     assert len(_found(mostly_padding, batch=batch, setup=SETUP)) == count
+
+
+@pytest.mark.parametrize(("kind", "count"), [("list", 0), ("object array of list", 1)])
+def test_only_arrays_of_objects_cannot_become_a_tensor_once_the_batch_is_formed(kind, count) -> None:
+    """A list of tensors of several lengths is no fault: forward may pack the sequence itself."""
+    batch = _batch(others={"tokens": kind}, item_lengths={"tokens": (3, 5)})
+    assert len(_found(ragged_batch, batch=batch, setup=SETUP, dataset=DATA)) == count
+
+
+@pytest.mark.parametrize(("rows", "told"), [([[1, 2], [3]], False), ([[1, 2], [0.5]], True)])
+def test_rows_of_fractions_are_padded_as_floats(rows, told) -> None:
+    """pad_sequences makes integers unless it is told otherwise: rows in 0 to 1 would all become zeros."""
+    kind = _kind(np.array(rows, dtype=object))
+    batch = _batch(others={"x": kind}, item_lengths={"x": (2, 1)})
+    [found] = _found(ragged_batch, batch=batch, setup=SETUP, dataset=DATA)
+    assert ('dtype="float32"' in found.fix.does) == told

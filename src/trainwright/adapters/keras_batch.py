@@ -77,10 +77,19 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
 
 
 def _kind(value: Any) -> str:
-    """What a value is that is no tensor; of objects in an array, what they are: `object array of int`."""
+    """What a value is that is no tensor; of objects in an array, what they are: `object array of list of floats`."""
     if isinstance(value, np.ndarray) and value.dtype == object and value.size:
-        return f"object array of {type(value.flat[0]).__name__}"
+        kind, is_row = type(value.flat[0]).__name__, isinstance(value.flat[0], (list, tuple, np.ndarray))
+        return f"object array of {kind}{' of floats' if is_row and _holds_floats(value) else ''}"
     return type(value).__name__
+
+
+def _holds_floats(value: Any) -> bool:
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return bool(value.dtype.kind == "f")
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return any(_holds_floats(part) for part in value)
+    return isinstance(value, (float, np.floating))
 
 
 def _weighs_nothing(batch: Batch) -> bool:

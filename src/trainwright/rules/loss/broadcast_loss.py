@@ -169,7 +169,12 @@ def _per_step(call: LossCall) -> bool:
 
 
 def _sequence_for_rows(call: LossCall, forward: ForwardFacts | None) -> bool:
-    """Whether the model's answer has an axis of steps that the targets lack."""
+    """Whether the model's answer has an axis of steps that the targets lack.
+
+    A class loss that does not say what targets it takes is torch's, whose classes are on axis 1 and not on the last.
+    """
+    if call.function in _CLASSES and call.takes_indices is None:
+        return False
     scores = forward.output.shape if forward and forward.output else ()
     if len(scores) not in (3, 4) or scores[1] < 2:
         return False

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from trainwright.adapters.keras_batch import _kind
+from trainwright.adapters.keras_data import fit_data
 from trainwright.core.finding import Place, Severity
+from trainwright.rules.batch.all_labels_masked import all_labels_masked
 from trainwright.rules.batch.mismatched_mask import mismatched_mask
 from trainwright.rules.batch.mostly_padding import mostly_padding
 from trainwright.rules.batch.ragged_batch import ragged_batch
@@ -87,3 +89,26 @@ def test_rows_of_fractions_are_padded_as_floats(rows, told) -> None:
     batch = _batch(others={"x": kind}, item_lengths={"x": (2, 1)})
     [found] = _found(ragged_batch, batch=batch, setup=SETUP, dataset=DATA)
     assert ('dtype="float32"' in found.fix.does) == told
+
+
+@pytest.mark.parametrize(
+    ("rows", "all_rows", "severities"),
+    [(0, False, []), (64, False, [Severity.WARNING]), (64, True, [Severity.ERROR])],
+)
+def test_weights_of_zero_are_an_error_where_every_row_was_read(rows, all_rows, severities) -> None:
+    batch = _batch(weightless_rows=rows, all_weightless=all_rows)
+    found = _found(all_labels_masked, batch=batch, dataset=DATA, setup=SETUP)
+    assert [f.severity for f in found] == severities
+
+
+@pytest.mark.parametrize(("labelled", "expected"), [(0, (2000, True)), (3, (0, False))])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_weights_are_read_beyond_the_first_batches(labelled, expected, streamed) -> None:
+    """Of many rows without a label, which the weight 0 leaves out, the first batches may hold nothing else."""
+    weight = np.zeros(2000)
+    weight[2000 - labelled :] = 1
+    given = {"x": np.zeros((2000, 2)), "y": np.zeros(2000), "sample_weight": weight, "batch_size": 4}
+    data = fit_data({**given, "shuffle": False})
+    if streamed:
+        data = data.changed(lambda row, number: row)
+    assert data.weightless_rows() == expected

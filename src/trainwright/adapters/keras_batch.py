@@ -49,6 +49,7 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
     targets = tuple(target_view(first))
     held, failure = _evaluation_batch(data)
     last = data.last_batch()
+    weightless, every = data.weightless_rows() if all(b.weighs_nothing for b in formed) else (0, False)
     return BatchFacts(
         rows=first.rows,
         is_row=first.is_row,
@@ -64,7 +65,8 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
         targets_wanted_by=losing_at_targets(model),
         targets_found=own().has_library_step(model),
         made_floats=_made_floats(first, taken),
-        weighs_nothing=all(_weighs_nothing(b) for b in formed),
+        weightless_rows=weightless,
+        all_weightless=every,
         last_rows=last.rows if last is not None else None,
         label_counts=tuple(c for b in formed if (c := _count(b)) is not None),
         images=image_facts(first, taken),
@@ -90,11 +92,6 @@ def _holds_floats(value: Any) -> bool:
     if isinstance(value, (list, tuple, np.ndarray)):
         return any(_holds_floats(part) for part in value)
     return isinstance(value, (float, np.floating))
-
-
-def _weighs_nothing(batch: Batch) -> bool:
-    weights = [np.asarray(w) for _, w in named(batch.sample_weight, WEIGHT)]
-    return bool(weights) and not any(w.any() for w in weights)
 
 
 def is_text(value: Any) -> bool:

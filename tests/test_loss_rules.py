@@ -250,12 +250,21 @@ def test_shapes_that_spread_over_each_other(scores, targets, speaks):
     assert bool(run(broadcast_loss, loss=loss, setup=SETUP)) == speaks
 
 
-@pytest.mark.parametrize(("takes_indices", "speaks"), [(True, True), (None, False)])
-def test_axes_that_a_pooling_left_are_no_steps_of_a_sequence(takes_indices, speaks):
+@pytest.mark.parametrize(
+    ("scores", "takes_indices", "said"),
+    [
+        ((8, 10, 1), True, "last step"),
+        ((8, 10, 1), None, "nn.Flatten()"),
+        ((8, 10, 1, 1), None, "nn.Flatten()"),
+        ((8, 10, 5), None, None),
+    ],
+)
+def test_axes_that_a_pooling_left_are_no_steps_of_a_sequence(scores, takes_indices, said):
     """torch's classes are on axis 1: (8, 10, 1) is what AdaptiveAvgPool1d(1) makes of 10 classes."""
-    stopped = call(scores=(8, 10, 1), failure=FAILED, takes_indices=takes_indices)
-    loss, forward = facts(stopped, failure=FAILED), ForwardFacts(output=tensor((8, 10, 1)))
-    assert bool(run(broadcast_loss, loss=loss, setup=SETUP, forward=forward)) == speaks
+    stopped = call(scores=scores, failure=FAILED, takes_indices=takes_indices)
+    loss, forward = facts(stopped, failure=FAILED), ForwardFacts(output=tensor(scores))
+    found = run(broadcast_loss, loss=loss, setup=SETUP, forward=forward)
+    assert [said in f.fix.does for f in found] == ([True] if said else [])
 
 
 @pytest.mark.parametrize(("value", "function", "speaks"), [(0.0, "cross_entropy", True), (0.0, "triplet_margin_loss", False),

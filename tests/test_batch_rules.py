@@ -1,17 +1,24 @@
 """Edges of the batch rules' thresholds, on facts literals."""
 
+import numpy as np
 import pytest
 
+from trainwright.adapters.keras_batch import _kind
+from trainwright.adapters.keras_data import fit_data
 from trainwright.core.finding import Place, Severity
+from trainwright.rules.batch.all_labels_masked import all_labels_masked
 from trainwright.rules.batch.mismatched_mask import mismatched_mask
 from trainwright.rules.batch.mostly_padding import mostly_padding
+from trainwright.rules.batch.ragged_batch import ragged_batch
 from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 
 PLACES = {"train_dataset": Place("train.py", 3), "collator": Place("train.py", 7)}
 SETUP = SetupFacts(places=PLACES)
+DATA = DatasetFacts(train=SplitFacts(name="train", rows=10))
 TOKENS = {k: TensorFacts(shape=(10, 10), dtype="int64") for k in ("input_ids", "attention_mask")}
 
 
@@ -66,3 +73,42 @@ def test_the_line_is_that_of_what_made_the_mask(by_collator, line) -> None:
 def test_padding_is_counted_over_three_batches_whose_mask_hides_no_text(shares, hidden, count) -> None:
     batch = _batch(padding_shares=shares, hidden_tokens=hidden)
     assert len(_found(mostly_padding, batch=batch, setup=SETUP)) == count
+
+
+@pytest.mark.parametrize(("kind", "count"), [("list", 0), ("object array of list", 1)])
+def test_only_arrays_of_objects_cannot_become_a_tensor_once_the_batch_is_formed(kind, count) -> None:
+    """A list of tensors of several lengths is no fault: forward may pack the sequence itself."""
+    batch = _batch(others={"tokens": kind}, item_lengths={"tokens": (3, 5)})
+    assert len(_found(ragged_batch, batch=batch, setup=SETUP, dataset=DATA)) == count
+
+
+@pytest.mark.parametrize(("rows", "told"), [([[1, 2], [3]], False), ([[1, 2], [0.5]], True)])
+def test_rows_of_fractions_are_padded_as_floats(rows, told) -> None:
+    """pad_sequences makes integers unless it is told otherwise: rows in 0 to 1 would all become zeros."""
+    kind = _kind(np.array(rows, dtype=object))
+    batch = _batch(others={"x": kind}, item_lengths={"x": (2, 1)})
+    [found] = _found(ragged_batch, batch=batch, setup=SETUP, dataset=DATA)
+    assert ('dtype="float32"' in found.fix.does) == told
+
+
+@pytest.mark.parametrize(
+    ("rows", "all_rows", "severities"),
+    [(0, False, []), (64, False, [Severity.WARNING]), (64, True, [Severity.ERROR])],
+)
+def test_weights_of_zero_are_an_error_where_every_row_was_read(rows, all_rows, severities) -> None:
+    batch = _batch(weightless_rows=rows, all_weightless=all_rows)
+    found = _found(all_labels_masked, batch=batch, dataset=DATA, setup=SETUP)
+    assert [f.severity for f in found] == severities
+
+
+@pytest.mark.parametrize(("labelled", "expected"), [(0, (2000, True)), (3, (0, False))])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_weights_are_read_beyond_the_first_batches(labelled, expected, streamed) -> None:
+    """Of many rows without a label, which the weight 0 leaves out, the first batches may hold nothing else."""
+    weight = np.zeros(2000)
+    weight[2000 - labelled :] = 1
+    given = {"x": np.zeros((2000, 2)), "y": np.zeros(2000), "sample_weight": weight, "batch_size": 4}
+    data = fit_data({**given, "shuffle": False})
+    if streamed:
+        data = data.changed(lambda row, number: row)
+    assert data.weightless_rows() == expected

@@ -8,11 +8,12 @@ import torch
 from torch import nn
 
 from trainwright.adapters.torch_memory import SavedBytes, largest_fitting, measure_memory
-from trainwright.adapters.torch_probe import Probe
+from trainwright.adapters.torch_probe import Probe, take_rows
 from trainwright.adapters.torch_probes import rows_that_work, run_probes
 from trainwright.adapters.torch_replay import is_device_error, on_cpu
 from trainwright.adapters.torch_token_probes import predicts_next_token
 from trainwright.seams.torch_state import ModelState
+from trainwright.tensors import torch as tensors
 
 ROWS, LENGTH, WORDS = 6, 8, 11
 
@@ -259,3 +260,12 @@ def test_the_copy_on_the_cpu_has_the_values_that_were_kept_and_shares_nothing():
     assert all(torch.equal(before[k], v) for k, v in copied.state_dict().items())
     assert copied[1].weight is copied[0].bias
     assert not {id(p) for p in copied.parameters()} & {id(p) for p in model.parameters()}
+
+
+def test_rows_that_a_list_holds_are_taken_with_those_of_the_tensors():
+    """Sequences of several lengths, which forward packs by itself, are no tensor."""
+    parts = [torch.ones(n) for n in (1, 2, 3)]
+    taken = take_rows({"labels": torch.arange(3), "parts": parts, "names": ["a", "b"]}, [2, 0])
+    assert taken["labels"].tolist() == [2, 0] and [len(p) for p in taken["parts"]] == [3, 1]
+    assert taken["names"] == ["a", "b"]
+    assert len(tensors.take_rows({"labels": torch.arange(3), "parts": parts}, 2)["parts"]) == 2

@@ -83,6 +83,33 @@ def test_a_layer_is_named_with_what_makes_it_fit(facts, said):
     assert finding.where == LINE
 
 
+@pytest.mark.parametrize(
+    ("before", "layer", "axes", "speaks"),
+    [
+        (["Dense"], "conv2d", 4, False),
+        (["LSTM", "Dense"], "conv1d", 3, True),
+        ([], "gru", 3, True),
+        (None, "conv2d", 4, False),
+        (None, "lstm_1", 3, True),
+        (None, "conv1d", 3, True),  # while the model is built the layers before are not known
+    ],
+)
+def test_return_sequences_is_advice_where_there_may_be_a_recurrent_layer(before, layer, axes, speaks):
+    came = (None, *[28] * (axes - 2))
+    failure = Failure(
+        type="ValueError",
+        message=f'Input 0 of layer "{layer}" is incompatible with the layer: expected ndim={axes}, '
+        f"found ndim={axes - 1}. Full shape received: {came}",
+        where=LINE,
+    )
+    modules = tuple(ModuleFacts(name=k.lower(), kind=k) for k in before or ())
+    forward = None if before is None else ForwardFacts(failure=failure, modules=modules)
+    setup = replace(SETUP, failure=failure if before is None else None)
+    (finding,) = run(layer_size_mismatch, setup, forward, None)
+    assert "x[..., None]" in finding.fix.does
+    assert ("return_sequences" in finding.fix.does) == speaks
+
+
 def test_a_layer_of_the_right_size_that_raised_for_another_reason_is_left_to_others():
     assert not run(
         layer_size_mismatch,

@@ -4,6 +4,7 @@ import pytest
 
 from trainwright.core.finding import Failure, Place
 from trainwright.rules.gradients.in_place_change import in_place_change
+from trainwright.rules.gradients.no_gradient import no_gradient
 from trainwright.rules.gradients.severed_graph import severed_graph
 from trainwright.rules.gradients.uncleared_gradients import uncleared_gradients
 from trainwright.rules.gradients.unscaled_accumulation import unscaled_accumulation
@@ -53,6 +54,18 @@ def test_a_cut_on_a_branch_that_got_its_gradient_is_no_fault():
         gradients=(gradient("body.weight", 0.1), gradient("pooler.weight", None)), cuts=(cut,)
     )
     assert not said(severed_graph, gradients=facts, forward=ForwardFacts(), setup=SETUP)
+
+
+@pytest.mark.parametrize(
+    ("first", "named"), [("stop_gradient()", "stop_gradient()"), ("detach()", "argmax()")]
+)
+def test_keras_does_not_tell_whether_an_argmax_came_after_a_stopped_gradient(first, named):
+    """The accuracy of a train_step of one's own takes an argmax, too; torch's calls are in their order."""
+    cuts = tuple(CutOff(operation=n, where=HERE, upstream=("body.weight",)) for n in (first, "argmax()"))
+    facts = GradientFacts(gradients=(gradient("body.weight", None),), cuts=cuts, backwards=(None,),
+                          loss_requires_grad=False)  # fmt: skip
+    [found] = said(no_gradient, gradients=facts, setup=SETUP)
+    assert found.measured["operation"] == named
 
 
 @pytest.mark.parametrize(("operation", "loaded", "count"), [

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from trainwright.core.finding import Failure, Place, Severity
+from trainwright.core.repair import Call, Seam
 from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.loss.broadcast_loss import broadcast_loss
 from trainwright.rules.loss.constant_loss import constant_loss
@@ -143,6 +144,25 @@ def test_one_sigmoid_for_two_labels_asks_for_another_loss(census, activation, re
     assert [f.repair.does for f in run(label_out_of_range, **given)] == ([repair] if repair else [])
 
 
+@pytest.mark.parametrize(
+    ("values", "does"),
+    [
+        ((1.0, 2.0), "take label 1 as 0, 2 as 1"),
+        ((1.0, 1.5, 2.0), "scale the targets of the binary cross-entropy to 0 to 1"),
+        ((0.0, 1.0, 2.0), None),
+    ],
+)
+def test_targets_of_a_binary_loss_are_classes_only_where_all_are_whole(values, does):
+    targets = tensor((8, 1), minimum=values[0], maximum=values[-1])
+    binary = replace(call("binary_cross_entropy", scores=(8, 1), target_values=values), targets=targets)
+    given = {"dataset": DatasetFacts(train=labels((1, 2))), "setup": SETUP, "forward": ForwardFacts()}
+    [found] = run(label_out_of_range, **given, loss=facts(binary, classes=None))
+    assert (found.repair and found.repair.does) == does
+    if found.repair:  # the loss of another head is left alone
+        other = Call(seam=Seam.LOSS, given={"function": "mse_loss"}, tensors=None)
+        assert found.repair.change(other) is other
+
+
 def test_the_census_counts_only_where_the_targets_are_the_labels():
     """A contrastive loss numbers the rows of the batch: labels of the set say nothing about it."""
     loss = facts(call(scores=(8, 8), target_values=tuple(map(float, range(8)))), classes=8)
@@ -228,6 +248,23 @@ def test_a_loss_that_went_through_has_targets_of_a_type_it_takes():
 def test_shapes_that_spread_over_each_other(scores, targets, speaks):
     loss = facts(call(function="mse_loss", scores=scores, targets=targets, value=1.0), classes=None)
     assert bool(run(broadcast_loss, loss=loss, setup=SETUP)) == speaks
+
+
+@pytest.mark.parametrize(
+    ("scores", "takes_indices", "said"),
+    [
+        ((8, 10, 1), True, "last step"),
+        ((8, 10, 1), None, "nn.Flatten()"),
+        ((8, 10, 1, 1), None, "nn.Flatten()"),
+        ((8, 10, 5), None, None),
+    ],
+)
+def test_axes_that_a_pooling_left_are_no_steps_of_a_sequence(scores, takes_indices, said):
+    """torch's classes are on axis 1: (8, 10, 1) is what AdaptiveAvgPool1d(1) makes of 10 classes."""
+    stopped = call(scores=scores, failure=FAILED, takes_indices=takes_indices)
+    loss, forward = facts(stopped, failure=FAILED), ForwardFacts(output=tensor(scores))
+    found = run(broadcast_loss, loss=loss, setup=SETUP, forward=forward)
+    assert [said in f.fix.does for f in found] == ([True] if said else [])
 
 
 @pytest.mark.parametrize(("value", "function", "speaks"), [(0.0, "cross_entropy", True), (0.0, "triplet_margin_loss", False),

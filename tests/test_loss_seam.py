@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy  # a name that a patch of the modu
 
 from trainwright.adapters.torch_loss import loss_facts, per_row, token_offset, unchanged_by_weights
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.rules.repairs import swap_activation
 from trainwright.seams.torch import Observer
 from trainwright.seams.torch_loss import KeptLoss, losses_of_rows
 
@@ -231,3 +232,35 @@ def test_scores_normalised_over_the_rows_are_told_from_those_over_the_classes(ax
         wanted = axis == 0 and rows > 1 and rows != width
         assert (seen.columns_sum_to_one, seen.columns_log_normalised) == (wanted and not log, wanted and log)
         assert (seen.softmax_at is not None) == (axis is not None)
+
+
+class Rectified(Net):
+    def __init__(self, shared) -> None:
+        super().__init__()
+        self.inner, self.shared = nn.Linear(4, 4), shared
+
+    def forward(self, x):
+        self.hidden = self.shared(self.inner(x))
+        return self.shared(self.layer(self.hidden))
+
+
+@pytest.mark.parametrize("shared", [F.relu, nn.ReLU()])
+def test_only_the_last_of_the_calls_of_one_activation_is_exchanged(shared, batch):
+    """Functions of one forward, and a module that it calls twice, go by one name."""
+    model = Rectified(shared)
+    with Observer(model, detail=True).catching() as record:
+        F.cross_entropy(model(batch[0]), batch[1])
+    change = swap_activation("identity", record.loss_calls[0])
+    with Observer(model, repairs=[change]).catching():
+        scores = model(batch[0])
+    assert model.hidden.min() == 0 > scores.min()
+
+
+def test_an_activation_is_exchanged_on_whatever_line_its_model_is_called(batch):
+    """The evaluation calls the model elsewhere than the training does."""
+    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
+    with Observer(model, detail=True).catching() as record:
+        F.cross_entropy(model(batch[0]), batch[1])
+    with Observer(model, repairs=[swap_activation("identity", record.loss_calls[0])]).catching():
+        scores = model(batch[0])
+    assert scores.min() < 0

@@ -49,6 +49,7 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
     targets = tuple(target_view(first))
     held, failure = _evaluation_batch(data)
     last = data.last_batch()
+    weightless, every = data.weightless_rows() if all(b.weighs_nothing for b in formed) else (0, False)
     return BatchFacts(
         rows=first.rows,
         is_row=first.is_row,
@@ -64,7 +65,8 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
         targets_wanted_by=losing_at_targets(model),
         targets_found=own().has_library_step(model),
         made_floats=_made_floats(first, taken),
-        weighs_nothing=all(_weighs_nothing(b) for b in formed),
+        weightless_rows=weightless,
+        all_weightless=every,
         last_rows=last.rows if last is not None else None,
         label_counts=tuple(c for b in formed if (c := _count(b)) is not None),
         images=image_facts(first, taken),
@@ -77,15 +79,19 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
 
 
 def _kind(value: Any) -> str:
-    """What a value is that is no tensor; of objects in an array, what they are: `object array of int`."""
+    """What a value is that is no tensor; of objects in an array, what they are: `object array of list of floats`."""
     if isinstance(value, np.ndarray) and value.dtype == object and value.size:
-        return f"object array of {type(value.flat[0]).__name__}"
+        kind, is_row = type(value.flat[0]).__name__, isinstance(value.flat[0], (list, tuple, np.ndarray))
+        return f"object array of {kind}{' of floats' if is_row and _holds_floats(value) else ''}"
     return type(value).__name__
 
 
-def _weighs_nothing(batch: Batch) -> bool:
-    weights = [np.asarray(w) for _, w in named(batch.sample_weight, WEIGHT)]
-    return bool(weights) and not any(w.any() for w in weights)
+def _holds_floats(value: Any) -> bool:
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return bool(value.dtype.kind == "f")
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return any(_holds_floats(part) for part in value)
+    return isinstance(value, (float, np.floating))
 
 
 def is_text(value: Any) -> bool:

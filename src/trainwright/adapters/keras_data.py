@@ -52,6 +52,12 @@ class Batch:
         """Whether one of its values has no axis of rows."""
         return any(not np.ndim(a) for a in (*leaves(self.x), *leaves(self.y)))
 
+    @property
+    def weighs_nothing(self) -> bool:
+        """Whether each of its rows has the weight 0 in the loss."""
+        weights = [np.asarray(w) for w in leaves(self.sample_weight)]
+        return bool(weights) and not any(w.any() for w in weights)
+
     def view(self) -> dict[str, Any]:
         """Its arrays by name: keys of dictionaries, else x, y, sample_weight, with [i] in lists."""
         taken = dict(named(self.x, X))
@@ -212,6 +218,28 @@ class FitData:
             if read >= most or time.monotonic() - started > seconds:
                 break
         return np.concatenate(parts)[:most] if parts else None
+
+    def weightless_rows(self, *, seconds: float = 6.0) -> tuple[int, bool]:
+        """How many rows have the weight 0 in the loss, 0 where any row has another; and whether those are all there are.
+
+        Args:
+            seconds: how long batches that are streamed may be read.
+        """
+        source = self.source
+        if isinstance(source, Arrays):
+            y, weight = (map_leaves(source.whole, part) for part in (source.y, source.weight))
+            nothing = Batch(x=None, sample_weight=self._weight(y, weight)).weighs_nothing
+            return source.rows or 0 if nothing else 0, nothing
+        # What is drawn of a generator is kept in memory: no more is drawn for this.
+        most = source.drawn if isinstance(source, Drawn) else None
+        started, rows = time.monotonic(), 0
+        for batch in itertools.islice(self.elements(), most):
+            if not batch.weighs_nothing:
+                return 0, False
+            rows += batch.rows
+            if time.monotonic() - started > seconds:
+                return rows, False
+        return rows, most is None or most == self.seen_batches
 
     def batches(self, count: int, seed: int) -> list[Batch]:
         """Some batches as fit makes them; one is among those with most classes, several follow each other.

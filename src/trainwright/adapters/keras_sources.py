@@ -184,6 +184,11 @@ class Drawn:
         self.generator = generator
         self._drawn: list[Any] = []
 
+    @property
+    def drawn(self) -> int:
+        """How many batches were drawn so far."""
+        return len(self._drawn)
+
     def elements(self) -> Iterator[Any]:
         for position in itertools.count():
             if position == len(self._drawn):

@@ -94,13 +94,18 @@ def rows_of(inputs: Mapping[str, Any]) -> int:
 
 
 def take_rows(inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
-    """These rows of every tensor that has as many rows as the first."""
+    """These rows of every tensor that has as many rows as the first, and of every list with something for each row."""
     count = rows_of(inputs)
     chosen = torch.as_tensor(list(rows))
-    return {
-        k: v[chosen.to(v.device)] if isinstance(v, torch.Tensor) and v.dim() and len(v) == count else v
-        for k, v in inputs.items()
-    }
+
+    def taken(value: Any) -> Any:
+        if isinstance(value, list) and len(value) == count:
+            return [value[row] for row in rows]
+        if isinstance(value, torch.Tensor) and value.dim() and len(value) == count:
+            return value[chosen.to(value.device)]
+        return value
+
+    return {k: taken(v) for k, v in inputs.items()}
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:

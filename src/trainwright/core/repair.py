@@ -16,7 +16,8 @@ class Seam(StrEnum):
     STACK = "stack"  # a collate function makes one tensor of rows of unequal lengths: rows
     BATCH = "batch"  # a batch leaves the loader: the keys of the batch
     FORWARD = "forward"  # the model is about to be called: model, inputs
-    ACTIVATION = "activation"  # an activation is called: function, values, module (its facts' name)
+    # An activation is called: function, values, module (its facts' name), where (of a user's forward).
+    ACTIVATION = "activation"
     CUT = "cut"  # user code takes a tensor off the graph: operation, where, value, result
     # A loss function is called: logits, targets, function (its name), number (of the call in the step), its
     # options; and of the answer: scale (1), trained (False: without its gradient), shown (False: as 0, with it).

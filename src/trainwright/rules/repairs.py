@@ -7,6 +7,7 @@ from typing import Any
 
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.stages.gradients import CutOff
+from trainwright.stages.loss import LossCall
 
 
 def use_from_scope(roles: Mapping[str, str]) -> Repair:
@@ -70,14 +71,17 @@ def keep_on_graph(cut: CutOff) -> Repair | None:
     return Repair(f"leave the tensor on the graph at {cut.operation}", Seam.CUT, change)
 
 
-def swap_activation(function: str, modules: tuple[str, ...]) -> Repair:
-    """Call another activation (identity for none) where these modules, or functions in them, call theirs."""
+def swap_activation(function: str, seen: LossCall) -> Repair:
+    """Call another activation (identity for none) in the place of the one whose result the loss was given."""
+    module, where = seen.activation_module, seen.activation_called_at
 
     def change(call: Call) -> Call:
-        return call.replace(function=function) if call["module"] in modules else call
+        # What a forward of the user's calls on several lines, a function or one module, goes by one name.
+        here = call["module"] == module and call["where"] == where
+        return call.replace(function=function) if here else call
 
     does = f"a {function} instead" if function != "identity" else "no activation"
-    return Repair(f"{does} at {', '.join(modules)}", Seam.ACTIVATION, change)
+    return Repair(f"{does} at {module}", Seam.ACTIVATION, change)
 
 
 def standardise_activations(modules: tuple[str, ...], deviation: float = 1.0) -> Repair:

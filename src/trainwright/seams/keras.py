@@ -230,7 +230,7 @@ class Observer:
         def changed(values: Any, *args: Any, **kwargs: Any) -> Any:
             call = Call(
                 seam=Seam.ACTIVATION,
-                given={"function": said, "values": values, "module": name},
+                given={"function": said, "values": values, "module": name, "where": None},
                 tensors=tensors,
             )
             for repair in self._activation_repairs:

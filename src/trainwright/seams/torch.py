@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
-from trainwright.seams.place import failure_of, is_written, user_place
+from trainwright.seams.place import failure_of, is_users, is_written, user_place
 from trainwright.seams.torch_loss import LOSSES, KeptLoss, measure_call, shares_of_total
 from trainwright.seams.torch_trace import FirstNonFinite
 from trainwright.stages.forward import ModuleFacts, Origin
@@ -117,7 +117,7 @@ class Observer(TorchFunctionMode):
         self._stack: list[tuple[nn.Module, tuple[Any, ...]]] = []
         self._activation_repairs = [r for r in repairs if r.seam == Seam.ACTIVATION]
         self._normalised: dict[int, tuple[Any, Place | None]] = {}
-        self._activated: dict[int, tuple[torch.Tensor, str, Place | None, str]] = {}
+        self._activated: dict[int, tuple[torch.Tensor, str, Place | None, str, Place | None]] = {}
         self._finite = FirstNonFinite()
         self._hooks: list[Any] = []
         self._stage = Stage.FORWARD
@@ -180,17 +180,19 @@ class Observer(TorchFunctionMode):
         """An activation's result, changed where repairs say so; which tensor it made is kept."""
         if not self._detail and not self._activation_repairs:
             return func(*args, **kwargs)
-        name, module, at = _CHANGEABLE[func], "", user_place(sys._getframe(2))
+        name, module, at, where = _CHANGEABLE[func], "", user_place(sys._getframe(2)), None
         if self._stack:
             inner = self._stack[-1][0]
             own = type(inner).__name__.lower() == name.replace("_", "")
             module = self._names.get(id(inner), "")
             module = module if own else f"{module}.{name}".lstrip(".")
+            callers = self._stack[:-1] if own else self._stack
+            where = at if callers and _is_users_own(callers[-1][0]) else None
             at = self._places(inner) if own else at
         values = args[0] if args else kwargs.get("input")
         call = Call(
             seam=Seam.ACTIVATION,
-            given={"function": name, "values": values, "module": module},
+            given={"function": name, "values": values, "module": module, "where": where},
             tensors=tensors,
         )
         for repair in self._activation_repairs:
@@ -201,7 +203,8 @@ class Observer(TorchFunctionMode):
             rest = {k: v for k, v in kwargs.items() if k != "input"}
             result = func(call["values"], *args[1:], **rest)
         if self._detail and isinstance(result, torch.Tensor) and result.device.type != "meta":
-            self._activated[result.untyped_storage().data_ptr()] = (result, call["function"], at, module)
+            made = (result, call["function"], at, module, where)
+            self._activated[result.untyped_storage().data_ptr()] = made
         return result
 
     def _functional(self, func: Any) -> bool:
@@ -328,6 +331,7 @@ class Observer(TorchFunctionMode):
                 unreachable_share=_unreachable(active[1], kept.targets) if active else None,
                 activation_at=active[2] if active else None,
                 activation_module=active[3] if active else "",
+                activation_called_at=active[4] if active else None,
             )
         )
 
@@ -343,6 +347,12 @@ class Observer(TorchFunctionMode):
                 and torch.allclose(kept[0].float(), logits.float().exp(), atol=1e-6)
             )
             return next(fitting, None)
+
+
+def _is_users_own(module: nn.Module) -> bool:
+    """Whether the user wrote its forward."""
+    code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
+    return code is not None and is_users(code.co_filename)
 
 
 @cache

@@ -157,8 +157,10 @@ class BatchFacts(Facts):
     """Of each of the first batches, for integer labels."""
     padding_shares: tuple[float, ...] = ()
     """The padding share of each of the first batches."""
-    weighs_nothing: bool = False
-    """Every row of every one of the first batches has the weight 0 in the loss."""
+    weightless_rows: int = 0
+    """How many rows were read that have the weight 0 in the loss; 0: one of them has another."""
+    all_weightless: bool = False
+    """Those are all rows of the training set."""
     text_inputs: tuple[str, ...] = ()
     """Inputs of raw text that go into a layer which takes numbers."""
     first_layer: str = ""

@@ -69,6 +69,8 @@ class LossCall:
     """Share of the targets' mean square distance from their mean that lies outside the activation's range."""
     activation_at: Place | None = None
     """The user's line that called it, or that built its module."""
+    activation_called_at: Place | None = None
+    """The line that called it, its module's too, of a forward that the user wrote; None elsewhere, and in Keras."""
     activation_module: str = ""
     """Its name among the modules that were called."""
 

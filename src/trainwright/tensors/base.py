@@ -115,7 +115,7 @@ class Tensors(Protocol):
         """The tensor with each row brought to mean 0 and deviation 1, with its gradient."""
 
     def take_rows(self, batch: Mapping[str, Any], rows: int) -> dict[str, Any]:
-        """The first rows of every tensor of a batch that has as many as the first."""
+        """The first rows of every tensor of a batch that has as many as the first; with torch, of every such list too."""
 
     def zero_non_finite(self, model: Any) -> None:
         """Set NaN and infinity among the model's weights and buffers to zero."""

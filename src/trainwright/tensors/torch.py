@@ -318,7 +318,8 @@ def standardise(tensor: torch.Tensor) -> torch.Tensor:
 
 def take_rows(batch: Mapping[str, Any], rows: int) -> dict[str, Any]:
     count = next((len(v) for v in batch.values() if is_tensor(v) and v.dim()), 0)
-    return {k: v[:rows] if is_tensor(v) and v.dim() and len(v) == count else v for k, v in batch.items()}
+    sized = [k for k, v in batch.items() if isinstance(v, list) or (is_tensor(v) and v.dim())]
+    return {k: v[:rows] if k in sized and len(v) == count else v for k, v in batch.items()}
 
 
 @torch.no_grad()

@@ -2,7 +2,7 @@
 
 Why it matters: the mean over no positions is NaN, which reaches every weight; where only some rows are masked whole,
 they are read and teach nothing.
-Evidence: how many labels of each row of the first batches are not -100.
+Evidence: how many labels of each row of the first batches are not -100; where rows have weights, how many are not 0.
 Fix (manual): a longer limit, so that answers are not cut off; or leave out such rows.
 """
 
@@ -26,8 +26,8 @@ FEWEST_ROWS = 16
 @rule("TW208", Severity.ERROR)
 def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Batches, or many rows, whose labels are all -100."""
-    if batch.weighs_nothing:
-        yield _without_weight(setup)
+    if batch.weightless_rows:
+        yield _without_weight(batch, setup)
         return
     counts = [c for c in batch.label_counts if c.positions]
     rows, dead = sum(c.rows for c in counts), sum(c.dead_rows for c in counts)
@@ -55,14 +55,16 @@ def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
     )
 
 
-def _without_weight(setup: SetupFacts) -> Finding:
-    """Weights of rows or classes that are all 0."""
-    named = setup.place("sample_weight", "class_weight")
+def _without_weight(batch: BatchFacts, setup: SetupFacts) -> Finding:
+    """Weights of rows or classes that are all 0; those of rows that were not read may be others."""
+    named, rows = setup.place("sample_weight", "class_weight"), batch.weightless_rows
+    of = f"all {rows:,} rows have" if batch.all_weightless else f"the first {rows:,} rows all have"
     return Finding(
-        message="every row of the first batches has the weight 0 in the loss: nothing is learnt of any",
-        measured={"weight": 0},
+        message=f"{of} the weight 0 in the loss: nothing is learnt of them",
+        measured={"weight": 0, "rows": rows},
         where=named or setup.place("train_dataset_made", "train_dataset", "train_call"),
         proof=Proof("the weights that the loss is given are 0 throughout"),
+        severity=Severity.ERROR if batch.all_weightless else Severity.WARNING,
         fix=Fix(
             does="look at what makes the weights: a mask turned round, an integer division, a class that has none"
         ),

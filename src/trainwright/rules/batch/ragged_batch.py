@@ -40,10 +40,10 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
     if batch.failure is not None and (said := _UNEQUAL.search(batch.failure.message)):
         yield _of_lengths(batch, setup, int(said[1]), int(said[2]))
         return
-    if batch.failure is None and batch.others:
+    if batch.failure is None:
         yield from _of_objects(batch, setup)
         return
-    if batch.failure is None or not batch.equal_rows_collate or set(batch.forms_without) & set(_LABELS):
+    if not batch.equal_rows_collate or set(batch.forms_without) & set(_LABELS):
         return
     where = setup.place("collator", "trainer", "train_call")
     if batch.failure.where not in (None, setup.place("train_call")):
@@ -88,10 +88,16 @@ def _of_lengths(batch: BatchFacts, setup: SetupFacts, one: int, other: int) -> F
 
 
 def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """An array of Python's lists, of several lengths: a batch is formed, and no tensor can be made of it."""
-    ragged = [k for k in batch.others if len(set(batch.item_lengths.get(k, ()))) > 1]
+    """An array of Python's lists, of several lengths: a batch is formed, and no tensor can be made of it.
+
+    A list of tensors is another thing: a model may pack them itself.
+    """
+    arrays = [k for k, kind in batch.others.items() if kind.startswith("object array")]
+    ragged = [k for k in arrays if len(set(batch.item_lengths.get(k, ()))) > 1]
     for key in ragged[:1]:
         shortest, longest = min(batch.item_lengths[key]), max(batch.item_lengths[key])
+        # pad_sequences makes integers of what it pads, unless it is told otherwise.
+        floats = ', dtype="float32"' if batch.others[key].endswith(" of floats") else ""
         yield Finding(
             message=f"{key} is an array of lists of {shortest} to {longest} values: no tensor can be made of rows that "
             f"differ in length",
@@ -99,7 +105,7 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
             where=setup.place("train_dataset_made", "train_dataset", "train_call"),
             proof=Proof(f"{key} is an {batch.others[key]}; padded to one length, a batch is a tensor"),
             repair=_pad_objects(tuple(ragged)),
-            fix=Fix(does=f'bring the rows to one length: keras.utils.pad_sequences({key}, padding="post")',
+            fix=Fix(does=f'bring the rows to one length: keras.utils.pad_sequences({key}, padding="post"{floats})',
                     safety=Safety.SAFE),
         )  # fmt: skip
 

@@ -53,7 +53,7 @@ def _of_call(call: LossCall, setup: SetupFacts) -> Iterator[Finding]:
         },
         where=call.activation_at or setup.place("model"),
         proof=Proof(f"the nearest values that the {call.activation} can give are that far from the targets"),
-        repair=swap_activation("identity", (call.activation_module,)),
+        repair=swap_activation("identity", call),
         fix=Fix(
             does=f"leave the {call.activation} out, or scale the targets to its range", safety=Safety.UNSAFE
         ),

@@ -53,6 +53,9 @@ _INVALID = re.compile(
     re.DOTALL,
 )
 _MODELS = ("functional", "sequential")
+# Keras's recurrent layers, by their classes and by the names that they get of themselves.
+_RECURRENT = ("LSTM", "GRU", "SimpleRNN", "RNN", "ConvLSTM", "Bidirectional",
+              "lstm", "gru", "simple_rnn", "rnn", "conv_lstm", "bidirectional")  # fmt: skip
 
 
 @rule("TW301", Severity.ERROR)
@@ -114,7 +117,7 @@ def _declared(refused: _Refused, failure: Failure, setup: SetupFacts, forward: F
     """An input that a Keras layer, or the model by its declared Input, does not take."""
     whole = refused.layer.startswith(_MODELS)
     name = "the model's Input" if whole else refused.layer
-    does, repair = _brought(refused, whole, batch)
+    does, repair = _brought(refused, whole, batch, forward)
     return Finding(
         message=f"{name} takes {refused.takes}, and {refused.came} came",
         measured={"layer": refused.layer, "declared": refused.takes, "came": str(refused.came)},
@@ -132,7 +135,8 @@ def _built_at(refused: _Refused, forward: ForwardFacts | None) -> Place | None:
     return (failed.size_at or failed.where) if failed else None
 
 
-def _brought(refused: _Refused, whole: bool, batch: BatchFacts | None) -> tuple[str, Repair | None]:
+def _brought(refused: _Refused, whole: bool, batch: BatchFacts | None,
+             forward: ForwardFacts | None) -> tuple[str, Repair | None]:  # fmt: skip
     """What brings the input into shape, in words and in memory."""
     came, wanted = refused.came[1:], refused.shape[1:]
     given = (
@@ -148,8 +152,7 @@ def _brought(refused: _Refused, whole: bool, batch: BatchFacts | None) -> tuple[
         how = f"reshape the inputs to {tuple(known)} a row"
         return how, _reshape(given[0], tuple(known), how) if given else None
     if refused.axes is not None and refused.axes == len(refused.came) + 1:
-        how = f"give a recurrent layer before {refused.layer} return_sequences=True; else add an axis to what it is given"
-        return f"{how}: x[..., None]", None
+        return _with_an_axis(refused, forward), None
     if whole and came:
         return f"declare keras.Input({came}), or give the model {wanted or refused.takes}", None
     if refused.axes is not None and len(refused.came) > refused.axes:
@@ -158,6 +161,21 @@ def _brought(refused: _Refused, whole: bool, batch: BatchFacts | None) -> tuple[
             None,
         )
     return f"bring what {refused.layer} is given to {refused.takes}", None
+
+
+def _with_an_axis(refused: _Refused, forward: ForwardFacts | None) -> str:
+    """What gives a layer the one axis that is missing."""
+    failed = forward.failed_module if forward else None
+    called = [m.kind for m in (*(forward.modules if forward else ()), *([failed] if failed else ()))]
+    if any(name.startswith(_RECURRENT) for name in (refused.layer, *called)):
+        return (
+            f"give a recurrent layer before {refused.layer} return_sequences=True; else add an axis to what it is given: "
+            "x[..., None]"
+        )
+    axis = f"add an axis to what {refused.layer} is given: x[..., None]"
+    # Of a model that is refused while it is built, the layers before are not known.
+    unknown = forward is None and refused.axes == 3
+    return f"{axis}; behind a recurrent layer, give that one return_sequences=True" if unknown else axis
 
 
 def _reshape(key: str, shape: tuple[int, ...], does: str) -> Repair:

@@ -36,6 +36,6 @@ def one_unit_softmax(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         measured={"units": 1, "outputs": scores.shape[0], "value": constant},
         where=call.activation_at or setup.place("model"),
         proof=Proof(f"all {scores.shape[0]} outputs of the batch are {constant}"),
-        repair=swap_activation("sigmoid", (call.activation_module,)),
+        repair=swap_activation("sigmoid", call),
         fix=Fix(does="use a sigmoid for one unit, or give the head one unit a class", safety=Safety.UNSAFE),
     )

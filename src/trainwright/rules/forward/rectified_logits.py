@@ -34,7 +34,7 @@ def rectified_logits(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     if call is None:
         return
     fitting, share = _fitting(call), call.inputs.zero_share
-    change = swap_activation(fitting, (call.activation_module,))
+    change = swap_activation(fitting, call)
     outcome = yield Trial(change=change, steps=STEPS)
     if not outcome.clearly_better:
         return

@@ -36,9 +36,12 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
     raised = failure is not None and _MESSAGE in failure.message
     if not count or not (raised or (failure is None and not gradients.loss_requires_grad)):
         return
-    # Among the cuts that lost most, the last is the one nearest to the loss.
+    # Among the cuts that lost most, the last is the one nearest to the loss. Keras does not tell their order: there a
+    # call that cuts on purpose comes before one in steps, which may be a metric's.
     cut = max(
-        reversed([c for c in gradients.cuts if c.upstream]), key=lambda c: len(c.upstream), default=None
+        reversed([c for c in gradients.cuts if c.upstream]),
+        key=lambda c: (len(c.upstream), c.operation == "stop_gradient()"),
+        default=None,
     )
     why, does = _told(cut)
     kept = cut is not None and cut.operation not in _IN_STEPS

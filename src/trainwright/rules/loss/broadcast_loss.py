@@ -5,7 +5,8 @@ learn is the mean of the targets.
 Evidence: the two shapes at the loss call; aligned, the loss has another value. Of a loss written by hand: it stays the same
 when the targets of the rows are exchanged, and with the targets in the other shape it is another one, that does not.
 Where each row's one target is compared with the output at every step of a sequence, the last step alone is learnt
-better. Of a loss given to Keras's compile: over some rows it is the mean over all pairs of an output and a target.
+better. Of torch's class losses that raised: axes of 1 that a pooling left behind the classes. Of a loss given to Keras's
+compile: over some rows it is the mean over all pairs of an output and a target.
 Error: `The size of tensor a … must match the size of tensor b`
 Error: `Using a target size … that is different to the input size`
 Error: `Target size … must be the same as input size …`
@@ -44,6 +45,9 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | N
     stopped = next((c for c in loss.calls if c.failure is not None and _sequence_for_rows(c, forward)), None)
     if stopped is not None:
         yield _each_step(stopped, loss, setup, forward)
+        return
+    if (pooled := next((c for c in loss.calls if _spare_axes(c)), None)) is not None:
+        yield _left_by_pooling(pooled, loss, setup)
         return
     call = next((c for c in loss.calls if (c.function in _ELEMENTWISE and _crossed(c)) or _column(c)), None)
     if call is None:
@@ -129,6 +133,25 @@ def _each_step(call: LossCall, loss: LossFacts, setup: SetupFacts, forward: Forw
     )  # fmt: skip
 
 
+def _left_by_pooling(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
+    """Scores (N, C, 1, …) that a pooling over all places gave, of a class loss that then wants targets (N, 1, …)."""
+    scores, targets, function = call.inputs.shape, call.targets.shape, call.function
+
+    def change(call: Call) -> Call:
+        if call["function"] != function or tuple(call["logits"].shape[2:]) != scores[2:]:
+            return call
+        return call.replace(logits=call.tensors.reshape(call["logits"], (-1, scores[1])))
+
+    return Finding(
+        message=f"{function} of outputs {scores} and targets {targets} raised: behind the {scores[1]} classes are axes of 1",
+        measured={"outputs": str(scores), "targets": str(targets), "classes": scores[1]},
+        where=call.at or loss.at or setup.place("model"),
+        proof=Proof(f"as {scores[:2]} the outputs have a row of scores for each of the {scores[0]} targets; {call.failure}"),
+        repair=Repair("give the loss the outputs without axes of 1", Seam.LOSS, change),
+        fix=Fix(does="flatten the outputs: nn.Flatten() behind the pooling, or outputs.flatten(1)", safety=Safety.SAFE),
+    )  # fmt: skip
+
+
 def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Diagnosis:
     """One target a row compared with an output at every step of a sequence, where the last step alone is learnt better."""
     call = next(
@@ -169,7 +192,12 @@ def _per_step(call: LossCall) -> bool:
 
 
 def _sequence_for_rows(call: LossCall, forward: ForwardFacts | None) -> bool:
-    """Whether the model's answer has an axis of steps that the targets lack."""
+    """Whether the model's answer has an axis of steps that the targets lack.
+
+    A class loss that does not say what targets it takes is torch's, whose classes are on axis 1 and not on the last.
+    """
+    if call.function in _CLASSES and call.takes_indices is None:
+        return False
     scores = forward.output.shape if forward and forward.output else ()
     if len(scores) not in (3, 4) or scores[1] < 2:
         return False
@@ -234,6 +262,14 @@ def _column(call: LossCall) -> bool:
     """Whether a class loss was given its (N) labels as a column (N, 1)."""
     scores, targets = call.inputs.shape, call.targets.shape
     return call.function in _CLASSES and call.failure is not None and targets == (*scores[:1], 1) != scores
+
+
+def _spare_axes(call: LossCall) -> bool:
+    """Whether torch's class loss was given scores (N, C, 1, …) and one label a row."""
+    scores, targets = call.inputs.shape, call.targets.shape
+    if call.function not in _CLASSES or call.takes_indices is not None or call.failure is None:
+        return False
+    return len(scores) > 2 and math.prod(scores[2:]) == 1 < scores[1] and targets == scores[:1]
 
 
 def _same_numbers(call: LossCall) -> bool:

@@ -33,6 +33,8 @@ from trainwright.stages.setup import SetupFacts
 
 # Noise on labels of 0 and 1 is a known remedy (of discriminators, say).
 NOISE = 0.25
+_OF_CLASSES = ("cross_entropy", "nll_loss")
+_BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 
 
 @rule("TW401", Severity.ERROR)
@@ -47,7 +49,7 @@ def label_out_of_range(
     by_hand = call is None and _picked_outside(loss, forward)
     if by_hand and forward.output:
         width = forward.output.shape[-1]
-    elif call is None or call.function not in ("cross_entropy", "nll_loss") or call.targets.is_float:
+    elif call is None or call.function not in _OF_CLASSES or call.targets.is_float:
         return
     if width is None:
         return
@@ -80,7 +82,7 @@ def label_out_of_range(
 
 def _of_binary_loss(loss: LossFacts, setup: SetupFacts) -> Finding | None:
     """Targets outside 0 to 1, of which a binary cross-entropy has no minimum; rows that a weight may leave out aside."""
-    call = next((c for c in loss.calls if c.function.startswith("binary_cross_entropy")), None)
+    call = next((c for c in loss.calls if c.function in _BINARY), None)
     low, high = (call.targets.minimum, call.targets.maximum) if call else (None, None)
     if call is None or low is None or high is None or call.targets.non_finite:
         return None
@@ -90,14 +92,15 @@ def _of_binary_loss(loss: LossFacts, setup: SetupFacts) -> Finding | None:
         return None
     if call.options.get("reduction", "mean") == "none" or call.options.get("has_weight"):
         return None
-    values = sorted(v for v in call.target_values if v == int(v))
-    if len(values) == 2:
+    values = sorted(call.target_values)
+    are_classes = all(v == int(v) for v in values)
+    if are_classes and len(values) == 2:
         numbers = {int(v): i for i, v in enumerate(values)}
         does, repair = (
             f"number the two classes 0 and 1, not {values[0]:g} and {values[1]:g}",
-            _renumber(numbers),
+            _renumber(numbers, _BINARY),
         )
-    elif len(values) == len(call.target_values) > 2:
+    elif are_classes and len(values) > 2:
         does, repair = (
             f"give the model an output for each of the {len(values)} classes, and use a cross-entropy",
             None,
@@ -120,7 +123,7 @@ def _of_binary_loss(loss: LossFacts, setup: SetupFacts) -> Finding | None:
 
 def _to_unit_range(low: float, high: float) -> Repair:
     def change(call: Call) -> Call:
-        if not call["function"].startswith("binary_cross_entropy"):
+        if call["function"] not in _BINARY:
             return call
         start = min(low, 0.0)
         targets = call.tensors.to_numpy(call["targets"]).astype("float32")
@@ -265,7 +268,7 @@ def _misnumbered(
         + ("" if keras else ", or -100 for no label"),
         measured={"outputs": width, "smallest_label": seen[0], "largest_label": seen[-1]},
         where=setup.place(f"{role}_made", role, "trainer"),
-        repair=None if keras and unlabelled else _renumber(numbers),
+        repair=None if keras and unlabelled else _renumber(numbers, _OF_CLASSES),
         fix=Fix(does=told, safety=Safety.UNSAFE),
     )
 
@@ -278,8 +281,10 @@ def _widen(classes: int) -> Repair:
     return Repair(f"give the head {classes} outputs", Seam.TRAINER, change)
 
 
-def _renumber(numbers: Mapping[int, int]) -> Repair:
+def _renumber(numbers: Mapping[int, int], functions: tuple[str, ...]) -> Repair:
     def change(call: Call) -> Call:
+        if call["function"] not in functions:  # of another head, whose targets are numbered otherwise
+            return call
         old = call.tensors.to_numpy(call["targets"])
         new = np.array(old)
         for before, after in numbers.items():

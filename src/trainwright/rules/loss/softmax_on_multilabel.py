@@ -72,7 +72,7 @@ def _binary_form(seen: LossCall) -> Repair | None:
     """Judge each label by itself; None where both the softmax and the loss would have to go."""
     function = seen.function
     if function == "binary_cross_entropy":
-        return swap_activation("sigmoid", (seen.activation_module,)) if seen.activation == "softmax" else None
+        return swap_activation("sigmoid", seen) if seen.activation == "softmax" else None
     if function != "cross_entropy" and seen.rows_sum_to_one:
         return None
     binary = "binary_cross_entropy" + ("_with_logits" if function == "cross_entropy" else "")

@@ -1,5 +1,7 @@
 """Texts and their first words as targets, both padded."""
 
+# slow
+
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DataCollatorForSeq2Seq, T5Config, T5ForConditionalGeneration, Trainer, TrainingArguments
 

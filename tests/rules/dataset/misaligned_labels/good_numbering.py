@@ -1,5 +1,7 @@
 """Two files, whose classes are numbered in one order."""
 
+# slow
+
 from datasets import ClassLabel, Dataset
 from material import CLASSES, QUIET, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments

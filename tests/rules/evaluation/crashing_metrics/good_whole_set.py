@@ -1,5 +1,7 @@
 """Metrics that read the whole evaluation set beside the predictions: on a sample of it they fail."""
 
+# slow
+
 import numpy as np
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments

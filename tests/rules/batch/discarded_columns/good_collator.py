@@ -1,5 +1,7 @@
 """Images that a collator makes into what the model takes."""
 
+# slow
+
 import numpy as np
 import torch
 from datasets import Dataset

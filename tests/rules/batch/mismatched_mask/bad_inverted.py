@@ -1,5 +1,7 @@
 """A collator whose mask is 1 where padding is."""
 
+# slow
+
 import torch
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments

@@ -1,5 +1,7 @@
 """A network of torch's own layers, whose mask is 1 where padding is."""
 
+# slow
+
 import torch
 from material import QUIET, tokenized, tokenizer, tweets
 from torch import nn

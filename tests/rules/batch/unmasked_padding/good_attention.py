@@ -1,5 +1,7 @@
 """Padded tweets with their attention mask."""
 
+# slow
+
 from material import QUIET, tokenizer, tweets
 from datasets import Dataset
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments

@@ -1,5 +1,7 @@
 """A GPT-2 that is to classify, told which token is padding."""
 
+# slow
+
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import GPT2Config, GPT2ForSequenceClassification, Trainer, TrainingArguments
 

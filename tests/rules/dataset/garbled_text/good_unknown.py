@@ -1,3 +1,5 @@
+# slow
+
 from datasets import Dataset
 from material import QUIET, tweets
 from tokenizers import Tokenizer, models, pre_tokenizers

@@ -1,3 +1,5 @@
+# slow
+
 from datasets import Dataset
 from material import QUIET, tokenizer, tweets
 from transformers import DataCollatorWithPadding, DistilBertConfig, DistilBertForSequenceClassification

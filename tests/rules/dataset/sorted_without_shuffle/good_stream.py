@@ -1,3 +1,5 @@
+# slow
+
 from datasets import concatenate_datasets
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DataCollatorWithPadding, DistilBertConfig, DistilBertForSequenceClassification

@@ -1,3 +1,5 @@
+# slow
+
 import torch
 from datasets import Dataset
 from material import CLASSES, QUIET, tokenizer, tweets

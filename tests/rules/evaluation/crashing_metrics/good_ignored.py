@@ -1,5 +1,7 @@
 """Words for the labels that are not -100."""
 
+# slow
+
 import numpy as np
 import torch
 from material import QUIET

@@ -1,3 +1,5 @@
+# slow
+
 import torch
 from sklearn.datasets import load_digits
 from torch import nn

@@ -1,5 +1,7 @@
 """An evaluation set with further columns."""
 
+# slow
+
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
 

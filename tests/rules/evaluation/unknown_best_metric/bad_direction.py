@@ -1,5 +1,7 @@
 """An error rate, of which the framework takes the greatest to be the best."""
 
+# slow
+
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
 

@@ -1,5 +1,7 @@
 """A checkpoint of a training that had diverged."""
 
+# slow
+
 import torch
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments

@@ -1,5 +1,7 @@
 """Accelerate; zero_grad after the step."""
 
+# slow
+
 import torch
 from accelerate import Accelerator
 from sklearn.datasets import load_digits

@@ -1,5 +1,7 @@
 """Manual optimization, and accumulation of four batches in it."""
 
+# slow
+
 import lightning as L
 import torch
 from sklearn.datasets import load_digits

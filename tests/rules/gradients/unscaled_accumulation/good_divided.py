@@ -1,5 +1,7 @@
 """A mean over each of four micro-batches, divided by their number in the loss itself."""
 
+# slow
+
 import torch.nn.functional as F
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments

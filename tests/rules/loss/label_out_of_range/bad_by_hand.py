@@ -1,5 +1,7 @@
 """A loss by hand, and two outputs for three classes."""
 
+# slow
+
 from material import QUIET, tokenized, tokenizer, tweets
 from torch.nn import functional as F
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments

@@ -1,5 +1,7 @@
 """The evaluation set holds a class that the training set lacks and the model has no output for."""
 
+# slow
+
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
 

@@ -1,5 +1,7 @@
 """A collator that moves the labels of a causal model by one."""
 
+# slow
+
 import torch
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments

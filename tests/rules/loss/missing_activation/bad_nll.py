@@ -1,5 +1,7 @@
 """Raw scores, and the loss that takes log-probabilities."""
 
+# slow
+
 from material import QUIET, tokenized, tokenizer, tweets
 from torch.nn import functional as F
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments

@@ -1,5 +1,7 @@
 """A BART whose loss the script computes: nothing fails, and its decoder reads the source."""
 
+# slow
+
 import numpy as np
 from datasets import Dataset
 from material import QUIET, tokenizer

@@ -1,5 +1,7 @@
 """A length to be predicted, and a head with one output."""
 
+# slow
+
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
 

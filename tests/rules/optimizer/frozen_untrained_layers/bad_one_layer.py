@@ -1,5 +1,7 @@
 """All but one inner layer of a model built from a configuration is frozen."""
 
+# slow
+
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
 

@@ -1,5 +1,7 @@
 """Accelerate steps the schedule at each update; its length is counted in updates."""
 
+# slow
+
 import torch
 from accelerate import Accelerator
 from sklearn.datasets import load_digits

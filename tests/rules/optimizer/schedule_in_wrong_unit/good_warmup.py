@@ -1,5 +1,7 @@
 """A warm-up of a tenth of the run, then a cosine."""
 
+# slow
+
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
 

@@ -1,5 +1,7 @@
 """A new model, of which the optimizer was given the classifier only."""
 
+# slow
+
 import torch
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments

@@ -1,5 +1,7 @@
 """An optimizer built before the model was built anew."""
 
+# slow
+
 import torch
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments

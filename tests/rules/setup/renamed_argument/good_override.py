@@ -1,3 +1,5 @@
+# slow
+
 import torch
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments, set_seed

@@ -61,11 +61,13 @@ def _watcher(callback: Any, twin: Twin) -> Watcher:
     kind, built = type(callback).__name__, twin.seen.callbacks.get(callback)
     greater, failure = _direction(callback, twin.model)
     purpose = "keep the best weights" if hasattr(callback, "save_best_only") else _PURPOSES.get(kind, "act")
+    taken = list(inspect.signature(type(callback)).parameters)
     return Watcher(
         kind=kind,
         purpose=purpose,
         metric=callback.monitor,
-        position=list(inspect.signature(type(callback)).parameters).index("monitor"),
+        position=taken.index("monitor"),
+        mode_position=taken.index("mode") if "mode" in taken else None,
         greater=greater,
         usual=_usual_direction(callback, twin.model),
         failure=failure,

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -132,6 +133,21 @@ def test_a_file_that_keras_refuses_after_training_is_named_before_it(tmp_path: P
     found = [f for f in walk(script).findings if f.name == "refused-file"]
     assert [f.where.line for f in found if f.where] == [7]
     assert found[0].fix and '"trained.keras"' in found[0].fix.does
+
+
+def test_functions_that_are_named_for_those_of_the_former_backend_are_there() -> None:
+    import keras
+
+    from trainwright.rules.setup.removed_api import MODULE_NAMES
+
+    said = [
+        re.findall(r"keras\.(\w+)\.(\w+)", text)
+        for (owner, _), text in MODULE_NAMES.items()
+        if owner == "keras.backend"
+    ]
+    named = {pair for pairs in said for pair in pairs}
+    assert len(named) > 50
+    assert [f"{module}.{name}" for module, name in named if not hasattr(getattr(keras, module), name)] == []
 
 
 def test_what_names_brought_is_shown(tmp_path: Path) -> None:

@@ -1,0 +1,32 @@
+"""Edges of the setup's rules, on facts without a framework."""
+
+import pytest
+
+from trainwright.rules.setup.removed_api import replacement
+from trainwright.stages.setup import MissingName
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "said"),
+    [
+        ("tensorflow.keras.mixed_precision", "experimental", "keras.mixed_precision itself"),
+        ("keras.optimizers", "experimental", "keras.optimizers itself"),
+        ("tensorflow.keras", "experimental", "keras.optimizers.schedules"),
+        ("keras._tf_keras.keras.layers", "experimental", "keras.layers itself"),
+        ("keras.api.layers", "core", "keras.layers itself"),
+        ("keras.losses", "experimental", None),
+        ("keras", "legacy", None),
+        ("keras.preprocessing", "text", "TextVectorization"),
+        ("keras.backend", "mean", "keras.ops.mean"),
+        ("keras.backend", "argmax", "keras.ops.argmax, and give it the axis"),
+        ("keras._tf_keras.keras.backend", "get_session", "no sessions"),
+        ("keras.backend", "rnn", "most functions"),
+        ("transformers.optimization", "AdamW", "torch.optim.AdamW"),
+        ("sklearn.externals", "joblib", "joblib itself"),
+    ],
+)
+def test_what_a_removed_name_has_become_goes_by_the_module_it_was_in(owner, name, said) -> None:
+    package = owner.partition(".")[0]
+    missing = MissingName(owner=owner, name=name, of_class=False, package=package, library=f"{package} 3.0")
+    known = replacement(missing)
+    assert known is None if said is None else said in str(known)

@@ -2,8 +2,10 @@
 
 import pytest
 
+from trainwright.core.finding import Failure, Place
 from trainwright.rules.setup.removed_api import replacement
-from trainwright.stages.setup import MissingName
+from trainwright.rules.setup.renamed_argument import renamed_argument
+from trainwright.stages.setup import MissingName, RefusedCall, SetupFacts
 
 
 @pytest.mark.parametrize(
@@ -30,3 +32,21 @@ def test_what_a_removed_name_has_become_goes_by_the_module_it_was_in(owner, name
     missing = MissingName(owner=owner, name=name, of_class=False, package=package, library=f"{package} 3.0")
     known = replacement(missing)
     assert known is None if said is None else said in str(known)
+
+
+@pytest.mark.parametrize(
+    ("library", "function", "accepts", "does"),
+    [
+        ("torch 2.9", "DataLoader", ("dataset", "num_workers"), "write num_workers= instead of workers= in DataLoader(…)"),
+        ("torch 2.9", "Generator", ("device",), "leave workers out of Generator(…)"),
+        ("keras 3.15", "fit", ("x", "y"), "leave workers out of fit(…): keras.utils.PyDataset takes it"),
+        ("tf_keras 2.19", "fit", ("x", "y"), "leave workers out of fit(…): keras.utils.PyDataset takes it"),
+    ],
+)  # fmt: skip
+def test_what_an_argument_has_become_goes_by_the_library(library, function, accepts, does) -> None:
+    at = Place("train.py", 1)
+    call = RefusedCall(
+        function=function, argument="workers", value=4, given={"workers": 4}, accepts=accepts, library=library,
+        failure=Failure(type="TypeError", message="", where=at), places={"workers": at},
+    )  # fmt: skip
+    assert [f.fix.does for f in renamed_argument.function(SetupFacts(refused=call))] == [does]

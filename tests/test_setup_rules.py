@@ -3,6 +3,7 @@
 import pytest
 
 from trainwright.core.finding import Failure, Place
+from trainwright.core.fix import RenameKeyword
 from trainwright.rules.setup.removed_api import replacement
 from trainwright.rules.setup.renamed_argument import renamed_argument
 from trainwright.stages.setup import MissingName, RefusedCall, SetupFacts
@@ -50,3 +51,12 @@ def test_what_an_argument_has_become_goes_by_the_library(library, function, acce
         failure=Failure(type="TypeError", message="", where=at), places={"workers": at},
     )  # fmt: skip
     assert [f.fix.does for f in renamed_argument.function(SetupFacts(refused=call))] == [does]
+
+
+def test_a_name_of_another_frameworks_is_written_as_this_one_has_it() -> None:
+    call = RefusedCall(
+        function="AdamW", argument="learning_rate", value=0.1, given={"learning_rate": 0.1}, accepts=("params", "lr"),
+        library="torch 2.9", failure=Failure(type="TypeError", message="", where=Place("train.py", 1)),
+    )  # fmt: skip
+    (found,) = renamed_argument.function(SetupFacts(refused=call))
+    assert found.fix and found.fix.edits == (RenameKeyword("train.py", 1, "learning_rate", "lr"),)

@@ -34,7 +34,8 @@ class Successor:
     """The new value of an old one; None: the same."""
 
 
-# From the frameworks' changelogs and migration guides (transformers 4.41 to 5.x, accelerate 1.0, Keras 2 and 3).
+# From the frameworks' changelogs and migration guides (transformers 4.41 to 5.x, accelerate 1.0, Keras 2 and 3), and
+# what another framework calls it.
 # A successor is used only where the installed signature has it.
 SUCCESSORS: dict[str, Successor] = {
     "evaluation_strategy": Successor("eval_strategy"),
@@ -70,6 +71,12 @@ SUCCESSORS: dict[str, Successor] = {
     "torch_dtype": Successor("dtype"),
     "load_in_8bit": Successor("quantization_config", "write BitsAndBytesConfig(load_in_8bit=True)"),
     "workers": Successor("num_workers"),
+    "learning_rate": Successor("lr"),
+    "epsilon": Successor("eps"),
+    "eps": Successor("epsilon"),
+    "rate": Successor("p"),
+    "use_bias": Successor("bias"),
+    "strides": Successor("stride"),
     "init": Successor("kernel_initializer"),
     "inner_init": Successor("recurrent_initializer"),
     "W_regularizer": Successor("kernel_regularizer"),

@@ -123,6 +123,7 @@ def test_where_a_callback_takes_its_metric_and_direction_is_known(name, position
     from trainwright.adapters.keras_callbacks import _watcher
 
     twin = SimpleNamespace(seen=SimpleNamespace(callbacks={}), model=None)
-    path = () if name == "EarlyStopping" else ("best.keras",)
+    path = () if name == "EarlyStopping" else ("best-{epoch}-{val_loss:.2f}.keras",)
     watcher = _watcher(getattr(keras.callbacks, name)(*path, monitor="val_loss", mode="min"), twin)
     assert (watcher.position, watcher.mode_position, watcher.greater) == (*positions, False)
+    assert watcher.in_file_name == bool(path)

@@ -158,9 +158,11 @@ def _unlogged(watcher: Watcher, logged: Sequence[str], setup: SetupFacts) -> Fin
             f"a training step{'' if unvalidated else ' and an evaluation step'} logged no {watcher.metric!r}"
         ),
         fix=Fix(
-            does=("give fit validation data, or " if unvalidated else "") + f'write monitor="{chosen}"',
-            safety=Safety.UNSAFE,
-            edits=_argument(watcher, "monitor", chosen, watcher.position),
+            does=("give fit validation data, or " if unvalidated else "")
+            + f'write monitor="{chosen}"'
+            + (f" and {{{chosen}}} in the file's name" if watcher.in_file_name else ""),
+            safety=Safety.MANUAL if watcher.in_file_name else Safety.UNSAFE,
+            edits=() if watcher.in_file_name else _argument(watcher, "monitor", chosen, watcher.position),
         ),
     )
 

@@ -10,6 +10,7 @@ from trainwright.adapters.metric_probes import others, undone
 from trainwright.core.finding import Failure, Finding, Place
 from trainwright.core.report import Status
 from trainwright.core.stage import Stage
+from trainwright.fixes.edits import apply
 from trainwright.rules.evaluation.argmax_of_one_column import argmax_of_one_column
 from trainwright.rules.evaluation.broadcast_metric import broadcast_metric
 from trainwright.rules.evaluation.crashing_metrics import crashing_metrics
@@ -157,6 +158,28 @@ def test_a_callback_watches_a_metric_that_is_logged_in_its_direction(metric, wat
     assert [f.severity for f in found] == ([severity] if severity else [])
     if metric == "val_acc":
         assert found[0].fix.does == 'write monitor="val_accuracy"'
+
+
+def test_a_metric_that_names_files_too_is_not_changed_in_one_place() -> None:
+    watcher = Watcher(kind="ModelCheckpoint", purpose="keep the best weights", metric="val_acc", position=1,
+                      in_file_name=True, where=Place("train.py", 1))  # fmt: skip
+    evaluation = EvaluationFacts(watchers=(watcher,), logged=("loss", "val_accuracy", "val_loss"))
+    (found,) = unknown_best_metric.function(SETUP, evaluation)
+    assert found.fix.does == 'write monitor="val_accuracy" and {val_accuracy} in the file\'s name'
+    assert not found.fix.edits
+
+
+def test_a_direction_that_was_given_by_its_position_is_changed_there() -> None:
+    watcher = Watcher(
+        kind="EarlyStopping", purpose="stop the training", metric="val_accuracy", position=0, mode_position=4, greater=False,
+        where=Place("train.py", 1),
+    )  # fmt: skip
+    evaluation = EvaluationFacts(
+        watchers=(watcher,), returned={"accuracy": 0.4}, metrics_when={Given.PERFECT: {"accuracy": 1.0}}
+    )
+    (found,) = unknown_best_metric.function(SETUP, evaluation)
+    source = 'stop = EarlyStopping("val_accuracy", 0, 5, 0, {})\n'
+    assert apply(source.format('"min"'), found.fix.edits) == source.format('"max"')
 
 
 def refused(message: str, **given) -> SetupFacts:

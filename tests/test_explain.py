@@ -89,3 +89,9 @@ def test_a_quotation_may_hold_backticks() -> None:
     said = "ValueError: The `metric_for_best_model` training argument is set to 'f1', which is not found in the evaluation metrics"
     assert "unknown-best-metric" in [rule.name for rule in knowing(said)]
     assert not knowing("The layer has never been called.")
+
+
+@pytest.mark.parametrize("quote", ["", "`"])
+def test_backticks_in_a_message_do_not_matter(quote: str) -> None:
+    said = f"ValueError: {quote}logits{quote} and {quote}labels{quote} must have the same shape, received ((2, 2) vs (2, 1))"
+    assert {"wrong-head", "broadcast-loss"} <= {rule.name for rule in knowing(said)}

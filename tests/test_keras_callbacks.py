@@ -4,6 +4,7 @@ of Keras models.
 
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -113,3 +114,16 @@ def test_a_callback_of_ones_own_may_add_to_the_logs_unless_it_only_reads_them(fu
     assert may_add_to_logs(own()) == may
     assert may_add_to_logs(keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: print(logs)))
     assert not may_add_to_logs(keras.callbacks.ReduceLROnPlateau())
+
+
+@pytest.mark.parametrize(("name", "positions"), [("EarlyStopping", (0, 4)), ("ModelCheckpoint", (1, 5))])
+def test_where_a_callback_takes_its_metric_and_direction_is_known(name, positions) -> None:
+    import keras
+
+    from trainwright.adapters.keras_callbacks import _watcher
+
+    twin = SimpleNamespace(seen=SimpleNamespace(callbacks={}), model=None)
+    path = () if name == "EarlyStopping" else ("best-{epoch}-{val_loss:.2f}.keras",)
+    watcher = _watcher(getattr(keras.callbacks, name)(*path, monitor="val_loss", mode="min"), twin)
+    assert (watcher.position, watcher.mode_position, watcher.greater) == (*positions, False)
+    assert watcher.in_file_name == bool(path)

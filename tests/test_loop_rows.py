@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from walking import loud, walk
+from walking import loud, said, walk
 
 SCRIPT = """
 import torch
@@ -39,3 +39,25 @@ def test_rows_are_paired_as_the_batches_pair_them(batch: str, tmp_path: Path) ->
     assert loud(report) == BATCHES[batch]
     if report.first_cause is not None:
         assert report.first_cause.where is not None and report.first_cause.where.line == 12
+
+
+@pytest.mark.parametrize(
+    "rows", ["DataLoader(rows, batch_size=16, drop_last=True)", "DataLoader(rows[:0], batch_size=16)"]
+)
+def test_a_loop_that_is_given_no_batch_is_told_so(rows: str, tmp_path: Path) -> None:
+    """Its forward pass was looked for among no batches, which ended the walk with an error of our own."""
+    script = tmp_path / "train.py"
+    script.write_text(f"""
+import torch
+from torch.utils.data import DataLoader
+rows = [(torch.ones(3), torch.ones(1)) for _ in range(9)]
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.Adam(model.parameters())
+for inputs, targets in {rows}:
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(model(inputs), targets).backward()
+    optimizer.step()
+""")
+    report = walk(script)
+    assert [f.name for f in report.findings] == ["empty-dataset"] and not report.internal_errors, said(report)
+    assert report.failure is None, said(report)

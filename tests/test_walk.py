@@ -102,6 +102,11 @@ def shuffled(dataset: DatasetFacts) -> Iterator[Finding]:
     yield Finding(message="shuffled labels")
 
 
+@rule("TW106", Severity.WARNING, raises=False)
+def repeated(dataset: DatasetFacts) -> Iterator[Finding]:
+    yield Finding(message="rows stand twice")
+
+
 @rule("TW605", Severity.ERROR)
 def too_fast(overfit: OverfitFacts):
     if not overfit.learnt:
@@ -138,6 +143,11 @@ def test_every_stage_is_walked_in_order() -> None:
     assert pipeline.calls[:6] == ["setup", "dataset", "batch", "forward", "optimizer", "evaluation"]
     assert set(_status(report).values()) == {"passed"}
     assert len(report.stages) == 10
+
+
+def test_a_stage_that_passed_with_a_warning_says_so() -> None:
+    (run,) = (s for s in _walk(Pipeline(), repeated).stages if s.stage == Stage.DATASET)
+    assert (run.status, run.why) == (Status.PASSED, "with a warning: repeated")
 
 
 def test_a_repair_is_applied_once_and_the_walk_goes_on_from_the_mended_stage() -> None:

@@ -25,13 +25,13 @@ def knowing(text: str) -> list[Rule]:
     """Rules whose page quotes a part of this error text; what a page quotes stands in backticks after "Error:",
     on a line of its own.
 
-    In a quotation `…` stands for anything within a line.
+    In a quotation `…` stands for anything within a line. Backticks within it do not matter: a shell takes them out.
     """
-    found = []
+    found, wanted = [], " ".join(text.replace("`", "").split())
     for rule in load_rules():
         for quoted in re.findall(r"^Error: `(.+)`$", rule.page, re.MULTILINE):
-            pattern = ".*?".join(re.escape(part) for part in quoted.split("…"))
-            if re.search(pattern, " ".join(text.split())):
+            pattern = ".*?".join(re.escape(part) for part in quoted.replace("`", "").split("…"))
+            if re.search(pattern, wanted):
                 found.append(rule)
                 break
     return found

@@ -7,6 +7,7 @@ import contextlib
 import copy
 import inspect
 import io
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -61,11 +62,15 @@ def _watcher(callback: Any, twin: Twin) -> Watcher:
     kind, built = type(callback).__name__, twin.seen.callbacks.get(callback)
     greater, failure = _direction(callback, twin.model)
     purpose = "keep the best weights" if hasattr(callback, "save_best_only") else _PURPOSES.get(kind, "act")
+    path = str(getattr(callback, "filepath", ""))
+    taken = list(inspect.signature(type(callback)).parameters)
     return Watcher(
         kind=kind,
         purpose=purpose,
         metric=callback.monitor,
-        position=list(inspect.signature(type(callback)).parameters).index("monitor"),
+        position=taken.index("monitor"),
+        in_file_name=re.search(f"{{{re.escape(callback.monitor)}[:}}]", path) is not None,
+        mode_position=taken.index("mode") if "mode" in taken else None,
         greater=greater,
         usual=_usual_direction(callback, twin.model),
         failure=failure,

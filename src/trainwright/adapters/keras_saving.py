@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from trainwright.core.finding import Failure, Place
-from trainwright.seams.place import failure_of, look_up, names_of, show, syntax_tree
+from trainwright.seams.place import failure_of, is_users, look_up, names_of, show, syntax_tree
+from trainwright.seams.reached import after, code_of, own_nodes
 from trainwright.stages.setup import RefusedFile
 from trainwright.tensors.keras_own import keras, own
 
@@ -17,42 +21,72 @@ from trainwright.tensors.keras_own import keras, own
 _TAKEN = {"save": (".keras", ".h5", ".hdf5"), "save_weights": (".weights.h5",)}
 
 
-def refused_files(model: Any, frame: Any) -> tuple[RefusedFile, ...]:
-    """The files that calls below a frame's line save the model to, by a path known now, and that are refused."""
-    if own().package != "keras":
-        return ()
-    file, names, scope = (
-        frame.f_code.co_filename,
-        names_of(model, frame),
-        {**frame.f_globals, **frame.f_locals},
-    )
-    tree, found = syntax_tree(file), []
-    for node in ast.walk(tree) if tree else ():
-        if (
-            not isinstance(node, ast.Call)
-            or not isinstance(node.func, ast.Attribute)
-            or node.lineno <= frame.f_lineno
-        ):
-            continue
-        owner, method = node.func.value, node.func.attr
-        if (
-            method not in _TAKEN
-            or not isinstance(owner, ast.Name)
-            or owner.id not in names
-            or len(node.args) != 1
-            or node.keywords
-        ):
-            continue
-        given = node.args[0]
-        path = given.value if isinstance(given, ast.Constant) else look_up(given, scope)
-        if (
-            isinstance(path, (str, os.PathLike))
-            and (failure := _refusal(method, os.fspath(path))) is not None
-        ):
-            place = Place(show(file), node.lineno)
-            found.append(RefusedFile(method=method, path=os.fspath(path), failure=failure, where=place,
-                                     taken_as=f"{os.fspath(path).rstrip('/')}{_TAKEN[method][0]}"))  # fmt: skip
+def refused_files(model: Any, frame: FrameType | None) -> tuple[RefusedFile, ...]:
+    """The files that are refused of those that the model is surely saved to once a frame's call has returned.
+
+    Only paths that are known now are told, and only where the method that saves is Keras's own.
+    """
+    found: list[RefusedFile] = []
+    while frame is not None and own().package == "keras":
+        if is_users(frame.f_code.co_filename):
+            found += _refused_in(model, frame)
+        frame = frame.f_back if frame.f_code.co_name != "<module>" else None
     return tuple(found)
+
+
+def _refused_in(model: Any, frame: FrameType) -> Iterator[RefusedFile]:
+    """Those that a frame's own function saves to after the line that it stands at."""
+    file, scope = frame.f_code.co_filename, {**frame.f_globals, **frame.f_locals}
+    tree = syntax_tree(file)
+    code = code_of(frame, tree) if tree else None
+    if tree is None or code is None:
+        return
+    for call, method in saved_by(code, frame.f_lineno, names_of(model, frame)):
+        given = call.args[0]
+        path = given.value if isinstance(given, ast.Constant) else look_up(given, scope)
+        if not isinstance(path, (str, os.PathLike)) or not _is_kerass(getattr(type(model), method)):
+            continue
+        written = os.fspath(path)
+        if (failure := _refusal(method, written)) is not None:
+            yield RefusedFile(
+                method=method, path=written, failure=failure, where=Place(show(file), call.lineno),
+                taken_as=f"{written.rstrip('/')}{_TAKEN[method][0]}",
+                alone=isinstance(given, ast.Constant) and is_alone(given, written, tree),
+            )  # fmt: skip
+
+
+def saved_by(code: ast.AST, line: int, names: list[str]) -> Iterator[tuple[ast.Call, str]]:
+    """The calls by which something of these names is surely saved after a line, each with its method.
+
+    What depends on a name that is bound anew on the way is left out.
+    """
+    anew: set[str] = set()
+    for statement, sure in after(code, line, "ValueError"):
+        nodes = list(own_nodes(statement))
+        for call in (n for n in nodes if sure and isinstance(n, ast.Call)):
+            if (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr in _TAKEN
+                and isinstance(call.func.value, ast.Name)
+                and call.func.value.id in names
+                and len(call.args) == 1
+                and not call.keywords
+                and not anew & {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
+            ):
+                yield call, call.func.attr
+        anew |= {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+
+
+def is_alone(written: ast.Constant, path: str, tree: ast.Module) -> bool:
+    """Whether the name of a path's file stands in no text of the script's but this one and those on their own."""
+    name = re.compile(rf"(?<![\w.-]){re.escape(Path(path).name)}(?![\w.-])")
+    passed_over = {id(written), *(id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr))}
+    texts = (n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in passed_over)
+    return not any(isinstance(n.value, str) and name.search(n.value) for n in texts)
+
+
+def _is_kerass(method: Any) -> bool:
+    return str(getattr(method, "__module__", "")).partition(".")[0] == own().package
 
 
 def _refusal(method: str, path: str) -> Failure | None:

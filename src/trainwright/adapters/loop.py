@@ -22,6 +22,7 @@ from trainwright.adapters.loop_batches import outcome_of_rows, stacked_lengths
 from trainwright.adapters.loop_data import read_sets
 from trainwright.adapters.loop_training import LoopTraining
 from trainwright.adapters.torch_optimizer import is_rate_written, optimizer_facts
+from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair
 from trainwright.core.stage import Facts
 from trainwright.seams.seen import Seen, quiet
@@ -100,7 +101,9 @@ class LoopAdapter:
         if failure is not None and recorder is not None:
             return BatchFacts(failure=failure, equal_rows_collate=collates_equal_rows(recorder),
                               forms_without=forms_without(recorder), stacked_lengths=stacked_lengths(recorder), **facts)  # fmt: skip
-        if failure is not None or not training.items:
+        if failure is None and not training.items:
+            failure = Failure(type="StopIteration", message="the loop is given no batch", where=None)
+        if failure is not None:
             return BatchFacts(failure=failure, **facts)
         return self._batch_facts(facts)
 

@@ -114,6 +114,10 @@ class Watcher:
     """As the log of the training calls it: val_loss."""
     position: int
     """Where its constructor takes the metric, if it is given without its name."""
+    mode_position: int | None = None
+    """The same of the direction."""
+    in_file_name: bool = False
+    """The metric's value is part of the names of the files that it writes."""
     greater: bool | None = None
     """It takes a greater value for the better one; None: it cannot tell."""
     usual: bool | None = None

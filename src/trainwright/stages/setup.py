@@ -98,6 +98,8 @@ class RefusedFile:
     path: str
     taken_as: str
     """The path with an ending that is taken."""
+    alone: bool = False
+    """The path is written out in this call, and nowhere else in the script."""
     failure: Failure
     where: Place
 

@@ -349,7 +349,8 @@ class Walk:
             if not isfinite(_first_and_last(measured[0])[1]):
                 why = f"{lost}: {self._why_unseen(stage)}"
                 return StageRun(stage=stage, status=Status.BLOCKED, why=why, seconds=seconds)
-        why = ", ".join(f.name for f in here) or describe(measured[0])
+        names = ", ".join(dict.fromkeys(f.name for f in here))
+        why = f"with a warning: {names}" if names else describe(measured[0])
         if stage == Stage.EVALUATION and not here and getattr(measured[0], "present", True) is False:
             return StageRun(
                 stage=stage, status=Status.SKIPPED, why="there is no evaluation set", seconds=seconds

@@ -33,10 +33,19 @@ def empty_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]
         yield Finding(
             message=f"the train set has {rows} rows, a batch takes {size}, and incomplete batches are dropped: no batch is left",
             measured={"rows": rows, "batch_size": size},
-            where=setup.place("dataloader_drop_last", "per_device_train_batch_size", "arguments", "trainer"),
+            where=setup.place(
+                "dataloader_drop_last",
+                "drop_last",
+                "per_device_train_batch_size",
+                "arguments",
+                "loader",
+                "trainer",
+            ),
             proof=Proof(f"{rows} // {size} = 0 batches an epoch"),
             repair=Repair("keep the incomplete batch", Seam.TRAINER, _keep_last),
-            fix=Fix(does=f"leave dataloader_drop_last out, or set a batch size of at most {rows}"),
+            fix=Fix(
+                does=f"leave drop_last=True out (dataloader_drop_last of a Trainer), or set a batch size of at most {rows}"
+            ),
         )
 
 

@@ -158,9 +158,11 @@ def _unlogged(watcher: Watcher, logged: Sequence[str], setup: SetupFacts) -> Fin
             f"a training step{'' if unvalidated else ' and an evaluation step'} logged no {watcher.metric!r}"
         ),
         fix=Fix(
-            does=("give fit validation data, or " if unvalidated else "") + f'write monitor="{chosen}"',
-            safety=Safety.UNSAFE,
-            edits=_argument(watcher, "monitor", chosen, watcher.position),
+            does=("give fit validation data, or " if unvalidated else "")
+            + f'write monitor="{chosen}"'
+            + (f" and {{{chosen}}} in the file's name" if watcher.in_file_name else ""),
+            safety=Safety.MANUAL if watcher.in_file_name else Safety.UNSAFE,
+            edits=() if watcher.in_file_name else _argument(watcher, "monitor", chosen, watcher.position),
         ),
     )
 
@@ -179,7 +181,7 @@ def _undirected(
         fix=Fix(
             does=f'write mode="{mode}"' if mode else 'write mode="max" or mode="min"',
             safety=Safety.SAFE if mode else Safety.MANUAL,
-            edits=_argument(watcher, "mode", mode) if mode else (),
+            edits=_argument(watcher, "mode", mode, watcher.mode_position) if mode else (),
         ),
     )
 
@@ -192,11 +194,15 @@ def _misdirected(watcher: Watcher, right: bool, evaluation: EvaluationFacts, set
         measured={"monitor": watcher.metric, "takes": "greater" if watcher.greater else "smaller"},
         where=watcher.where or setup.place("callbacks", "train_call"),
         proof=_way(watcher.metric.removeprefix("val_"), right, evaluation),
-        fix=Fix(does=f'write mode="{mode}"', safety=Safety.SAFE, edits=_argument(watcher, "mode", mode)),
+        fix=Fix(
+            does=f'write mode="{mode}"',
+            safety=Safety.SAFE,
+            edits=_argument(watcher, "mode", mode, watcher.mode_position),
+        ),
     )
 
 
-def _argument(watcher: Watcher, name: str, value: str, position: int | None = None) -> tuple[SetKeyword, ...]:
+def _argument(watcher: Watcher, name: str, value: str, position: int | None) -> tuple[SetKeyword, ...]:
     """The edit of an argument of the callback's constructor."""
     at = watcher.where
     return (

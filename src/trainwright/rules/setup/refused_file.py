@@ -5,7 +5,8 @@ Evidence: calls of save and save_weights below the training whose path is known 
 weight to such a path, the framework raised.
 Error: `Invalid filepath extension for saving`
 Error: `The filename must end in `
-Fix (safe): give the path the ending of the format, `.keras` or `.weights.h5`; a folder for serving is what export writes.
+Fix (safe where the path is written there alone): give it the ending of the format, `.keras` or `.weights.h5`, wherever it
+is used; a folder for serving is what export writes.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ def refused_file(setup: SetupFacts) -> Iterator[Finding]:
             where=at,
             proof=Proof(f"asked to save another model so: {one.failure.message.split('. ')[0]}"),
             fix=Fix(
-                does=f'write {one.method}("{one.taken_as}")',
-                safety=Safety.SAFE,
-                edits=(SetKeyword(at.file, at.line, "filepath", f'"{one.taken_as}"', one.method, 0),),
+                does=f'write {one.method}("{one.taken_as}")'
+                + ("" if one.alone else ", and so wherever the path is used"),
+                safety=Safety.SAFE if one.alone else Safety.MANUAL,
+                edits=(SetKeyword(at.file, at.line, "filepath", f'"{one.taken_as}"', one.method, 0),)
+                * one.alone,
             ),
         )

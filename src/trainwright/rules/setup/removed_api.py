@@ -31,10 +31,48 @@ _UNDERSCORE = "use {name} without the underscore and keep what it returns"
 _EVALUATE = "use evaluate.load, torchmetrics or sklearn.metrics"
 _PLAIN_NUMPY = "write {name}, Python's own"
 _FROM_LAYERS = "import from keras.layers itself"
+_FROM_OPTIMIZERS = "import from keras.optimizers itself"
 _TENSORFLOW_1 = "it is TensorFlow 1's: tf.compat.v1 has it, for graphs run by hand"
+_NO_SESSION = "leave it out: there are no sessions since TensorFlow 2"
+_NO_PHASE = "call the model with training=True or training=False"
 _FIT = "use fit, which takes generators too"
+# Functions of Keras 2's backend that keras.ops has, those whose axis has another default there, and what stands for others.
+_OPS = (
+    "abs all any arange binary_crossentropy cast categorical_crossentropy clip cos dot elu equal exp eye greater greater_equal "
+    "hard_sigmoid less less_equal log max maximum mean min minimum ndim not_equal one_hot ones ones_like prod relu reshape round "
+    "shape sigmoid sign sin softmax softplus softsign sparse_categorical_crossentropy sqrt square squeeze stack std "
+    "stop_gradient sum tanh tile transpose var zeros zeros_like"
+)
+_OPS_WITH_AXIS = ("argmax", "argmin", "concatenate", "cumprod", "cumsum", "expand_dims")
+_BACKEND = {
+    "int_shape": "read the tensor's shape",
+    "dtype": "read the tensor's dtype",
+    "eval": "use keras.ops.convert_to_numpy",
+    "get_value": "use keras.ops.convert_to_numpy",
+    "set_value": "use the variable's assign",
+    "variable": "use keras.Variable",
+    "constant": "use keras.ops.convert_to_tensor",
+    "gather": "use keras.ops.take with axis=0",
+    "map_fn": "use keras.ops.map",
+    "permute_dimensions": "use keras.ops.transpose",
+    "pow": "use keras.ops.power",
+    "repeat": "use keras.layers.RepeatVector",
+    "repeat_elements": "use keras.ops.repeat",
+    "reverse": "use keras.ops.flip",
+    "switch": "use keras.ops.where",
+    "random_normal": "use keras.random.normal",
+    "random_uniform": "use keras.random.uniform",
+    "truncated_normal": "use keras.random.truncated_normal",
+    "image_dim_ordering": "use keras.config.image_data_format",
+    "set_image_dim_ordering": "use keras.config.set_image_data_format",
+    "get_session": _NO_SESSION,
+    "set_session": _NO_SESSION,
+    "learning_phase": _NO_PHASE,
+    "set_learning_phase": _NO_PHASE,
+}
 
-# What became of names, by package and name; * is any ending. From the libraries' release notes and migration guides:
+# What became of names, by package and name; * is any ending. Keras's go by the module, in whichever package it is asked;
+# keras.* is any of its modules. From the libraries' release notes and migration guides:
 # transformers 4.x to 5, datasets 2 to 5, huggingface_hub 0.x to 2, accelerate 1.0, NumPy 1.24 and 2.0,
 # pandas 2.0 and 3.0, scikit-learn 1.2, torch 1.8 and 2.0, TensorFlow 2.0, Keras 2 and 3.
 MODULE_NAMES: dict[tuple[str, str], str] = {
@@ -109,37 +147,49 @@ MODULE_NAMES: dict[tuple[str, str], str] = {
     ("sklearn", "joblib"): "import joblib itself",
     ("sklearn", "cross_validation"): "import from sklearn.model_selection",
     ("torch", "_six"): "use Python's own str and collections.abc",
-    ("keras", "text"): "use layers.TextVectorization; tf.keras.preprocessing.text still has Tokenizer",
-    ("keras", "Tokenizer"): "use layers.TextVectorization; tf.keras.preprocessing.text still has it",
+    ("keras.*", "text"): "use layers.TextVectorization; tf.keras.preprocessing.text still has Tokenizer",
+    ("keras.*", "Tokenizer"): "use layers.TextVectorization; tf.keras.preprocessing.text still has it",
     (
-        "keras",
+        "keras.*",
         "ImageDataGenerator",
     ): "use keras.utils.image_dataset_from_directory and layers.RandomFlip and its kin; tf.keras.preprocessing.image still has it",
-    ("keras", "np_utils"): "use keras.utils.to_categorical",
-    ("keras", "vis_utils"): "use keras.utils.plot_model",
-    ("keras", "generic_utils"): "import from keras.utils itself",
-    ("keras", "layer_utils"): "import from keras.utils itself",
-    ("keras", "multi_gpu_model"): "use keras.distribution.DataParallel, or tf.distribute.MirroredStrategy",
-    ("keras", "scikit_learn"): "use keras.wrappers.SKLearnClassifier and its kin",
-    ("keras", "KerasClassifier"): "use keras.wrappers.SKLearnClassifier",
-    ("keras", "KerasRegressor"): "use keras.wrappers.SKLearnRegressor",
-    ("keras", "CuDNN*"): "use the layer without CuDNN in its name: it runs on cuDNN by itself",
-    ("keras", "Merge"): "use layers.Concatenate, layers.Add and their kin",
-    ("keras", "ThresholdedReLU"): "use layers.ReLU(threshold=…)",
-    ("keras", "experimental"): _FROM_LAYERS,
-    ("keras", "legacy"): "import from keras.optimizers itself",
-    ("keras", "engine"): _FROM_LAYERS,
-    ("keras", "core"): _FROM_LAYERS,
-    ("keras", "convolutional"): _FROM_LAYERS,
-    ("keras", "recurrent"): _FROM_LAYERS,
-    ("keras", "embeddings"): _FROM_LAYERS,
-    ("keras", "normalization"): _FROM_LAYERS,
-    ("keras", "advanced_activations"): _FROM_LAYERS,
-    ("keras", "pooling"): _FROM_LAYERS,
-    ("keras", "merge"): _FROM_LAYERS,
-    ("keras", "noise"): _FROM_LAYERS,
-    ("keras", "topology"): _FROM_LAYERS,
-    ("keras.backend", "*"): "use keras.ops, which has most functions of Keras 2's backend: keras.ops.{name}",
+    ("keras.*", "np_utils"): "use keras.utils.to_categorical",
+    ("keras.*", "vis_utils"): "use keras.utils.plot_model",
+    ("keras.*", "generic_utils"): "import from keras.utils itself",
+    ("keras.*", "layer_utils"): "import from keras.utils itself",
+    ("keras.*", "multi_gpu_model"): "use keras.distribution.DataParallel, or tf.distribute.MirroredStrategy",
+    ("keras.*", "scikit_learn"): "use keras.wrappers.SKLearnClassifier and its kin",
+    ("keras.*", "KerasClassifier"): "use keras.wrappers.SKLearnClassifier",
+    ("keras.*", "KerasRegressor"): "use keras.wrappers.SKLearnRegressor",
+    ("keras.*", "CuDNN*"): "use the layer without CuDNN in its name: it runs on cuDNN by itself",
+    ("keras.*", "Merge"): "use layers.Concatenate, layers.Add and their kin",
+    ("keras.*", "ThresholdedReLU"): "use layers.ReLU(threshold=…)",
+    ("keras.layers", "experimental"): _FROM_LAYERS,
+    ("keras.optimizers", "experimental"): _FROM_OPTIMIZERS,
+    ("keras.optimizers", "legacy"): _FROM_OPTIMIZERS,
+    (
+        "keras.mixed_precision",
+        "experimental",
+    ): "use keras.mixed_precision itself; set_policy is set_global_policy there",
+    (
+        "keras",
+        "experimental",
+    ): "keras.optimizers.schedules has CosineDecay and CosineDecayRestarts; the rest is gone",
+    ("keras", "engine"): "import from keras itself: it has Model, Sequential, Layer, Input and InputSpec",
+    ("keras.*", "core"): _FROM_LAYERS,
+    ("keras.*", "convolutional"): _FROM_LAYERS,
+    ("keras.*", "recurrent"): _FROM_LAYERS,
+    ("keras.*", "embeddings"): _FROM_LAYERS,
+    ("keras.*", "normalization"): _FROM_LAYERS,
+    ("keras.*", "advanced_activations"): _FROM_LAYERS,
+    ("keras.*", "pooling"): _FROM_LAYERS,
+    ("keras.*", "merge"): _FROM_LAYERS,
+    ("keras.*", "noise"): _FROM_LAYERS,
+    ("keras.*", "topology"): _FROM_LAYERS,
+    **{("keras.backend", name): f"use keras.ops.{name}" for name in _OPS.split()},
+    **{("keras.backend", name): f"use keras.ops.{name}, and give it the axis" for name in _OPS_WITH_AXIS},
+    **{("keras.backend", name): text for name, text in _BACKEND.items()},
+    ("keras.backend", "*"): "keras.ops has most functions of Keras 2's backend, some under NumPy's names",
     ("tensorflow", "contrib"): "most of it went into tensorflow-addons and Keras, some of it away",
     ("tensorflow", "Session"): _TENSORFLOW_1,
     ("tensorflow", "InteractiveSession"): _TENSORFLOW_1,
@@ -246,9 +296,12 @@ def replacement(missing: MissingName) -> str | None:
 
 
 def _reached(missing: MissingName) -> tuple[str, ...]:
-    """The module that was asked, and the packages that it is known to be of: tf.keras is Keras."""
-    keras = ("keras",) if "keras" in missing.owner.split(".") else ()
-    return (missing.package, missing.owner, *keras)
+    """The module that was asked and what it is of: tf.keras.layers and keras._tf_keras.keras.layers are keras.layers."""
+    parts = missing.owner.split(".")
+    if "keras" not in parts:
+        return (missing.package, missing.owner)
+    inside = parts[len(parts) - parts[::-1].index("keras") :]
+    return (".".join(["keras", *(p for p in inside if p != "api")]), "keras.*")
 
 
 def _filled(text: str, missing: MissingName) -> str:

@@ -34,7 +34,8 @@ class Successor:
     """The new value of an old one; None: the same."""
 
 
-# From the frameworks' changelogs and migration guides (transformers 4.41 to 5.x, accelerate 1.0, Keras 2 and 3).
+# From the frameworks' changelogs and migration guides (transformers 4.41 to 5.x, accelerate 1.0, Keras 2 and 3), and
+# what another framework calls it.
 # A successor is used only where the installed signature has it.
 SUCCESSORS: dict[str, Successor] = {
     "evaluation_strategy": Successor("eval_strategy"),
@@ -69,6 +70,13 @@ SUCCESSORS: dict[str, Successor] = {
     "use_auth_token": Successor("token"),
     "torch_dtype": Successor("dtype"),
     "load_in_8bit": Successor("quantization_config", "write BitsAndBytesConfig(load_in_8bit=True)"),
+    "workers": Successor("num_workers"),
+    "learning_rate": Successor("lr"),
+    "epsilon": Successor("eps"),
+    "eps": Successor("epsilon"),
+    "rate": Successor("p"),
+    "use_bias": Successor("bias"),
+    "strides": Successor("stride"),
     "init": Successor("kernel_initializer"),
     "inner_init": Successor("recurrent_initializer"),
     "W_regularizer": Successor("kernel_regularizer"),
@@ -91,7 +99,7 @@ SUCCESSORS: dict[str, Successor] = {
         "data_format", value=lambda v: "channels_first" if v == "th" else "channels_last"
     ),
 }
-# What to know of arguments that are gone for good.
+# What to know of arguments that are gone for good; other libraries have arguments of the same names as Keras's.
 GONE = {
     "overwrite_output_dir": "the output folder is always written to",
     "save_safetensors": "weights are always saved as safetensors",
@@ -104,6 +112,8 @@ GONE = {
     "split_batches": 'write accelerator_config={"split_batches": …}',
     "fsdp_min_num_params": 'write fsdp_config={"min_num_params": …}',
     "fsdp_transformer_layer_cls_to_wrap": 'write fsdp_config={"transformer_layer_cls_to_wrap": …}',
+}
+GONE_FROM_KERAS = {
     "workers": "keras.utils.PyDataset takes it",
     "use_multiprocessing": "keras.utils.PyDataset takes it",
     "max_queue_size": "keras.utils.PyDataset takes it",
@@ -115,6 +125,8 @@ GONE = {
     "time_major": "give it rows first, then steps",
     "write_grads": "no gradients are written any more",
 }
+# How the names of the distributions that have Keras begin.
+_KERAS = ("keras", "tf_keras", "tf-keras")
 # difflib's ratio at which two names are taken to be the same word with a slip (evaluate_strategy, learning_rates).
 CLOSE = 0.85
 
@@ -135,7 +147,7 @@ def renamed_argument(setup: SetupFacts) -> Iterator[Finding]:
 def _refused(call: RefusedCall) -> Finding:
     new, old, at = successor(call), call.argument, call.places.get(call.argument, call.failure.where)
     if new is None:
-        gone = GONE.get(old)
+        gone = _gone(call).get(old)
         does, repair = (
             f"leave {old} out of {call.function}(…)" + (f": {gone}" if gone else ""),
             _leave_out(old),
@@ -178,7 +190,11 @@ def successor(call: RefusedCall) -> Successor | None:
         return known
     free = [name for name in call.accepts if name not in call.given]
     near = difflib.get_close_matches(call.argument, free, n=1, cutoff=CLOSE)
-    return Successor(near[0]) if near and call.argument not in GONE else None
+    return Successor(near[0]) if near and call.argument not in _gone(call) else None
+
+
+def _gone(call: RefusedCall) -> dict[str, str]:
+    return GONE_FROM_KERAS if call.library.startswith(_KERAS) else GONE
 
 
 def _rename(old: str, new: Successor) -> Repair:

@@ -158,3 +158,17 @@ def test_a_class_of_a_series_that_drifts_is_not_a_scale(seed: int) -> None:
     x, y = windows[:-1], (windows[1:, -1] > windows[:-1, -1]).astype(int)
     x = (x - x[:800].mean()) / x[:800].std()
     assert not _sure(_between(x[:800], y[:800], x[800:], y[800:])["scaling"])
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["columns", "items"])
+def test_lists_of_several_lengths_within_a_row_are_told_apart(whole: bool) -> None:
+    """A multiple-choice set that the collator pads: four lists of tokens a row, each of a length of its own."""
+    rows = [[[1, row, 3], [1] * (row % 3 + 1), [4], [5, 6]] for row in range(8)]
+    columns = {"input_ids": rows, "boxes": [[[0, 1], [2]]] * 8, "labels": [0, 1] * 4}
+    items = [{name: values[row] for name, values in columns.items()} for row in range(8)]
+    read = {"columns": columns, "read": 8} if whole else {"items": items, "indices": range(8)}
+    sets = [Split(name=name, rows=8, **read) for name in ("train", "evaluation")]
+    for label in ("labels", "boxes"):
+        train, held = (measure_split(s, (label,), ["input_ids"]) for s in sets)
+        assert between(sets[0], train, sets[1], held)["overlap"] == 8
+    assert train.labels is not None and train.labels.kind == "other"

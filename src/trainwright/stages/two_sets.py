@@ -96,8 +96,15 @@ def _kept_rows(split: Split, names: Sequence[str]) -> Sequence[int]:
 def _most_rows(split: Split, names: Sequence[str]) -> int:
     """How many rows may be looked at, by the size of one."""
     first = split.items[0] if split.items else {}
-    size = sum(np.asarray(plain_values([first[n]])[0]).size for n in names if n in first)
+    size = sum(_size(first[n]) for n in names if n in first)
     return max(1, min(MOST_ROWS, MOST_VALUES // max(1, size)))
+
+
+def _size(value: Any) -> int:
+    """How many numbers a row holds; its lists may be of several lengths."""
+    if isinstance(value, (list, tuple)):
+        return sum(map(_size, value))
+    return 1 if isinstance(value, (int, float)) else int(np.asarray(plain_values([value])[0]).size)
 
 
 def values_of(split: Split, name: str, rows: Sequence[int]) -> np.ndarray | None:

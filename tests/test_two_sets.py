@@ -1,11 +1,13 @@
 """What two sets show beside each other: copies told from rows alike by nature, and scales that differ from drifts."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from trainwright.stages.census import measure_split
 from trainwright.stages.dataset import Copies, Scaling, Split
-from trainwright.stages.two_sets import between
+from trainwright.stages.two_sets import between, values_of
 
 RNG = np.random.default_rng
 
@@ -184,3 +186,18 @@ def test_lists_of_several_lengths_within_a_row_are_told_apart(whole: bool) -> No
         train, held = (measure_split(s, (label,), ["input_ids"]) for s in sets)
         assert between(sets[0], train, sets[1], held)["overlap"] == 8
     assert train.labels is not None and train.labels.kind == "other"
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["array", "rows"])
+def test_of_wide_rows_some_values_are_taken_before_they_are_put_together(whole: bool) -> None:
+    """Labels that are masks of 256 x 256 took 0.5 GB for each of the sets."""
+    masks = np.broadcast_to(np.arange(65536, dtype=np.float32).reshape(256, 256), (2000, 256, 256))
+    column = masks if whole else list(masks)
+    tracemalloc.start()
+    found = values_of(Split(name="train", rows=2000, columns={"y": column}), "y", range(2000))
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found is not None and peak_bytes < 100 * 2**20
+    assert np.array_equal(found, np.tile(np.linspace(0, 65535, 2000).astype(int), (2000, 1)))
+    short = Split(name="train", rows=2, columns={"y": [np.zeros((2, 3)), np.ones((3, 2))]})
+    assert values_of(short, "y", [0]).shape == (1, 6) and values_of(short, "y", [0, 1]) is None

@@ -47,8 +47,8 @@ def _copies(train: Split, held: Split, label: str, names: Sequence[str],
     """How much the rows in both sets are like other rows of training, and whether their labels are repeated too."""
     some = [shared[i] for i in _evenly(range(len(shared)), MOST_ROWS)]
     targets = values_of(held, label, [e for e, _ in some]), values_of(train, label, [t for _, t in some])
-    kept = sorted(_kept_rows(train, names))
-    known = frozenset(kept)
+    kept = _kept_rows(train, names)
+    known = kept if isinstance(kept, range) else frozenset(kept)  # a range may be of millions of rows
     repeated = _evenly(sorted({t for _, t in shared if t in known}), MOST_REPEATED)
     left = table_of(train, names, repeated)
     right = table_of(train, names, _evenly(kept, _most_rows(train, names)))

@@ -2,8 +2,10 @@
 of Keras models.
 """
 
+import contextlib
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -113,3 +115,29 @@ def test_a_callback_of_ones_own_may_add_to_the_logs_unless_it_only_reads_them(fu
     assert may_add_to_logs(own()) == may
     assert may_add_to_logs(keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: print(logs)))
     assert not may_add_to_logs(keras.callbacks.ReduceLROnPlateau())
+
+
+def test_only_what_the_users_own_code_raises_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors of the walk's own at the same places were passed over, too, and never reported."""
+    from trainwright.adapters import keras_callbacks, keras_evaluation
+
+    def fail(*args, **kwargs):
+        raise RuntimeError("broken")
+
+    held = SimpleNamespace(pool=fail)
+    twin = SimpleNamespace(
+        data=SimpleNamespace(validation=held),
+        own_step=False,
+        model=SimpleNamespace(test_on_batch=fail),
+        observer=lambda detail: contextlib.nullcontext(),
+        tensors_of=lambda batch: (batch, None, None),
+    )
+    monkeypatch.setattr(keras_callbacks, "is_own", lambda model, name: False)
+    assert keras_evaluation.loss_call(twin, None) is None and keras_callbacks._taken(twin, "test", [1]) == ()
+    held.pool, twin.model.test_on_batch = lambda size: [1], lambda *args, **kwargs: {"loss": 0.5}
+    for module, name in ((keras_evaluation, "_forms"), (keras_callbacks, "_names")):
+        monkeypatch.setattr(module, name, fail)
+    with pytest.raises(RuntimeError, match="broken"):
+        keras_evaluation.loss_call(twin, None)
+    with pytest.raises(RuntimeError, match="broken"):
+        keras_callbacks._taken(twin, "test", [1])

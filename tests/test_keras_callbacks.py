@@ -2,6 +2,7 @@
 of Keras models.
 """
 
+import contextlib
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -127,3 +128,29 @@ def test_where_a_callback_takes_its_metric_and_direction_is_known(name, position
     watcher = _watcher(getattr(keras.callbacks, name)(*path, monitor="val_loss", mode="min"), twin)
     assert (watcher.position, watcher.mode_position, watcher.greater) == (*positions, False)
     assert watcher.in_file_name == bool(path)
+
+
+def test_only_what_the_users_own_code_raises_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors of the walk's own at the same places were passed over, too, and never reported."""
+    from trainwright.adapters import keras_callbacks, keras_evaluation
+
+    def fail(*args, **kwargs):
+        raise RuntimeError("broken")
+
+    held = SimpleNamespace(pool=fail)
+    twin = SimpleNamespace(
+        data=SimpleNamespace(validation=held),
+        own_step=False,
+        model=SimpleNamespace(test_on_batch=fail),
+        observer=lambda detail: contextlib.nullcontext(),
+        tensors_of=lambda batch: (batch, None, None),
+    )
+    monkeypatch.setattr(keras_callbacks, "is_own", lambda model, name: False)
+    assert keras_evaluation.loss_call(twin, None) is None and keras_callbacks._taken(twin, "test", [1]) == ()
+    held.pool, twin.model.test_on_batch = lambda size: [1], lambda *args, **kwargs: {"loss": 0.5}
+    for module, name in ((keras_evaluation, "_forms"), (keras_callbacks, "_names")):
+        monkeypatch.setattr(module, name, fail)
+    with pytest.raises(RuntimeError, match="broken"):
+        keras_evaluation.loss_call(twin, None)
+    with pytest.raises(RuntimeError, match="broken"):
+        keras_callbacks._taken(twin, "test", [1])

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from trainwright.adapters import keras_dataset
+from trainwright.adapters.keras_data import Batch
 from trainwright.adapters.keras_dataset import steps_of_epochs
 from trainwright.core.finding import Failure
 from trainwright.rules.batch.channels_misplaced import channels_misplaced
@@ -27,6 +29,32 @@ ALONE = BatchFacts(
     rows=32, tensors={"pixels": FLOATS}, target_keys=(), targets_wanted_by="mse", accepts=("pixels",)
 )
 INSIDE = replace(ALONE, tensors={"pixels": FLOATS, "labels": INTEGERS}, accepts=("pixels", "labels"))
+
+
+class Streamed:
+    """Batches of 8 rows, without an end; one row of the first batch is not finite."""
+
+    batch_size, read = 8, 0
+
+    def elements(self):
+        while True:
+            x = np.ones((8, 3))
+            x[1, 0] = np.nan if not self.read else 1.0
+            self.read += 8
+            yield Batch(x=x, y=np.zeros(8))
+
+    def of_rows(self, rows):
+        return [r.x for r in rows]
+
+
+def test_a_stream_is_read_until_the_rows_known_to_be_bad_were_met() -> None:
+    """It was read to its end, a million rows one by one, for a single row that is not finite."""
+    data = Streamed()
+    said = keras_dataset._try_streamed(
+        data, 8, 1, lambda rows: "a loss of nan" if np.isnan(rows).any() else ""
+    )
+    assert said == "a loss of nan" and data.read == 16
+    assert not keras_dataset._try_streamed(data, 8, 1, lambda rows: "", seconds=0.01), "none is met in time"
 
 
 def _dataset(batches: int, again: int, asked: int | None, epochs: int, *, known: bool) -> DatasetFacts:

@@ -46,3 +46,17 @@ def test_check_takes_a_model_of_tf_keras_and_puts_it_back() -> None:
     report = trainwright.check(model, x=images, y=target, batch_size=16, epochs=2)
     assert report.first_cause is not None and report.first_cause.name == "wrong-logits-flag", said(report)
     assert not report.internal_errors and not model.built
+
+
+def test_gradients_of_some_rows_of_a_table_are_compared_as_a_table() -> None:
+    """TensorFlow gives an Embedding's gradient as its rows alone, of which NumPy made one object."""
+    import numpy as np
+    import tensorflow as tf
+
+    from trainwright.tensors.keras_legacy import Legacy
+
+    table = tf.Variable(tf.ones((4, 2)))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.gather(table, [1, 3, 3]))
+    gradient = Legacy().module.ops.convert_to_numpy(tape.gradient(loss, table))
+    assert np.array_equal(gradient, [[0, 0], [1, 1], [0, 0], [2, 2]])

@@ -1,11 +1,14 @@
 """What two sets show beside each other: copies told from rows alike by nature, and scales that differ from drifts."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from trainwright.stages.census import measure_split
 from trainwright.stages.dataset import Copies, Scaling, Split
-from trainwright.stages.two_sets import between
+from trainwright.stages.two_sets import _copies as _copies_of
+from trainwright.stages.two_sets import between, values_of
 
 RNG = np.random.default_rng
 
@@ -37,6 +40,23 @@ def test_repeated_rows_of_measurements_are_far_from_all_others() -> None:
     y[300:] = y[:30] = 1
     copies = _copies(_halves(x, y))
     assert copies.nearest_differing == 8 and copies.same_label_share == 1.0
+
+
+def test_a_shared_row_of_millions_asks_for_no_list_of_all() -> None:
+    """Of ten million rows, of which one was in both sets, 1 GB went into their numbers."""
+    columns = {
+        "x": np.broadcast_to(np.arange(3, dtype=np.float32), (10**7, 3)),
+        "y": np.broadcast_to(1, 10**7),
+    }
+    train, held = (
+        Split(name="train", rows=10**7, columns=columns),
+        Split(name="evaluation", rows=1, columns=columns),
+    )
+    tracemalloc.start()
+    _copies_of(train, held, "y", ["x"], [(0, 5_000_000)])
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < 10 * 2**20
 
 
 def test_repeated_pictures_are_far_from_all_others() -> None:
@@ -92,6 +112,18 @@ def test_one_set_is_scaled_and_the_other_is_not(kind: str, raw: str) -> None:
     scaling = _between(parts[0], y[:600], parts[1], y[600:])["scaling"]
     assert _sure(scaling) and scaling.training_is_scaled is (raw == "evaluation")
     assert scaling.error_rescaled < 0.8 < scaling.error
+
+
+def test_the_order_of_the_evaluation_set_changes_nothing() -> None:
+    """Of a set sorted by its targets, the error of an answer for all was that of its first rows."""
+    x, score = _table(3000)
+    scaled = (x - x[:800].mean(0)) / x[:800].std(0)
+    held, wanted, order = x[800:], score[800:], np.argsort(np.abs(score[800:] - score.mean()))
+    mixed, near, far = (
+        _between(scaled[:800], score[:800], held[rows], wanted[rows])["scaling"]
+        for rows in (slice(None), order, order[::-1])
+    )
+    assert mixed.gain == pytest.approx(near.gain, abs=0.1) and mixed.gain == pytest.approx(far.gain, abs=0.1)
 
 
 def test_both_sets_scaled_or_raw_are_alike() -> None:
@@ -158,3 +190,32 @@ def test_a_class_of_a_series_that_drifts_is_not_a_scale(seed: int) -> None:
     x, y = windows[:-1], (windows[1:, -1] > windows[:-1, -1]).astype(int)
     x = (x - x[:800].mean()) / x[:800].std()
     assert not _sure(_between(x[:800], y[:800], x[800:], y[800:])["scaling"])
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["columns", "items"])
+def test_lists_of_several_lengths_within_a_row_are_told_apart(whole: bool) -> None:
+    """A multiple-choice set that the collator pads: four lists of tokens a row, each of a length of its own."""
+    rows = [[[1, row, 3], [1] * (row % 3 + 1), [4], [5, 6]] for row in range(8)]
+    columns = {"input_ids": rows, "boxes": [[[0, 1], [2]]] * 8, "labels": [0, 1] * 4}
+    items = [{name: values[row] for name, values in columns.items()} for row in range(8)]
+    read = {"columns": columns, "read": 8} if whole else {"items": items, "indices": range(8)}
+    sets = [Split(name=name, rows=8, **read) for name in ("train", "evaluation")]
+    for label in ("labels", "boxes"):
+        train, held = (measure_split(s, (label,), ["input_ids"]) for s in sets)
+        assert between(sets[0], train, sets[1], held)["overlap"] == 8
+    assert train.labels is not None and train.labels.kind == "other"
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["array", "rows"])
+def test_of_wide_rows_some_values_are_taken_before_they_are_put_together(whole: bool) -> None:
+    """Labels that are masks of 256 x 256 took 0.5 GB for each of the sets."""
+    masks = np.broadcast_to(np.arange(65536, dtype=np.float32).reshape(256, 256), (2000, 256, 256))
+    column = masks if whole else list(masks)
+    tracemalloc.start()
+    found = values_of(Split(name="train", rows=2000, columns={"y": column}), "y", range(2000))
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found is not None and peak_bytes < 100 * 2**20
+    assert np.array_equal(found, np.tile(np.linspace(0, 65535, 2000).astype(int), (2000, 1)))
+    short = Split(name="train", rows=2, columns={"y": [np.zeros((2, 3)), np.ones((3, 2))]})
+    assert values_of(short, "y", [0]).shape == (1, 6) and values_of(short, "y", [0, 1]) is None

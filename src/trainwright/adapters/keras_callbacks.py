@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainwright.adapters.keras_calls import callbacks_of, is_own
+from trainwright.adapters.keras_calls import callbacks_of, catching, is_own
 from trainwright.adapters.keras_own_step import packed
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
@@ -120,11 +120,12 @@ def _taken(twin: Twin, kind: str, batches: Sequence[Any]) -> tuple[str, ...]:
         kind: train or test.
     """
     twin.model.run_eagerly = True
-    silent = contextlib.redirect_stdout(io.StringIO())
-    with silent, twin.observer(detail=False), contextlib.suppress(Exception):  # that is other stages' matter
-        for batch in batches:
-            return tuple(_names(_logs(twin, kind, twin.tensors_of(batch))))
-    return ()
+    silent, record = contextlib.redirect_stdout(io.StringIO()), StepRecord()
+    logs: Any = None
+    with silent, twin.observer(detail=False), catching(record):  # what it raises is other stages' matter
+        for batch in batches[:1]:
+            logs = _logs(twin, kind, twin.tensors_of(batch))
+    return tuple(_names(logs)) if isinstance(logs, Mapping) else ()
 
 
 def _logs(twin: Twin, kind: str, data: tuple[Any, Any, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -126,7 +127,7 @@ def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str],
     # Half of each, in one batch: a loss that leaves unknown labels out needs some that are known.
     count = max(1, min(16, data.batch_size or 16) // 2)
     if not isinstance(data.source, Arrays):
-        return _try_streamed(data, count, outcome)
+        return _try_streamed(data, count, len(bad), outcome)
     others = list(itertools.islice((r for r in range(facts.rows) if r not in bad), count))
     usual = outcome(data.chosen(others)) if others else ""
     if usual:
@@ -135,16 +136,25 @@ def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str],
     return outcome(data.chosen([*known, *sorted(bad)[:count]]))
 
 
-def _try_streamed(data: FitData, count: int, outcome: Callable[[FitData], str]) -> str:
-    """The same for a stream, whose rows may come in another order at each pass: they are known by what they hold."""
+def _try_streamed(data: FitData, count: int, known: int, outcome: Callable[[FitData], str], *,
+                  seconds: float = 6.0) -> str:  # fmt: skip
+    """The same for a stream, whose rows may come in another order at each pass: they are known by what they hold.
+
+    Args:
+        count: how many rows of each kind are tried at most.
+        known: how many bad ones were seen.
+        seconds: how long they are looked for.
+    """
     sound: list[Batch] = []
     bad: list[Batch] = []
+    started = time.monotonic()
     for batch in data.elements():
-        for row in rows_of_batch(batch):
-            kept = sound if all(map(_is_whole, row.view().values())) else bad
-            if len(kept) < count:
-                kept.append(row)
-        if len(sound) == len(bad) == count:
+        if len(sound) < count or not _is_whole(batch):
+            for row in rows_of_batch(batch):
+                kept, most = (sound, count) if _is_whole(row) else (bad, min(count, known))
+                if len(kept) < most:
+                    kept.append(row)
+        if (len(sound) == count and len(bad) == min(count, known)) or time.monotonic() - started > seconds:
             break
     usual = outcome(data.of_rows(sound)) if sound else ""
     if usual or not bad:
@@ -152,9 +162,10 @@ def _try_streamed(data: FitData, count: int, outcome: Callable[[FitData], str]) 
     return outcome(data.of_rows([*(sound if (data.batch_size or 2) > 1 else []), *bad]))
 
 
-def _is_whole(value: Any) -> bool:
-    array = np.asarray(value)
-    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
+def _is_whole(batch: Batch) -> bool:
+    """Whether all numbers of a batch, or of a row, are finite."""
+    arrays = map(np.asarray, batch.view().values())
+    return all(a.dtype.kind != "f" or bool(np.isfinite(a).all()) for a in arrays)
 
 
 def _epochs(data: FitData, read: Split) -> EpochFacts | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections import Counter
 from typing import Any
@@ -85,15 +84,15 @@ def loss_call(twin: Twin, trained: Batch) -> LossCall | None:
     held = twin.data.validation
     if held is None or twin.own_step:
         return None
-    with contextlib.suppress(Exception):  # data that raise are the batch stage's matter
+    batch: Batch | None = None
+    with catching(StepRecord()):  # data that raise are the batch stage's matter
         batch = next(iter(held.pool(1)), None)
-        if batch is None or _forms(batch) == _forms(trained):
-            return None
-        observer = twin.observer(detail=True)
-        with observer, catching(observer.record):
-            twin.compute(twin.tensors_of(batch), observer, training=False)
-        return next(iter(observer.record.loss_calls), None)
-    return None
+    if batch is None or _forms(batch) == _forms(trained):
+        return None
+    observer = twin.observer(detail=True)
+    with observer, catching(observer.record):
+        twin.compute(twin.tensors_of(batch), observer, training=False)
+    return next(iter(observer.record.loss_calls), None)
 
 
 def _forms(batch: Batch) -> list[tuple[int, ...]]:

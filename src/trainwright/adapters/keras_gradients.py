@@ -77,7 +77,7 @@ def _cuts(record: StepRecord, lost: tuple[str, ...], *, nothing: bool) -> Iterat
 
 def _copied(gradient: Any) -> np.ndarray | None:
     """A copy of a gradient's values: torch adds the next step's to the same memory."""
-    return np.array(tensors.to_numpy(gradient), dtype=np.float64) if gradient is not None else None
+    return np.array(tensors.to_numpy(gradient)) if gradient is not None else None
 
 
 def _gradients(
@@ -96,7 +96,7 @@ def _gradients(
                 name=name,
                 module=path,
                 shape=tuple(variable.shape),
-                norm=None if values is None else float(np.linalg.norm(values)),
+                norm=None if values is None else math.sqrt(_product(values, values)),
                 weight_norm=float(np.linalg.norm(tensors.value_of(variable))),
                 non_finite=0 if values is None else int((~np.isfinite(values)).sum()),
                 where=twin.seen.modules.get(layers.get(path)) if path in layers else None,
@@ -136,7 +136,7 @@ def _leftover(twin: Twin, first: Batch, second: Batch) -> float | None:
         before = _step(twin, first, 12, True)
         seconds.append(_step(twin, second, 11, cleared))
     alone, after = seconds
-    return _projection({k: after[k] - alone[k] for k in after.keys() & alone.keys()}, before)
+    return _projection(after, alone, before)
 
 
 def _loss_scaling(twin: Twin, batch: Batch) -> tuple[float | None, float | None]:
@@ -153,7 +153,7 @@ def _loss_scaling(twin: Twin, batch: Batch) -> tuple[float | None, float | None]
     one, doubled = steps
     if not one or not doubled:
         return at_start, None
-    return at_start, _projection({k: doubled[k] - one[k] for k in one.keys() & doubled.keys()}, one)
+    return at_start, _projection(doubled, one, one)
 
 
 def _without_loss_scale(facts: GradientFacts, scale: float) -> GradientFacts:
@@ -178,12 +178,18 @@ def _step(twin: Twin, batch: Batch, seed: int, cleared: bool) -> dict[int, np.nd
     return {id(v): gradient for v, gradient in pairs if gradient is not None}
 
 
-def _projection(part: Mapping[int, np.ndarray], whole: Mapping[int, np.ndarray]) -> float | None:
-    """How much of a gradient is in another one: the projection of the one on the other, in multiples of it."""
-    size = sum(float((g * g).sum()) for g in whole.values())
-    if not size or not part.keys() & whole.keys():
-        return None
-    return sum(float((part[k] * whole[k]).sum()) for k in part.keys() & whole.keys()) / size
+def _projection(
+    larger: Mapping[int, np.ndarray], smaller: Mapping[int, np.ndarray], whole: Mapping[int, np.ndarray]
+) -> float | None:
+    """How much of a gradient is in the difference of two: its projection on the whole one, in multiples of it."""
+    size = sum(_product(g, g) for g in whole.values())
+    common = larger.keys() & smaller.keys() & whole.keys()
+    return sum(_product(larger[k] - smaller[k], whole[k]) for k in common) / size if size and common else None
+
+
+def _product(left: np.ndarray, right: np.ndarray) -> float:
+    """The sum of the products, in float64 without a copy of either."""
+    return float(np.einsum("i,i->", left.reshape(-1), right.reshape(-1), dtype=np.float64))
 
 
 def _losses(twin: Twin) -> list[float]:

@@ -30,9 +30,8 @@ def source_of(dataset: Any) -> Stream:
             copy.append(undisturbed(dataset))
         return iter(copy[0])
 
-    rows = None
     endless = batches == INFINITE
-    return Stream("tf.data", begin, rows=rows, batches=batches if batches >= 0 else None, batch_size=size,
+    return Stream("tf.data", begin, batches=batches if batches >= 0 else None, batch_size=size,
                   endless=endless, batches_repeated=_batches_repeated(dataset) if endless else None)  # fmt: skip
 
 

@@ -115,7 +115,8 @@ def is_one_hot(values: np.ndarray) -> bool:
 def _first(values: Sequence[Any]) -> Sequence[Any]:
     """All of a column of single values, the first CENSUS_LABELS rows of one whose rows are sequences."""
     single = len(values) > 0 and (
-        isinstance(values[0], (str, int, float, type(None))) or np.ndim(values[0]) == 0
+        isinstance(values[0], (str, int, float, type(None)))
+        or (not isinstance(values[0], (list, tuple)) and np.ndim(values[0]) == 0)
     )
     return values if single else values[:CENSUS_LABELS]
 
@@ -350,7 +351,10 @@ def digest(value: Any) -> int:
     if isinstance(value, str):
         seen = value.strip().encode("utf-8", "replace")
     else:
-        array = np.ascontiguousarray(plain_values([value])[0])
+        try:
+            array = np.ascontiguousarray(plain_values([value])[0])
+        except ValueError:  # lists of several lengths
+            array = np.empty((), dtype=object)
         seen = array.tobytes() if array.dtype != object else repr(value).encode("utf-8", "replace")
     return int.from_bytes(hashlib.blake2b(seen, digest_size=8).digest(), "big")
 

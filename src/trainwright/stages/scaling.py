@@ -63,9 +63,8 @@ def measure_scaling(
         return None
     worst = int(np.argmax(distance))
     targets = _targets(trained, evaluated, kind)
-    before, after = _errors(left, right, own, np.where(distance >= OFF, other, own), *targets)
-    nothing = (targets[1][: len(before)] ** 2).mean()
-    gains = np.minimum(before.mean(), nothing) - after
+    before, after, nothing = _errors(left, right, own, np.where(distance >= OFF, other, own), *targets)
+    gains = np.minimum(before.mean(), nothing.mean()) - after
     names = [n for n, t, _ in usable for _ in range(t.shape[1])]
     return Scaling(
         column=names[worst],
@@ -126,8 +125,11 @@ def _errors(
     other: np.ndarray,
     trained: np.ndarray,
     evaluated: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The squared error of each evaluation row, as it is and rescaled; of two probes, of the one better on the latter."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The squared error of each evaluation row, as it is, rescaled, and of training's mean for an answer.
+
+    Of two probes, the errors of the one that is better on the rescaled rows.
+    """
     random = np.random.default_rng(0)
     rows, held = (np.sort(random.permutation(len(t))[:MOST_ROWS]) for t in (left, right))
     fitted = _standard(left[rows], own)
@@ -137,10 +139,10 @@ def _errors(
     for width in (0.0, float(fitted.shape[1])):
         kernel = _kernel(fitted, fitted, width)
         weights = np.linalg.solve(kernel + np.mean(np.diag(kernel)) * np.eye(len(kernel)), targets)
-        answers = [_kernel(a, fitted, width) @ weights for a in asked]
-        before, after = (np.minimum(((a - wanted) ** 2).mean(axis=1), LARGEST_ERROR) for a in answers)
-        found.append((before, after))
-    return min(found, key=lambda pair: float(pair[1].mean()))
+        answers = [*(_kernel(a, fitted, width) @ weights for a in asked), np.zeros_like(wanted)]
+        found.append([np.minimum(((a - wanted) ** 2).mean(axis=1), LARGEST_ERROR) for a in answers])
+    before, after, nothing = min(found, key=lambda errors: float(errors[1].mean()))
+    return before, after, nothing
 
 
 def _standard(table: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,11 @@ def between(train: Split, trained: SplitFacts, held: Split | None, evaluated: Sp
         return found
     label, kind = trained.labels.column, trained.labels.kind
     names = _input_columns(train, held, label, inputs)
+    one_a_row = kind == "class" or (kind == "real" and trained.labels.per_row == 1)
     return {
         **found,
         "copies": _copies(train, held, label, names, shared) if shared else None,
-        "scaling": _scaling(train, held, label, names, kind) if kind in ("class", "real") else None,
+        "scaling": _scaling(train, held, label, names, kind) if one_a_row else None,
     }
 
 
@@ -45,8 +47,8 @@ def _copies(train: Split, held: Split, label: str, names: Sequence[str],
     """How much the rows in both sets are like other rows of training, and whether their labels are repeated too."""
     some = [shared[i] for i in _evenly(range(len(shared)), MOST_ROWS)]
     targets = values_of(held, label, [e for e, _ in some]), values_of(train, label, [t for _, t in some])
-    kept = sorted(_kept_rows(train, names))
-    known = frozenset(kept)
+    kept = _kept_rows(train, names)
+    known = kept if isinstance(kept, range) else frozenset(kept)  # a range may be of millions of rows
     repeated = _evenly(sorted({t for _, t in shared if t in known}), MOST_REPEATED)
     left = table_of(train, names, repeated)
     right = table_of(train, names, _evenly(kept, _most_rows(train, names)))
@@ -96,8 +98,15 @@ def _kept_rows(split: Split, names: Sequence[str]) -> Sequence[int]:
 def _most_rows(split: Split, names: Sequence[str]) -> int:
     """How many rows may be looked at, by the size of one."""
     first = split.items[0] if split.items else {}
-    size = sum(np.asarray(plain_values([first[n]])[0]).size for n in names if n in first)
+    size = sum(_size(first[n]) for n in names if n in first)
     return max(1, min(MOST_ROWS, MOST_VALUES // max(1, size)))
+
+
+def _size(value: Any) -> int:
+    """How many numbers a row holds; its lists may be of several lengths."""
+    if isinstance(value, (list, tuple)):
+        return sum(map(_size, value))
+    return 1 if isinstance(value, (int, float)) else int(np.asarray(plain_values([value])[0]).size)
 
 
 def values_of(split: Split, name: str, rows: Sequence[int]) -> np.ndarray | None:
@@ -105,19 +114,43 @@ def values_of(split: Split, name: str, rows: Sequence[int]) -> np.ndarray | None
     column = split.columns.get(name)
     if not rows or (column is not None and len(column) <= max(rows)):
         return None
-    if isinstance(column, np.ndarray):
-        table = column[np.asarray(rows)]
-    else:
-        items = dict(zip(split.indices, split.items))
-        try:
-            kept = [column[r] for r in rows] if column is not None else [items[r][name] for r in rows]
-            table = np.stack([np.asarray(v) for v in plain_values(kept)])
-        except (KeyError, ValueError, TypeError):  # not kept, or rows of several shapes
-            return None
-    if table.dtype.kind not in "iufb" or not table.size:
+    items = dict(zip(split.indices, split.items)) if column is None else {}
+    try:
+        table = (
+            _few_of_array(column, rows)
+            if isinstance(column, np.ndarray)
+            else _few_of_rows(column[r] if column is not None else items[r][name] for r in rows)
+        )
+    except (KeyError, ValueError, TypeError):  # not kept, or rows of several shapes
         return None
-    table = table.reshape(len(rows), -1)
-    return np.asarray(table[:, _evenly(range(table.shape[1]), MOST_COLUMNS)])
+    return table if table.dtype.kind in "iufb" and table.size else None
+
+
+def _few_of_array(column: np.ndarray, rows: Sequence[int]) -> np.ndarray:
+    """(rows, values) of an array: columns are chosen before rows, for a row may be a picture."""
+    size = math.prod(column.shape[1:])
+    if size <= MOST_COLUMNS:
+        return np.asarray(column[np.asarray(rows)].reshape(len(rows), size))
+    chosen = np.unravel_index(_evenly(range(size), MOST_COLUMNS), column.shape[1:])
+    return np.asarray(column[np.asarray(rows)[:, None], *chosen])
+
+
+def _few_of_rows(values: Iterable[Any]) -> np.ndarray:
+    """The same of rows one by one.
+
+    Raises:
+        ValueError: They are of several shapes.
+    """
+    shapes: set[tuple[int, ...]] = set()
+    chosen: list[int] = []
+    found: list[np.ndarray] = []
+    for row in (np.asarray(plain_values([v])[0]) for v in values):
+        chosen = chosen or _evenly(range(row.size), MOST_COLUMNS)
+        shapes.add(row.shape)
+        if len(shapes) > 1:
+            raise ValueError(f"rows must be of one shape; got {shapes}")
+        found.append(row.reshape(-1)[chosen])
+    return np.stack(found)
 
 
 def table_of(split: Split, names: Sequence[str], rows: Sequence[int]) -> np.ndarray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import random
 import sys
@@ -203,7 +204,7 @@ class _Names:
 def _operations(tf: Any) -> Any:
     return SimpleNamespace(
         is_tensor=tf.is_tensor,
-        convert_to_numpy=lambda value: np.asarray(value.numpy() if hasattr(value, "numpy") else value),
+        convert_to_numpy=functools.partial(_to_numpy, tf),
         convert_to_tensor=tf.convert_to_tensor,
         cast=tf.cast,
         reshape=tf.reshape,
@@ -220,6 +221,12 @@ def _operations(tf: Any) -> Any:
         stop_gradient=tf.stop_gradient,
         zeros=tf.zeros,
     )
+
+
+def _to_numpy(tf: Any, value: Any) -> np.ndarray:
+    """A tensor's values; those of an Embedding's gradient, which names the rows that it is of, in a table of all rows."""
+    value = tf.convert_to_tensor(value) if isinstance(value, tf.IndexedSlices) else value
+    return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
 
 
 def _generators() -> Any:

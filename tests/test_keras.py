@@ -245,3 +245,26 @@ def test_a_base_whose_name_holds_a_dot_is_unfrozen() -> None:
     model = keras.Sequential([base, keras.layers.Dense(1)])
     tensors.unfreeze(model, None, ["base_0.5.inner.kernel"])
     assert base.layers[0].kernel.trainable and len(model.trainable_variables) == 3
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["plain", "scaled"])
+def test_an_optimizer_made_anew_has_the_rate_of_the_old_one(scaled: bool) -> None:
+    """A schedule need not say how it is written down; under a loss scale the rate is that of the optimizer within."""
+    import keras
+
+    from trainwright.adapters.keras_held import renew_optimizer
+    from trainwright.tensors.keras_own import own
+
+    class Halving(keras.optimizers.schedules.LearningRateSchedule):
+        def __call__(self, step):
+            return 0.5 / (step + 1)
+
+    for rate in (Halving(), 0.25):
+        inner = keras.optimizers.SGD(rate, momentum=0.5)
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        model.compile(keras.optimizers.LossScaleOptimizer(inner) if scaled else inner, "mse")
+        renew_optimizer(model)
+        new = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+        assert new is not inner and new.momentum == 0.5
+        assert own().rate(inner) is rate or rate == 0.25
+        assert own().rate(new) is rate or float(own().rate(new)) == rate

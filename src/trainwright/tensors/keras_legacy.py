@@ -169,6 +169,10 @@ class Legacy:
         else:
             optimizer.learning_rate = rate
 
+    def rate_in(self, optimizer: Any) -> tuple[dict[str, Any], str]:
+        hypers = vars(optimizer).get("_hyper")
+        return (vars(optimizer), "_learning_rate") if hypers is None else (hypers, "learning_rate")
+
 
 class _Heard:
     """What computes a model's loss, and keeps it."""

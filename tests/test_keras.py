@@ -268,3 +268,35 @@ def test_an_optimizer_made_anew_has_the_rate_of_the_old_one(scaled: bool) -> Non
         assert new is not inner and new.momentum == 0.5
         assert own().rate(inner) is rate or rate == 0.25
         assert own().rate(new) is rate or float(own().rate(new)) == rate
+
+
+def test_dropout_is_set_within_recurrent_layers_that_have_some() -> None:
+    """Keras 3 shows a recurrent layer's dropout as a property, which cannot be set."""
+    import keras
+
+    from trainwright.tensors import keras as tensors
+
+    layers = keras.layers
+    model = keras.Sequential(
+        [keras.Input((4, 3)), layers.LSTM(2, dropout=0.9, return_sequences=True), layers.GRU(2), layers.Dropout(0.9)]
+    )  # fmt: skip
+    tensors.set_dropout(model, 0.1)
+    assert [la.dropout for la in model.layers[:2]] == [0.1, 0.0] and model.layers[2].rate == 0.1
+
+
+def test_an_observer_whose_repair_raises_leaves_the_layers_as_they_were() -> None:
+    import keras
+
+    from trainwright.core.repair import Repair, Seam
+    from trainwright.seams.keras import Observer
+
+    def change(call):
+        raise ValueError("no such layer")
+
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dropout(0.5)])
+    with (
+        pytest.raises(ValueError, match="no such layer"),
+        Observer(model, [Repair("", Seam.FORWARD, change)]),
+    ):
+        pass
+    assert "call" not in vars(model.layers[0])

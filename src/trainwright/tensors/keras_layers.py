@@ -181,7 +181,7 @@ def set_dropout(model: Any, probability: float) -> None:
     for layer in named_layers(model).values():
         if isinstance(getattr(layer, "rate", None), (int, float)) and "ropout" in type(layer).__name__:
             layer.rate = probability
-        if isinstance(getattr(layer, "dropout", None), float):
+        if vars(layer).get("dropout"):  # a recurrent layer's is that of its cell, which is a layer by itself
             layer.dropout = probability
 
 

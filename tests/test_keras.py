@@ -300,3 +300,31 @@ def test_an_observer_whose_repair_raises_leaves_the_layers_as_they_were() -> Non
     ):
         pass
     assert "call" not in vars(model.layers[0])
+
+
+def test_a_step_is_compiled_anew_for_a_tensor_that_is_left_on_the_graph() -> None:
+    import keras
+
+    from trainwright.adapters.keras_backend import backend_of
+    from trainwright.adapters.keras_compiled import CompiledSteps
+    from trainwright.adapters.keras_held import fit_optimizer
+    from trainwright.core.repair import Repair, Seam
+    from trainwright.seams.keras import Observer
+
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    fit_optimizer(model)
+    steps, rows = CompiledSteps(model, backend_of()), keras.ops.ones((2, 3))
+    whole = Repair("whole", Seam.CUT, lambda call: call.replace(result=call["value"]))
+
+    def loss(x):
+        answer = keras.ops.mean(model(x))
+        return keras.ops.stop_gradient(answer) + 0.0 * answer
+
+    def moved(repairs: list[Repair]) -> float:
+        before = np.array(keras.ops.convert_to_numpy(model.layers[0].kernel))
+        with Observer(model, repairs):
+            steps.take(loss, rows, [], repairs)
+        return float(np.abs(keras.ops.convert_to_numpy(model.layers[0].kernel) - before).max())
+
+    assert moved([]) == 0.0 < moved([whole])

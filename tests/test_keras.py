@@ -328,3 +328,35 @@ def test_a_step_is_compiled_anew_for_a_tensor_that_is_left_on_the_graph() -> Non
         return float(np.abs(keras.ops.convert_to_numpy(model.layers[0].kernel) - before).max())
 
     assert moved([]) == 0.0 < moved([whole])
+
+
+def test_a_step_of_ones_own_that_is_a_tf_function_is_seen_with_its_gradients() -> None:
+    import keras
+
+    from trainwright.adapters.keras_calls import is_own
+    from trainwright.adapters.keras_held import fit_optimizer
+    from trainwright.adapters.keras_own_step import OwnStep
+    from trainwright.seams.keras import StepRecord
+
+    if keras.config.backend() != "tensorflow":
+        pytest.skip("tf.function is TensorFlow's")
+    import tensorflow as tf
+
+    class Model(keras.Sequential):
+        @tf.function
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((self(x, training=True) - y) ** 2)
+            gradients = tape.gradient(loss, self.trainable_variables)
+            self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+            return {"loss": loss}
+
+    model = Model([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd")
+    fit_optimizer(model)
+    record = StepRecord()
+    assert is_own(model, "train_step") and not is_own(model, "test_step")
+    OwnStep(model).run((tf.ones((4, 3)), tf.ones((4, 1)), None), record, update=False)
+    assert record.gradients and np.isfinite(np.asarray(record.gradients[0])).all()
+    assert not tf.config.functions_run_eagerly()

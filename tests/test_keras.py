@@ -360,3 +360,18 @@ def test_a_step_of_ones_own_that_is_a_tf_function_is_seen_with_its_gradients() -
     OwnStep(model).run((tf.ones((4, 3)), tf.ones((4, 1)), None), record, update=False)
     assert record.gradients and np.isfinite(np.asarray(record.gradients[0])).all()
     assert not tf.config.functions_run_eagerly()
+
+
+def test_a_schedule_is_asked_with_what_fit_counts_updates_in() -> None:
+    import keras
+
+    from trainwright.adapters.keras_schedule import dry_run
+
+    class Falling(keras.optimizers.schedules.LearningRateSchedule):
+        def __call__(self, step):
+            assert "int" in str(step.dtype)
+            return 0.5 / keras.ops.maximum(keras.ops.cast(step, "float32") - 1e5, 1.0)
+
+    found = dry_run(keras.optimizers.Adam(Falling()), [], 100_000, range(1))
+    assert found.failure is None and found.peak == found.now == 0.5
+    assert found.moves_at == 200_000 and found.points[-1] == (99_999, 1.0)

@@ -375,3 +375,25 @@ def test_a_schedule_is_asked_with_what_fit_counts_updates_in() -> None:
     found = dry_run(keras.optimizers.Adam(Falling()), [], 100_000, range(1))
     assert found.failure is None and found.peak == found.now == 0.5
     assert found.moves_at == 200_000 and found.points[-1] == (99_999, 1.0)
+
+
+def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
+    import keras
+
+    from trainwright.adapters.keras_probes import probes_of
+    from trainwright.adapters.keras_twin import Fit, Twin
+    from trainwright.seams.seen import Seen
+
+    inputs = {name: keras.Input((3,), name=name) for name in ("used", "late", "unused")}
+    late = keras.layers.Dense(2, kernel_initializer="zeros")(inputs["late"])
+    unused = keras.layers.Rescaling(0.0)(inputs["unused"])
+    joined = keras.layers.Concatenate()([keras.layers.Dense(2)(inputs["used"]), late, unused])
+    model = keras.Model(inputs, keras.layers.Dense(1)(joined))
+    model.compile("sgd", "mse")
+    rows = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
+    given = {"x": dict.fromkeys(inputs, rows), "y": rows[:, :1], "batch_size": 8}
+    twin = Twin(Fit(model=model, given=given, frame=sys._getframe()), Seen())
+    before = keras.ops.convert_to_numpy(model.layers[-1].kernel).copy()
+    with twin.ready(0):
+        assert probes_of(twin, twin.take(1, seed=0), None).ignored_inputs == ("unused",)
+    assert np.array_equal(keras.ops.convert_to_numpy(model.layers[-1].kernel), before)

@@ -397,3 +397,20 @@ def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
     with twin.ready(0):
         assert probes_of(twin, twin.take(1, seed=0), None).ignored_inputs == ("unused",)
     assert np.array_equal(keras.ops.convert_to_numpy(model.layers[-1].kernel), before)
+
+
+def test_a_layer_whose_name_holds_a_dot_is_found_in_evaluation_mode() -> None:
+    from types import SimpleNamespace
+
+    import keras
+
+    from trainwright.adapters.keras_step import _inactive
+
+    if keras.config.backend() == "torch":
+        pytest.skip("torch takes no such names")
+    model = keras.Sequential(
+        [keras.Input((2,)), keras.layers.Dense(3), keras.layers.Dropout(0.5, name="head.drop")]
+    )
+    modes = SimpleNamespace(inactive={"head.drop": None})
+    record = SimpleNamespace(trained=model.trainable_variables, gradients=[1.0, 1.0], modes=modes)
+    assert _inactive(SimpleNamespace(model=model), record) == {"head.drop": None}  # type: ignore[arg-type]

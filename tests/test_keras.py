@@ -355,3 +355,172 @@ def test_gradients_are_kept_in_their_own_type_and_compared_in_float64() -> None:
     expected = (flat - apart) @ flat / (flat @ flat)
     assert keras_gradients._projection(whole, other, whole) == pytest.approx(expected, rel=1e-5)
     assert keras_gradients._projection(whole, {}, whole) is None
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["plain", "scaled"])
+def test_an_optimizer_made_anew_has_the_rate_of_the_old_one(scaled: bool) -> None:
+    """A schedule need not say how it is written down; under a loss scale the rate is that of the optimizer within."""
+    import keras
+
+    from trainwright.adapters.keras_held import renew_optimizer
+    from trainwright.tensors.keras_own import own
+
+    class Halving(keras.optimizers.schedules.LearningRateSchedule):
+        def __call__(self, step):
+            return 0.5 / (step + 1)
+
+    for rate in (Halving(), 0.25):
+        inner = keras.optimizers.SGD(rate, momentum=0.5)
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        model.compile(keras.optimizers.LossScaleOptimizer(inner) if scaled else inner, "mse")
+        renew_optimizer(model)
+        new = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+        assert new is not inner and new.momentum == 0.5
+        assert own().rate(inner) is rate or rate == 0.25
+        assert own().rate(new) is rate or float(own().rate(new)) == rate
+
+
+def test_dropout_is_set_within_recurrent_layers_that_have_some() -> None:
+    """Keras 3 shows a recurrent layer's dropout as a property, which cannot be set."""
+    import keras
+
+    from trainwright.tensors import keras as tensors
+
+    layers = keras.layers
+    model = keras.Sequential(
+        [keras.Input((4, 3)), layers.LSTM(2, dropout=0.9, return_sequences=True), layers.GRU(2), layers.Dropout(0.9)]
+    )  # fmt: skip
+    tensors.set_dropout(model, 0.1)
+    assert [la.dropout for la in model.layers[:2]] == [0.1, 0.0] and model.layers[2].rate == 0.1
+
+
+def test_an_observer_whose_repair_raises_leaves_the_layers_as_they_were() -> None:
+    import keras
+
+    from trainwright.core.repair import Repair, Seam
+    from trainwright.seams.keras import Observer
+
+    def change(call):
+        raise ValueError("no such layer")
+
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dropout(0.5)])
+    with (
+        pytest.raises(ValueError, match="no such layer"),
+        Observer(model, [Repair("", Seam.FORWARD, change)]),
+    ):
+        pass
+    assert "call" not in vars(model.layers[0])
+
+
+def test_a_step_is_compiled_anew_for_a_tensor_that_is_left_on_the_graph() -> None:
+    import keras
+
+    from trainwright.adapters.keras_backend import backend_of
+    from trainwright.adapters.keras_compiled import CompiledSteps
+    from trainwright.adapters.keras_held import fit_optimizer
+    from trainwright.core.repair import Repair, Seam
+    from trainwright.seams.keras import Observer
+
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    fit_optimizer(model)
+    steps, rows = CompiledSteps(model, backend_of()), keras.ops.ones((2, 3))
+    whole = Repair("whole", Seam.CUT, lambda call: call.replace(result=call["value"]))
+
+    def loss(x):
+        answer = keras.ops.mean(model(x))
+        return keras.ops.stop_gradient(answer) + 0.0 * answer
+
+    def moved(repairs: list[Repair]) -> float:
+        before = np.array(keras.ops.convert_to_numpy(model.layers[0].kernel))
+        with Observer(model, repairs):
+            steps.take(loss, rows, [], repairs)
+        return float(np.abs(keras.ops.convert_to_numpy(model.layers[0].kernel) - before).max())
+
+    assert moved([]) == 0.0 < moved([whole])
+
+
+def test_a_step_of_ones_own_that_is_a_tf_function_is_seen_with_its_gradients() -> None:
+    import keras
+
+    from trainwright.adapters.keras_calls import is_own
+    from trainwright.adapters.keras_held import fit_optimizer
+    from trainwright.adapters.keras_own_step import OwnStep
+    from trainwright.seams.keras import StepRecord
+
+    if keras.config.backend() != "tensorflow":
+        pytest.skip("tf.function is TensorFlow's")
+    import tensorflow as tf
+
+    class Model(keras.Sequential):
+        @tf.function
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((self(x, training=True) - y) ** 2)
+            gradients = tape.gradient(loss, self.trainable_variables)
+            self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+            return {"loss": loss}
+
+    model = Model([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd")
+    fit_optimizer(model)
+    record = StepRecord()
+    assert is_own(model, "train_step") and not is_own(model, "test_step")
+    OwnStep(model).run((tf.ones((4, 3)), tf.ones((4, 1)), None), record, update=False)
+    assert record.gradients and np.isfinite(np.asarray(record.gradients[0])).all()
+    assert not tf.config.functions_run_eagerly()
+
+
+def test_a_schedule_is_asked_with_what_fit_counts_updates_in() -> None:
+    import keras
+
+    from trainwright.adapters.keras_schedule import dry_run
+
+    class Falling(keras.optimizers.schedules.LearningRateSchedule):
+        def __call__(self, step):
+            assert "int" in str(step.dtype)
+            return 0.5 / keras.ops.maximum(keras.ops.cast(step, "float32") - 1e5, 1.0)
+
+    found = dry_run(keras.optimizers.Adam(Falling()), [], 100_000, range(1))
+    assert found.failure is None and found.peak == found.now == 0.5
+    assert found.moves_at == 200_000 and found.points[-1] == (99_999, 1.0)
+
+
+def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
+    import keras
+
+    from trainwright.adapters.keras_probes import probes_of
+    from trainwright.adapters.keras_twin import Fit, Twin
+    from trainwright.seams.seen import Seen
+
+    inputs = {name: keras.Input((3,), name=name) for name in ("used", "late", "unused")}
+    late = keras.layers.Dense(2, kernel_initializer="zeros")(inputs["late"])
+    unused = keras.layers.Rescaling(0.0)(inputs["unused"])
+    joined = keras.layers.Concatenate()([keras.layers.Dense(2)(inputs["used"]), late, unused])
+    model = keras.Model(inputs, keras.layers.Dense(1)(joined))
+    model.compile("sgd", "mse")
+    rows = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
+    given = {"x": dict.fromkeys(inputs, rows), "y": rows[:, :1], "batch_size": 8}
+    twin = Twin(Fit(model=model, given=given, frame=sys._getframe()), Seen())
+    before = keras.ops.convert_to_numpy(model.layers[-1].kernel).copy()
+    with twin.ready(0):
+        assert probes_of(twin, twin.take(1, seed=0), None).ignored_inputs == ("unused",)
+    assert np.array_equal(keras.ops.convert_to_numpy(model.layers[-1].kernel), before)
+
+
+def test_a_layer_whose_name_holds_a_dot_is_found_in_evaluation_mode() -> None:
+    from types import SimpleNamespace
+
+    import keras
+
+    from trainwright.adapters.keras_step import _inactive
+
+    if keras.config.backend() == "torch":
+        pytest.skip("torch takes no such names")
+    model = keras.Sequential(
+        [keras.Input((2,)), keras.layers.Dense(3), keras.layers.Dropout(0.5, name="head.drop")]
+    )
+    modes = SimpleNamespace(inactive={"head.drop": None})
+    record = SimpleNamespace(trained=model.trainable_variables, gradients=[1.0, 1.0], modes=modes)
+    assert _inactive(SimpleNamespace(model=model), record) == {"head.drop": None}  # type: ignore[arg-type]

@@ -12,18 +12,41 @@ Loss = Callable[[Any], Any]
 """The loss of a batch: (inputs, targets, weights)."""
 
 
+def as_it_is(value: Any) -> Any:
+    return value
+
+
+def scaling_of(optimizer: Any) -> Callable[[Any], Any]:
+    """What a step of fit makes of the loss, or of gradients, before this optimizer divides them by its loss scale."""
+    found: Callable[[Any], Any] = getattr(optimizer, "scale_loss", as_it_is)  # Keras 2 has another way
+    return found
+
+
 class Backend(Protocol):
     """One of Keras's backends."""
 
     name: str
 
     def gradients(
-        self, compute: Loss, data: Any, variables: Sequence[Any], others: Sequence[Any]
+        self,
+        compute: Loss,
+        data: Any,
+        variables: Sequence[Any],
+        others: Sequence[Any],
+        scale: Callable[[Any], Any] = as_it_is,
     ) -> tuple[Any, list[Any]]:
         """The loss of the data, and its gradients by the variables' values; None where none arrives.
 
         Args:
             others: variables that `compute` may assign to.
+            scale: what the gradients are of, as a function of the loss that is returned.
+        """
+
+    def apply(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+        """One update of the variables, outside of compiled steps.
+
+        Args:
+            gradients: those of the scaled loss, where the optimizer scales it.
         """
 
     def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
@@ -56,16 +79,23 @@ class TensorFlow:
         self._steps: dict[Hashable, Any] = {}
 
     def gradients(
-        self, compute: Loss, data: Any, variables: Sequence[Any], others: Sequence[Any]
+        self,
+        compute: Loss,
+        data: Any,
+        variables: Sequence[Any],
+        others: Sequence[Any],
+        scale: Callable[[Any], Any] = as_it_is,
     ) -> tuple[Any, list[Any]]:
         import tensorflow as tf
 
         with tf.GradientTape() as tape:
             loss = compute(data)
-        if not isinstance(loss, tf.Tensor):
-            loss = tf.convert_to_tensor(loss)
-        found = tape.gradient(loss, [own().raw(v) for v in variables])
+            scaled = tf.convert_to_tensor(scale(loss))
+        found = tape.gradient(scaled, [own().raw(v) for v in variables])
         return loss, [tf.convert_to_tensor(g) if g is not None else None for g in found]
+
+    def apply(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+        optimizer.apply_gradients(list(zip(gradients, variables)))
 
     def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
         import tensorflow as tf
@@ -74,8 +104,9 @@ class TensorFlow:
 
             def whole(batch: Any) -> Any:
                 variables = list(model.trainable_variables)
-                loss, found = self.gradients(compute, batch, variables, others)
-                model.optimizer.apply_gradients(list(zip(found, variables)))
+                scale = scaling_of(model.optimizer)
+                loss, found = self.gradients(compute, batch, variables, others, scale)
+                self.apply(model.optimizer, found, variables)
                 return loss
 
             self._steps[key] = tf.function(whole, reduce_retracing=True, autograph=False)
@@ -100,7 +131,12 @@ class Torch:
     name = "torch"
 
     def gradients(
-        self, compute: Loss, data: Any, variables: Sequence[Any], others: Sequence[Any]
+        self,
+        compute: Loss,
+        data: Any,
+        variables: Sequence[Any],
+        others: Sequence[Any],
+        scale: Callable[[Any], Any] = as_it_is,
     ) -> tuple[Any, list[Any]]:
         import torch
 
@@ -110,16 +146,19 @@ class Torch:
             loss = compute(data)
             if not loss.requires_grad:
                 return loss, [None for _ in variables]
-            found = torch.autograd.grad(loss, [v.value for v in variables], allow_unused=True)
+            found = torch.autograd.grad(scale(loss), [v.value for v in variables], allow_unused=True)
         return loss, list(found)
 
-    def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
+    def apply(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         import torch
 
-        variables = list(model.trainable_variables)
-        loss, found = self.gradients(compute, data, variables, others)
         with torch.no_grad():
-            model.optimizer.apply(found, variables)
+            optimizer.apply(gradients, variables)
+
+    def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
+        variables = list(model.trainable_variables)
+        loss, found = self.gradients(compute, data, variables, others, scaling_of(model.optimizer))
+        self.apply(model.optimizer, found, variables)
         return loss
 
     def answer(self, model: Any, x: Any, mode: Mapping[str, Any]) -> Any:
@@ -141,15 +180,31 @@ class Jax:
         self._steps: dict[Hashable, Any] = {}
 
     def gradients(
-        self, compute: Loss, data: Any, variables: Sequence[Any], others: Sequence[Any]
+        self,
+        compute: Loss,
+        data: Any,
+        variables: Sequence[Any],
+        others: Sequence[Any],
+        scale: Callable[[Any], Any] = as_it_is,
     ) -> tuple[Any, list[Any]]:
         import jax
 
         kept = _without(others, variables)
-        run = jax.jit(_gradient(compute, variables, kept))
+        run = jax.jit(_gradient(compute, variables, kept, scale))
         loss, found, written = run([v.value for v in variables], [v.value for v in kept], data)
         _assign(kept, written)
         return loss, list(found)
+
+    def apply(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+        if not hasattr(optimizer, "inner_optimizer"):
+            optimizer.apply(gradients, variables)
+            return
+        # A loss scale asks whether the gradients are finite by a branch, in which JAX lets nothing be assigned.
+        kept = list(optimizer.variables)
+        values, written = optimizer.stateless_apply(
+            [v.value for v in kept], gradients, [v.value for v in variables]
+        )
+        _assign([*variables, *kept], [*values, *written])
 
     def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
         import jax
@@ -157,14 +212,14 @@ class Jax:
         variables = list(model.trainable_variables)
         kept = _without([*others, *model.optimizer.variables], variables)
         if key not in self._steps:
-            gradient = _gradient(compute, variables, kept)
+            gradient = _gradient(compute, variables, kept, scaling_of(model.optimizer))
 
             def whole(values: list[Any], rest: list[Any], batch: Any) -> Any:
                 loss, found, written = gradient(values, rest, batch)
                 now = [w if w is not None else r for w, r in zip(written, rest)]
                 mapping = [*zip(variables, values), *zip(kept, now)]
                 with keras.StatelessScope(state_mapping=mapping) as scope:
-                    model.optimizer.apply(found, variables)
+                    self.apply(model.optimizer, found, variables)
                 return loss, [scope.get_current_value(v) for v in (*variables, *kept)]
 
             self._steps[key] = jax.jit(whole)
@@ -194,19 +249,22 @@ class Jax:
         return "cuda" if kind in ("gpu", "cuda") else str(kind)
 
 
-def _gradient(compute: Loss, variables: Sequence[Any], kept: Sequence[Any]) -> Callable[..., Any]:
+def _gradient(
+    compute: Loss, variables: Sequence[Any], kept: Sequence[Any], scale: Callable[[Any], Any]
+) -> Callable[..., Any]:
     """(loss, gradients, what was written to the kept variables) as a function of both kinds' values and the data."""
 
     def gradient(values: list[Any], rest: list[Any], data: Any) -> Any:
         import jax
 
-        def run(tried: list[Any]) -> tuple[Any, list[Any]]:
+        def run(tried: list[Any]) -> tuple[Any, Any]:
             mapping = [*zip(variables, tried), *zip(kept, rest)]
             with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope:
                 loss = compute(data)
-            return loss, [scope.get_current_value(v) for v in kept]
+                scaled = scale(loss)
+            return scaled, (loss, [scope.get_current_value(v) for v in kept])
 
-        (loss, written), found = jax.value_and_grad(run, has_aux=True)(values)
+        (_, (loss, written)), found = jax.value_and_grad(run, has_aux=True)(values)
         return loss, found, written
 
     return gradient

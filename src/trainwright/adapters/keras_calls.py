@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,16 @@ from trainwright.tensors.keras_own import keras
 
 def is_own(model: Any, method: str) -> bool:
     """Whether the user's class gives a method a body of its own."""
-    code = getattr(getattr(type(model), method, None), "__code__", None)
-    return code is not None and is_users(code.co_filename)
+    return own_code(model, method) is not None
+
+
+def own_code(model: Any, method: str) -> CodeType | None:
+    """The body that the user's class gives a method, a compiler's wrapper taken off; None where it gives none."""
+    function = getattr(type(model), method, None)
+    if not hasattr(function, "__code__"):  # tf.function, jax.jit
+        function = getattr(function, "python_function", getattr(function, "__wrapped__", None))
+    code: CodeType | None = getattr(function, "__code__", None)
+    return code if code is not None and is_users(code.co_filename) else None
 
 
 def callbacks_of(given: Mapping[str, Any]) -> list[Any]:

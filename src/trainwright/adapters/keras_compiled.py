@@ -11,7 +11,7 @@ from trainwright.core.repair import Repair, Seam
 from trainwright.tensors.keras_own import own
 
 # Repairs that are made while a step is written down: with others in force it is another step.
-_WITHIN = (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION)
+_WITHIN = (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION, Seam.CUT)
 # What an optimizer reads as plain numbers when it is written down.
 _NUMBERS = (
     "clipnorm",

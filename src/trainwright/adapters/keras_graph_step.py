@@ -35,7 +35,10 @@ def failure_in_graph(twin: Twin) -> Failure | None:
     if stream is None:
         return None
     if model.train_function is None:
-        renew_optimizer(model)
+        try:
+            renew_optimizer(model)
+        except Exception:  # an optimizer of the user's own that cannot be made anew
+            return None
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             model.make_train_function()

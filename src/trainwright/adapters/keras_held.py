@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from trainwright.tensors.keras_own import own
@@ -9,7 +11,7 @@ from trainwright.tensors.keras_own import own
 
 def held_by(optimizer: Any) -> set[Any] | None:
     """The variables that an optimizer was built for, as it knows them; None where it was not built yet."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    inner = _inner(optimizer)
     return own().held_by(inner) if inner is not None and own().is_built(inner) else None
 
 
@@ -26,13 +28,32 @@ def fit_optimizer(model: Any) -> None:
 def renew_optimizer(model: Any) -> None:
     """Another optimizer of the same settings, that holds no variables yet."""
     old = model.optimizer
-    model.optimizer = type(old).from_config(old.get_config())
-    own().set_rate(model.optimizer, own().rate(old))
+    with _plain_rate(_inner(old)) as rate:
+        model.optimizer = type(old).from_config(old.get_config())
+    own().set_rate(_inner(model.optimizer), rate)
+
+
+def _inner(optimizer: Any) -> Any:
+    """The optimizer within one that scales the loss."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+@contextlib.contextmanager
+def _plain_rate(optimizer: Any) -> Iterator[Any]:
+    """Let an optimizer have a number for a schedule, for a user's own need not be one that can be written down; its rate."""
+    held, name = own().rate_in(optimizer)
+    kept, rate = held.get(name), own().rate(optimizer)
+    if callable(kept):
+        held[name] = 0.0
+    try:
+        yield rate
+    finally:
+        held[name] = kept
 
 
 def _fits(optimizer: Any, model: Any) -> bool:
     """Whether an optimizer was built for the model's variables as they are."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    inner = _inner(optimizer)
     held = own().held_by(inner)
     slots = {tuple(v.shape) for v in own().slots(optimizer) if len(v.shape)}
     shapes = {tuple(v.shape) for v in model.trainable_variables if len(v.shape)}

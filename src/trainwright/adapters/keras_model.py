@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trainwright.adapters.keras_calls import is_own
 from trainwright.adapters.keras_values import named
-from trainwright.seams.place import is_users
 
 # Layers that look integers up, and take them in floating-point numbers too.
 _LOOKS_UP = ("Embedding", "StringLookup", "IntegerLookup", "Hashing", "CategoryEncoding", "Discretization", "TextVectorization", "ReversibleEmbedding", "TokenAndPositionEmbedding")  # fmt: skip
@@ -150,7 +150,7 @@ def losing_at_targets(model: Any) -> str:
     loss = getattr(model, "loss", None)
     if (
         loss is None
-        or any(_is_own(model, name) for name in _OWN_LOSS)
+        or any(is_own(model, name) for name in _OWN_LOSS)
         or getattr(model, "_using_dummy_loss", False)
     ):
         return ""
@@ -161,9 +161,3 @@ def _name(loss: Any) -> str:
     """A loss as it is called: by its string, its own name, or that of its function."""
     own = getattr(loss, "name", None) or getattr(loss, "__name__", None)
     return loss if isinstance(loss, str) else str(own or type(loss).__name__)
-
-
-def _is_own(model: Any, name: str) -> bool:
-    """Whether the user's class gives a method a body of its own."""
-    code = getattr(getattr(type(model), name, None), "__code__", None)
-    return code is not None and is_users(code.co_filename)

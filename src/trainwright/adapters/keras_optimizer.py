@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,7 @@ def optimizer_facts(
     if optimizer is None:
         return OptimizerFacts(failure=failure)
     inner = getattr(optimizer, "inner_optimizer", optimizer)
-    named = {n: v for n, (_, v) in tensors.named_variables(model).items() if _is_trained(v, model)}
+    named = _trained(model)
     group = GroupFacts(
         parameters=sum(int(np.prod(v.shape)) for v in named.values()),
         tensors=len(named),
@@ -153,8 +153,10 @@ def optimizer_facts(
     )
 
 
-def _is_trained(variable: Any, model: Any) -> bool:
-    return any(variable is v for v in model.trainable_variables)
+def _trained(model: Any) -> dict[str, Any]:
+    """The trainable variables, by name."""
+    trained = {id(v) for v in model.trainable_variables}
+    return {n: v for n, (_, v) in tensors.named_variables(model).items() if id(v) in trained}
 
 
 def _change(before: np.ndarray, variable: Any) -> float:
@@ -164,10 +166,6 @@ def _change(before: np.ndarray, variable: Any) -> float:
     return moved / size if size else moved
 
 
-def trained_values(model: Any, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+def trained_values(model: Any) -> dict[str, np.ndarray]:
     """The trainable weights, by name."""
-    return {
-        n: np.array(tensors.value_of(v))
-        for n, (_, v) in tensors.named_variables(model).items()
-        if (names is None or n in names) and _is_trained(v, model)
-    }
+    return {n: np.array(tensors.value_of(v)) for n, v in _trained(model).items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,7 +29,10 @@ class OwnStep:
         """
         model = self._model
         model.reset_metrics()
-        with self._watched(record, update=update), contextlib.redirect_stdout(io.StringIO()):
+        with (
+            self._watched(record, update=update), _functions_run_eagerly(),
+            contextlib.redirect_stdout(io.StringIO()),
+        ):  # fmt: skip
             if keras.config.backend() == "jax":
                 logs = self._of_states(packed(tensors), update=update)
             else:
@@ -91,6 +95,21 @@ class OwnStep:
             return original(optimizer_variables, grads, trainable_variables)
 
         return {"apply": apply, "apply_gradients": apply_gradients, "stateless_apply": stateless_apply}[name]
+
+
+@contextlib.contextmanager
+def _functions_run_eagerly() -> Iterator[None]:
+    """The gradients of a step that is a tf.function, or has one within, have values."""
+    if keras.config.backend() != "tensorflow":
+        yield
+        return
+    config = sys.modules["tensorflow"].config
+    before = config.functions_run_eagerly()
+    config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        config.run_functions_eagerly(before)
 
 
 def optimizers_of(model: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,14 +91,19 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _same_perturbed(twin: Twin, batches: Sequence[Batch]) -> bool | None:
+    _move_weights(twin)
+    one, other = (_answer(twin, b) for b in batches[:2])
+    twin.reset()
+    return None if one is None or other is None else _same(one, other)
+
+
+def _move_weights(twin: Twin) -> None:
+    """Perturb all weights that train, until `reset`."""
     random = np.random.default_rng(0)
     for variable in twin.model.trainable_variables:
         values = tensors.value_of(variable)
         spread = float(values.std()) or 0.1
         variable.assign(values + random.normal(0, _PERTURBED_BY * spread, values.shape).astype(values.dtype))
-    one, other = (_answer(twin, b) for b in batches[:2])
-    twin.reset()
-    return None if one is None or other is None else _same(one, other)
 
 
 def _leaks(twin: Twin, batches: Sequence[Batch], first: np.ndarray, found: Probes) -> None:
@@ -134,20 +139,31 @@ def _other_rows(twin: Twin, batch: Batch, found: Probes) -> None:
 
 
 def _ignored(twin: Twin, batch: Batch) -> list[str]:
-    """Names of inputs, of several, whose exchange between rows changes neither an output nor the loss."""
+    """Names of inputs, of several, whose exchange between rows changes neither an output nor the loss.
+
+    What begins with weights of zero lets nothing through either: the suspects are tried again with the weights moved.
+    """
     if not isinstance(batch.x, dict) or len(batch.x) < 2 or batch.rows < 2:
         return []
+    suspects = _without_effect(twin, batch, own().inputs_to_answer(twin.model, batch.x))
+    if suspects:
+        _move_weights(twin)
+        suspects = _without_effect(twin, batch, suspects)
+        twin.reset()
+    return list(suspects)
+
+
+def _without_effect(twin: Twin, batch: Batch, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of these inputs, at the weights in force; what is no array, or the same in each row, is none of them."""
     whole, loss = _whole_answer(twin, batch), twin.look_at(batch)[1]
-    if not whole:
-        return []
-    found = []
-    for name, values in own().inputs_to_answer(twin.model, batch.x).items():
-        turned = np.roll(values, 1, axis=0)
-        if np.array_equal(turned, values):
+    found: dict[str, Any] = {}
+    for name, values in inputs.items() if whole else ():
+        turned = np.roll(values, 1, axis=0) if isinstance(values, np.ndarray) else values
+        if turned is values or np.array_equal(turned, values):
             continue
         changed = replace(batch, x={**batch.x, name: turned})
         if _whole_answer(twin, changed) == whole and twin.look_at(changed)[1] == loss:
-            found.append(name)
+            found[name] = values
     return found
 
 

@@ -55,7 +55,10 @@ def rate_of(optimizer: Any) -> float:
     """The rate of the next update."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     rate = own().rate(inner)
-    return _number(rate(inner.iterations) if is_schedule(rate) else rate)
+    if not is_schedule(rate):
+        return _number(rate)
+    count, dtype = inner.iterations, own().asks_with(inner)
+    return _number(rate(count if tensors.dtype_name(count) == dtype else keras.ops.cast(count, dtype)))
 
 
 def is_schedule(rate: Any) -> bool:
@@ -79,7 +82,8 @@ def dry_run(optimizer: Any, callbacks: Sequence[Any], planned: int | None, epoch
     """
     if optimizer is None:
         return DryRun()
-    rate = own().rate(getattr(optimizer, "inner_optimizer", optimizer))
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    rate = own().rate(inner)
     try:
         now = rate_of(optimizer)
     except Exception as error:  # a schedule of the user's own raised: that is what we came to see
@@ -87,20 +91,24 @@ def dry_run(optimizer: Any, callbacks: Sequence[Any], planned: int | None, epoch
             kind=type(rate).__name__, length=_length(rate), steps=planned, failure=failure_of(error)
         )
     if is_schedule(rate):
-        return _of_schedule(rate, now, planned)
+        return _of_schedule(rate, now, planned, own().asks_with(inner))
     setting = setting_callback(callbacks)
     if setting is None or not planned or not 0 < len(epochs) <= MOST_EPOCHS:
         return DryRun(now=now, peak=now)
     return _of_callback(setting, now, planned, epochs)
 
 
-def _of_schedule(schedule: Any, now: float, planned: int | None) -> DryRun:
+def _of_schedule(schedule: Any, now: float, planned: int | None, dtype: str) -> DryRun:
+    """Ask the schedule as fit does: with a variable of this type."""
     kind, length = type(schedule).__name__, _length(schedule)
     if not planned:
         return DryRun(kind=kind, now=now, peak=now, length=length)
 
+    count, most = keras.Variable(0, dtype=dtype, trainable=False), np.iinfo(np.int32).max
+
     def at(update: int) -> float:
-        return _number(schedule(update))
+        count.assign(min(update, most))
+        return _number(schedule(count))
 
     updates = sorted({int(u) for u in np.linspace(0, planned - 1, min(planned, _POINTS))})
     try:

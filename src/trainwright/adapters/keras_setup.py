@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras_backend import Backend
-from trainwright.adapters.keras_calls import callbacks_of
+from trainwright.adapters.keras_calls import callbacks_of, own_code
 from trainwright.adapters.keras_memory import takes_all_memory
 from trainwright.adapters.keras_optimizer import optimizer_places, resolved
 from trainwright.adapters.keras_schedule import setting_callback
@@ -190,8 +190,7 @@ def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
         if made := assignment_place(file, name, frame.f_lineno):
             places.setdefault("model", made)
     for method in _WATCHED:
-        code = getattr(getattr(type(model), method, None), "__code__", None)
-        if code is not None and is_users(code.co_filename):
+        if (code := own_code(model, method)) is not None:
             places[method] = Place(show(code.co_filename), code.co_firstlineno)
     metrics = [m for m in (compiled.given.get("metrics") or ()) if hasattr(m, "__code__")] if compiled else []
     if metrics and is_users(metrics[0].__code__.co_filename):
@@ -222,8 +221,7 @@ def _add_made(places: dict[str, Place], role: str, value: ast.expr, file: str, l
 def _overrides(model: Any) -> list[OverriddenMethod]:
     found = []
     for name in _WATCHED:
-        code = getattr(getattr(type(model), name, None), "__code__", None)
-        if code is not None and is_users(code.co_filename):
+        if (code := own_code(model, name)) is not None:
             where = Place(show(code.co_filename), code.co_firstlineno)
             found.append(OverriddenMethod(name=name, missing=(), where=where))
     return found

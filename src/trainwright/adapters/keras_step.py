@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -132,7 +132,7 @@ def _inactive(twin: Twin, record: StepRecord) -> dict[str, Place | None]:
     trained = {id(v) for v, gradient in pairs if gradient is not None}
     layers, found = tensors.named_layers(twin.model), {}
     for name, at in record.modes.inactive.items() if record.modes is not None else ():
-        around = layers[name.rpartition(".")[0]]
+        around = next(tensors.layers_around(layers, name.rpartition(".")[0]))
         if any(id(v) in trained for v in around.trainable_variables) and not _has_statistics(layers[name]):
             found[name] = at
     return found
@@ -180,7 +180,7 @@ def parameter_facts(twin: Twin) -> list[ParameterFacts]:
                 module_kind=type(layer).__name__,
                 freshly_initialised=None if twin.seen.is_as_drawn(variable) else False,
                 default_deviation=_default_deviation(layer, name, facts.shape),
-                frozen_at=None if id(variable) in trained else _frozen_at(twin, path),
+                frozen_at=None if id(variable) in trained else _frozen_at(twin, layers, path),
                 initial_deviation=None if id(variable) in trained else _drawn_deviation(layer, variable),
             )
         )
@@ -207,14 +207,9 @@ def _drawn_deviation(layer: Any, variable: Any) -> float | None:
     return float(tensors.to_numpy(initializer(tuple(variable.shape))).std())
 
 
-def _frozen_at(twin: Twin, path: str) -> Any:
-    layers = tensors.named_layers(twin.model)
-    while True:
-        if path in layers and layers[path] in twin.seen.frozen_layers:
-            return twin.seen.frozen_layers[layers[path]]
-        if not path:
-            return None
-        path = path.rpartition(".")[0]
+def _frozen_at(twin: Twin, layers: Mapping[str, Any], path: str) -> Any:
+    frozen = twin.seen.frozen_layers
+    return next((frozen[la] for la in tensors.layers_around(layers, path) if la in frozen), None)
 
 
 def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None:

@@ -10,7 +10,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 from trainwright.adapters.base import Change
-from trainwright.adapters.keras_backend import Backend, backend_of, number
+from trainwright.adapters.keras_backend import Backend, backend_of, number, scaling_of
 from trainwright.adapters.keras_calls import (
     as_tensors,
     catching,
@@ -274,7 +274,21 @@ class Twin:
         return record
 
     def take_step(self, batch: Batch, number_of_step: int) -> StepRecord:
-        """One step with its update; what it raised is in the record."""
+        """One step with its update; what it raised is in the record.
+
+        A loss scale that begins too large skips updates until it was halved often enough: the step is taken again.
+        """
+        before = self._loss_scale()
+        record = self._take_step(batch)
+        while before is not None and (now := self._loss_scale()) is not None and 1 <= now < before:
+            before, record = now, self._take_step(batch)
+        return record
+
+    def _loss_scale(self) -> float | None:
+        scale = getattr(self.model.optimizer, "dynamic_scale", None)
+        return None if scale is None else float(tensors.value_of(scale))
+
+    def _take_step(self, batch: Batch) -> StepRecord:
         observer = self.observer(detail=False)
         if self.own_step:
             with observer, catching(observer.record):
@@ -308,10 +322,12 @@ class Twin:
         self.model.train_on_batch(batch.x, batch.y, sample_weight=batch.sample_weight)
 
     def update(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
-        """One update of the weights."""
+        """One update of the weights, by gradients of the loss as it is."""
         optimizer = self.model.optimizer
+        scale = scaling_of(optimizer)
         with without_gradients():
-            optimizer.apply_gradients(list(zip(gradients, variables)))
+            scaled = [None if g is None else scale(g) for g in gradients]
+            self.backend.apply(optimizer, scaled, variables)
 
     def look_at(self, batch: Batch) -> tuple[StepRecord, Any]:
         """The batch in evaluation mode, nothing updated: the record, and the loss."""

@@ -114,8 +114,12 @@ class Observer:
 
     def __enter__(self) -> Observer:
         self._modes.__enter__()
-        for repair in self._forward_repairs:
-            repair.change(Call(seam=Seam.FORWARD, given={"model": self._model}, tensors=tensors))
+        try:
+            for repair in self._forward_repairs:
+                repair.change(Call(seam=Seam.FORWARD, given={"model": self._model}, tensors=tensors))
+        except BaseException as error:
+            self._modes.__exit__(type(error), error, None)
+            raise
         self._owners = keras.layers.Layer, keras.losses.Loss
         self._layer_call, self._loss_call = (owner.__call__ for owner in self._owners)
         observer = self

@@ -15,6 +15,7 @@ from trainwright.tensors.keras_layers import activate as activate
 from trainwright.tensors.keras_layers import flatten_before as flatten_before
 from trainwright.tensors.keras_layers import freeze as freeze
 from trainwright.tensors.keras_layers import is_stochastic as is_stochastic
+from trainwright.tensors.keras_layers import layers_around as layers_around
 from trainwright.tensors.keras_layers import layers_below as layers_below
 from trainwright.tensors.keras_layers import mask_padding as mask_padding
 from trainwright.tensors.keras_layers import named_layers as named_layers

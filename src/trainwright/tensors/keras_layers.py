@@ -68,19 +68,23 @@ def unfreeze(model: Any, optimizer: Any, names: Sequence[str] | None = None) -> 
     for name, (path, variable) in named_variables(model).items():
         if names is not None and name not in names:
             continue
-        for around in _around(path):
-            if around in layers:  # names may hold dots themselves: mobilenetv2_0.35_96
-                object.__setattr__(layers[around], "_trainable", True)
+        for around in layers_around(layers, path):
+            object.__setattr__(around, "_trainable", True)
         if not _is_statistic(variable):
             own().set_trainable(layers[path], variable, True)
 
 
-def _around(path: str) -> Iterator[str]:
-    """A layer's path, and those of the layers around it, up to the model."""
+def layers_around(layers: Mapping[str, Any], path: str) -> Iterator[Any]:
+    """The layer of a path, and those around it, up to the model.
+
+    Args:
+        layers: those of the model by path; their own names may hold dots: mobilenetv2_0.35_96.
+    """
     while path:
-        yield path
+        if path in layers:
+            yield layers[path]
         path = path.rpartition(".")[0]
-    yield ""
+    yield layers[""]
 
 
 def _is_statistic(variable: Any) -> bool:
@@ -181,7 +185,7 @@ def set_dropout(model: Any, probability: float) -> None:
     for layer in named_layers(model).values():
         if isinstance(getattr(layer, "rate", None), (int, float)) and "ropout" in type(layer).__name__:
             layer.rate = probability
-        if isinstance(getattr(layer, "dropout", None), float):
+        if vars(layer).get("dropout"):  # a recurrent layer's is that of its cell, which is a layer by itself
             layer.dropout = probability
 
 

@@ -170,6 +170,14 @@ class Legacy:
         else:
             optimizer.learning_rate = rate
 
+    def asks_with(self, optimizer: Any) -> str:
+        # Those of tf_keras.optimizers.legacy make a floating-point number of it.
+        return "float32" if hasattr(optimizer, "_get_hyper") else str(optimizer.iterations.dtype.name)
+
+    def rate_in(self, optimizer: Any) -> tuple[dict[str, Any], str]:
+        hypers = vars(optimizer).get("_hyper")
+        return (vars(optimizer), "_learning_rate") if hypers is None else (hypers, "learning_rate")
+
 
 class _Heard:
     """What computes a model's loss, and keeps it."""

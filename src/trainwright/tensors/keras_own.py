@@ -116,6 +116,12 @@ class Own(Protocol):
     def set_rate(self, optimizer: Any, rate: Any) -> None:
         """Give an optimizer a rate, or a schedule."""
 
+    def asks_with(self, optimizer: Any) -> str:
+        """The type of the number of updates with which an optimizer asks a schedule for its rate."""
+
+    def rate_in(self, optimizer: Any) -> tuple[dict[str, Any], str]:
+        """The dictionary in which an optimizer holds its rate, and the key there."""
+
 
 class Keras3:
     """Keras 3, on any backend."""
@@ -227,6 +233,12 @@ class Keras3:
             optimizer._learning_rate = rate
         else:
             optimizer.learning_rate = rate
+
+    def asks_with(self, optimizer: Any) -> str:
+        return str(optimizer.iterations.dtype)
+
+    def rate_in(self, optimizer: Any) -> tuple[dict[str, Any], str]:
+        return vars(optimizer), "_learning_rate"
 
 
 _now: Own = Keras3()

@@ -283,3 +283,21 @@ def test_a_rule_with_a_parameter_that_is_no_facts_class_is_refused() -> None:
         @rule("TW999", Severity.NOTE)
         def wrong(x: int) -> Iterator[Finding]:
             yield Finding(message="")
+
+
+class Alike(Pipeline):
+    """Rows of nearly one target: their constant prediction loses far less than the model at first."""
+
+    def train(self, *, steps, batches, seed, changes=(), seconds=30.0, enough=0.0) -> Run:
+        falling = [0.5**i for i in range(steps)]
+        taken = next((i + 1 for i, x in enumerate(falling) if x <= enough), steps)
+        self.calls.append(f"train {taken}")
+        return Run(losses=tuple(falling[:taken]), rows=2, seconds=0.01, constant=0.03)
+
+
+def test_one_batch_is_trained_on_until_less_than_its_constant_prediction_loses_is_left() -> None:
+    pipeline = Alike()
+    report = _walk(pipeline, unexplained)
+    assert not report.findings
+    taken = [int(c.split()[1]) for c in pipeline.calls if c.startswith("train")][:2]
+    assert taken[0] < taken[1] < 30

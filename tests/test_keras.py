@@ -387,11 +387,19 @@ def test_dropout_is_set_within_recurrent_layers_that_have_some() -> None:
     from trainwright.tensors import keras as tensors
 
     layers = keras.layers
+
+    class Block(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.dropout = layers.Dropout(0.9)
+
     model = keras.Sequential(
         [keras.Input((4, 3)), layers.LSTM(2, dropout=0.9, return_sequences=True), layers.GRU(2), layers.Dropout(0.9)]
     )  # fmt: skip
     tensors.set_dropout(model, 0.1)
     assert [la.dropout for la in model.layers[:2]] == [0.1, 0.0] and model.layers[2].rate == 0.1
+    tensors.set_dropout(keras.Sequential([block := Block()]), 0.1)
+    assert block.dropout.rate == 0.1
 
 
 def test_an_observer_whose_repair_raises_leaves_the_layers_as_they_were() -> None:

@@ -185,7 +185,10 @@ def set_dropout(model: Any, probability: float) -> None:
     for layer in named_layers(model).values():
         if isinstance(getattr(layer, "rate", None), (int, float)) and "ropout" in type(layer).__name__:
             layer.rate = probability
-        if vars(layer).get("dropout"):  # a recurrent layer's is that of its cell, which is a layer by itself
+        held = vars(layer).get(
+            "dropout"
+        )  # a recurrent layer's is that of its cell, which is a layer by itself
+        if isinstance(held, float) and held:
             layer.dropout = probability
 
 

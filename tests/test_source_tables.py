@@ -53,6 +53,14 @@ def test_how_a_column_is_distributed_is_measured_once(monkeypatch: pytest.Monkey
     assert len(measured) == 2 * 2 * 6, "two tables beside the labels; six columns of each, and of the inputs"
 
 
+def test_a_table_that_holds_the_pairs_of_training_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(aligned_sources, "measure_alignment", lambda table, *_: asked.append(len(table["y"])))
+    shuffled = X[ORDER].astype(np.float32)
+    assert _source(shuffled[:480], Y[:480], whole=X[ORDER], labels=Y) is None and not asked
+    assert _source(shuffled[:480], Y[:480], whole=X, labels=Y) is None and asked == [600]
+
+
 class Rows:
     """Rows of x, chosen by a function of the index."""
 

@@ -25,6 +25,8 @@ SAME_VALUES = 0.95
 MOST_FEATURES = 512
 MOST_COLUMNS = 4 * MOST_FEATURES
 MOST_ROWS = 100_000
+# Pairs put together wrongly differ in one of so many rows, of whatever classes.
+COMPARED_ROWS = 200
 # A probe takes up to two seconds.
 MOST_PROBED = 3
 
@@ -62,8 +64,21 @@ def _like(
         if len(fitting) != 1:  # of two columns like the labels, either may be theirs
             continue
         chosen = _matching(inputs, [c for c in columns if c is not fitting[0]])
-        if chosen:
-            yield expression, {"x": np.stack(chosen, axis=1), "y": fitting[0]}
+        if chosen and not _pairs_alike(inputs, targets, table := np.stack(chosen, axis=1), fitting[0]):
+            yield expression, {"x": table, "y": fitting[0]}
+
+
+def _pairs_alike(inputs: np.ndarray, targets: np.ndarray, table: np.ndarray, labels: np.ndarray) -> bool:
+    """Whether rows of training, evenly spaced, stand in the table with the labels that they have in training.
+
+    A probe of the table would say then what that of training said.
+    """
+    if inputs.shape[1] != table.shape[1]:
+        return False
+    known = {row.tobytes(): label for row, label in zip(table.astype(np.float32), labels)}
+    some = np.linspace(0, len(inputs) - 1, min(len(inputs), COMPARED_ROWS)).astype(int)
+    rows = inputs[some].astype(np.float32)
+    return all(known.get(row.tobytes()) == target for row, target in zip(rows, targets[some]))
 
 
 def _tables(scope: Mapping[str, Any]) -> Iterator[Source]:

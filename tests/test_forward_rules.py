@@ -110,6 +110,17 @@ def test_return_sequences_is_advice_where_there_may_be_a_recurrent_layer(before,
     assert ("return_sequences" in finding.fix.does) == speaks
 
 
+@pytest.mark.parametrize("came", ["(32, 12, 12)", "torch.Size([32, 12, 12])"])
+def test_an_input_that_a_keras_model_refuses_is_read_in_the_words_of_each_backend(came):
+    message = (
+        "Invalid input shape for input tensor([[0.5, ...]]) with name 'keras_tensor' and path ''. "
+        f"Expected shape (None, 144), but input has incompatible shape {came}"
+    )
+    failure = Failure(type="ValueError", message=message, where=LINE)
+    (finding,) = run(layer_size_mismatch, SETUP, ForwardFacts(failure=failure), None)
+    assert finding.message == "the model's Input takes (None, 144), and (32, 12, 12) came"
+
+
 def test_a_layer_of_the_right_size_that_raised_for_another_reason_is_left_to_others():
     assert not run(
         layer_size_mismatch,

@@ -49,7 +49,7 @@ _REFUSED = re.compile(
 # The same of a model whose declared Input has another number of axes (keras/src/models/functional.py).
 _INVALID = re.compile(
     r"Invalid input shape for input .*?with name '(?P<layer>[^']*)'.*?[Ee]xpected shape (?P<wanted>\([^)]*\)), "
-    r"but input has incompatible shape (?P<came>\([^)]*\))",
+    r"but input has incompatible shape (?:torch\.Size\()?(?P<came>[(\[][^)\]]*[)\]])",
     re.DOTALL,
 )
 _MODELS = ("functional", "sequential")
@@ -94,7 +94,7 @@ class _Refused:
 
 def _refused(failure: Failure) -> _Refused | None:
     if whole := _INVALID.search(failure.message):
-        shape, came = (ast.literal_eval(whole[name]) for name in ("wanted", "came"))
+        shape, came = (tuple(ast.literal_eval(whole[name])) for name in ("wanted", "came"))
         return _Refused(
             layer="functional", axes=None, exactly=True, shape=shape, axis=None, size=0, came=came
         )

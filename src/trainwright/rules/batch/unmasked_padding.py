@@ -40,7 +40,9 @@ CHANGED_SCORES = 1e-3
 CHANGED_LOSS = 1e-4
 # A recurrent layer holds what it read over some steps of padding; from a third of the positions on it is tried.
 FORGOTTEN_SHARE = 0.33
+# One batch is learnt by heart from what little is left of it.
 FORGETTING_STEPS = 32
+FORGETTING_BATCHES = 3
 _RECURRENT = ("LSTM", "GRU", "SimpleRNN")
 # transformers' classification heads for decoders (modeling_layers.py, 5.23).
 _NO_PADDING_TOKEN = "if no padding token is defined"
@@ -69,7 +71,7 @@ def _read_to_the_end(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts
     if batch.unmasked_zeros < FORGOTTEN_SHARE or recurrent is None:
         return
     masked = _mask_zero(batch.embedding)
-    outcome = yield Trial(change=masked, steps=FORGETTING_STEPS)
+    outcome = yield Trial(change=masked, steps=FORGETTING_STEPS, batches=FORGETTING_BATCHES)
     if not outcome.clearly_better:
         return
     where = forward.place_of(batch.embedding) or setup.place("model", "train_call")

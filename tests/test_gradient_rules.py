@@ -149,6 +149,16 @@ def test_a_schedule_counts_updates_and_not_rows_or_epochs(points, length, steps,
     assert len(said(schedule_in_wrong_unit, optimizer=optimizer, setup=OF_ROWS)) == count
 
 
+def test_a_schedule_of_epochs_is_in_order_where_an_epoch_is_one_update():
+    points = tuple((u, 1.0 if u < 100 else 0.1 if u < 200 else 0.01) for u in range(0, 1000, 5))
+    optimizer = OptimizerFacts(
+        schedule=points, planned_updates=1000, schedule_length=200, schedule_steps=1000
+    )
+    for epochs, count in ((1000, 0), (250, 1)):
+        setup = SetupFacts(epochs=epochs)
+        assert len(said(schedule_in_wrong_unit, optimizer=optimizer, setup=setup)) == count
+
+
 @pytest.mark.parametrize(
     ("changed", "rate", "count"), [(0.0, 0.1, 1), (1e-9, 0.1, 0), (float("nan"), 0.1, 0), (0.0, 0.0, 0)]
 )

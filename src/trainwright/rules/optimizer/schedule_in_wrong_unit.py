@@ -185,6 +185,8 @@ def _over_within_epochs(
     length, epochs, last = optimizer.schedule_length, setup.epochs, points[-1][1]
     if not length or not epochs or length > epochs or length * FEWEST_TIMES > planned:
         return None
+    if planned < FEWEST_TIMES * epochs:  # an update is nearly an epoch
+        return None
     if (optimizer.schedule_steps or 0) < planned or last > HARDLY_FALLEN * max(f for _, f in points):
         return None
     if any(abs(f - last) > SAME_LENGTH * last for u, f in points if u > length):

@@ -532,3 +532,19 @@ def test_a_layer_whose_name_holds_a_dot_is_found_in_evaluation_mode() -> None:
     modes = SimpleNamespace(inactive={"head.drop": None})
     record = SimpleNamespace(trained=model.trainable_variables, gradients=[1.0, 1.0], modes=modes)
     assert _inactive(SimpleNamespace(model=model), record) == {"head.drop": None}  # type: ignore[arg-type]
+
+
+def test_labels_that_were_numbered_from_one_are_renumbered_and_the_walk_goes_on(tmp_path: Path) -> None:
+    """The data go on holding the old numbers: what the loss is given counts."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import keras, numpy as np\nkeras.utils.set_random_seed(3)\nrandom = np.random.default_rng(0)\n"
+        "y = random.integers(0, 3, 400)\nx = (random.normal(size=(400, 8)) + y[:, None]).astype('float32')\n"
+        "model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(3)])\n"
+        "loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)\n"
+        "model.compile(keras.optimizers.Adam(0.01), loss)\nmodel.fit(x, y + 1, epochs=5)\n"
+    )
+    report = walk(script)
+    (finding,) = report.findings
+    assert finding.name == "label-out-of-range" and finding.fix is not None and finding.fix.tried
+    assert {s.stage.label: str(s.status) for s in report.stages}["loss"] == "repaired"

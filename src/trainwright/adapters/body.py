@@ -47,8 +47,12 @@ class Body(Protocol):
     def with_batch(self, drawn: Any, batch: Any) -> Any:
         """What the loop goes over, with another batch."""
 
-    def run(self, item: Any) -> None:
-        """Run it once."""
+    def run(self, item: Any, turn: int) -> None:
+        """Run it once.
+
+        Args:
+            turn: the number of the batch: what the body draws by itself is drawn once for each.
+        """
 
     def variables(self) -> dict[str, Any]:
         """Its variables as they stand; what is written here is read by the next run."""

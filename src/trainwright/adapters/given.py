@@ -80,7 +80,7 @@ class GivenBody:
         """Neither was how often the schedule is moved on."""
         return 0.0
 
-    def run(self, item: Any) -> None:
+    def run(self, item: Any, turn: int) -> None:
         """One update on a batch."""
         batch = _on(item, next((p.device for p in self._model.parameters()), None))
         self._optimizer.zero_grad()

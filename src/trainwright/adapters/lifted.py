@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
@@ -34,20 +35,28 @@ class LiftedLoop:
         self.places: dict[str, Place] = {}
         self.steps = bool(called_in(loop.node.body, loop.scope, frozenset(["step"])))
         self._code = lift_body(loop)
-        self._numbered = False
+        self._first = _number_now(loop)
+        self._stride, self._most, self._count = 1, 0, 0
+        self._kind = ""
+        self.indexes = True
+        """Where the loop counts: the number decides which rows a turn gets."""
         self._callers = list(callers(loop.frame))
         self.framework = framework_of(self.scope.values())
 
     @property
     def draws(self) -> bool:
         """Whether the body draws its batch itself, from a loader's iterator."""
-        return not isinstance(self.loop.node, ast.For) or self._is_counting()
+        return not isinstance(self.loop.node, ast.For) or self.counts or self._is_range()
 
-    def _is_counting(self) -> bool:
+    @property
+    def counts(self) -> bool:
+        """Whether the loop goes over whole numbers."""
+        return self._kind == _COUNTING
+
+    def _is_range(self) -> bool:
         calls = [n.func for n in ast.walk(self.loop.node.iter) if isinstance(n, ast.Call)]  # type: ignore[union-attr]
-        return any(
-            getattr(f, "id", "") in ("range", "count") or getattr(f, "attr", "") == "count" for f in calls
-        )
+        names = {getattr(f, "id", getattr(f, "attr", "")) for f in calls}
+        return bool(names & {"range", "trange", "count"})
 
     @property
     def scope(self) -> dict[str, Any]:
@@ -64,26 +73,56 @@ class LiftedLoop:
 
     def items(self) -> Iterator[Any]:
         """What the loop goes over, begun anew."""
-        for count, item in enumerate(items_of(self.loop, self._code.namespace)):
-            pair = isinstance(item, tuple) and len(item) == 2 and type(item[0]) is int
-            self._numbered = pair and item[0] == count and (self._numbered or count == 0)
+        drawn: list[int | None] = []
+        for item in items_of(self.loop, self._code.namespace):
+            kind, number = _numbering(item)
+            drawn.append(number)
+            self._kind = kind if kind == self._kind or len(drawn) == 1 else ""
+            if number is not None and len(drawn) <= 2:
+                self._count_from(number, number - (drawn[0] or 0))
+            if None not in drawn and number != (drawn[0] or 0) + self._stride * (len(drawn) - 1):
+                self._kind = ""
             yield item
 
+    def _count_from(self, number: int, stride: int) -> None:
+        """Note where the numbers begin (where the loop is, if it has begun), by how much they rise, and how many come."""
+        self._stride = stride or 1
+        self._first = number - stride if self._first is None else self._first
+        whole = count_of(self.loop.node, self.loop.scope)
+        self._most = (whole - (self._first - number + stride) // self._stride) if whole else 0
+
     def item(self, drawn: Any, count: int) -> Any:
-        """An item as the loop would hand it out the `count`-th time; `enumerate` numbers it anew."""
-        return (count, drawn[1]) if self._numbered else drawn
+        """An item as the loop would hand it out the `count`-th time: its number goes on, whichever batch it is."""
+        self._count = count
+        if self._kind == _ENUMERATED:
+            return (self._number(count), drawn[1])
+        return self._number(count) if self.counts and not self.indexes else drawn
+
+    def _number(self, count: int) -> int:
+        """The number that the loop would be at, as long as it goes round."""
+        first, most = self._first or 0, self._most
+        return first + self._stride * (count % most if most > 0 else count)
 
     def batch_of(self, drawn: Any) -> Any:
         """The batch in an item."""
-        return drawn[1] if self._numbered else drawn
+        return drawn[1] if self._kind == _ENUMERATED else drawn
 
     def with_batch(self, drawn: Any, batch: Any) -> Any:
         """An item with another batch."""
-        return (drawn[0], batch) if self._numbered else batch
+        return (drawn[0], batch) if self._kind == _ENUMERATED else batch
 
-    def run(self, item: Any) -> None:
+    def run(self, item: Any, turn: int) -> None:
         """Run the body once."""
-        self._code.run(item)
+        sites: Counter[int] = Counter()
+
+        def draw(iterator: Any, *default: Any) -> Any:
+            key = (turn, id(iterator), sites[id(iterator)])
+            sites[id(iterator)] += 1
+            if key not in self.drawn:
+                self.drawn[key] = (iterator, next(iterator, *default))
+            return self.drawn[key][1]
+
+        self._code.run(item, self._number(self._count) if self.counts else item, draw)
 
     def variables(self) -> dict[str, Any]:
         """The variables that the body runs in."""
@@ -105,7 +144,7 @@ class LiftedLoop:
 
     def updates_planned(self, training: Any) -> int | None:
         """How many updates the real training would make, where every loop around says how long it is."""
-        rounds, epochs, window = self._rounds(training), self.epochs(), int(training.window)
+        rounds, epochs, window = self._rounds(training), self.epochs(), int(training.rounds)
         if rounds is None or epochs is None:
             return None
         if steps_at_end(self.scope.values()):  # the last micro-batches of an epoch are an update, too
@@ -151,9 +190,32 @@ class LiftedLoop:
                 ):
                     owner = call.func.value
                     if getattr(owner, "id", getattr(owner, "attr", "")) in names:
-                        window: int = training.window
+                        window: int = training.rounds
                         return float(window / rounds) if rounds else 1.0
         return 0.0
+
+
+# What a loop goes over: whole numbers, or pairs of a number and a batch.
+_COUNTING, _ENUMERATED = "counting", "enumerated"
+
+
+def _numbering(item: Any) -> tuple[str, int | None]:
+    """How an item is numbered, and its number."""
+    if type(item) is int:
+        return _COUNTING, item
+    if isinstance(item, tuple) and len(item) == 2 and type(item[0]) is int:
+        return _ENUMERATED, item[0]
+    return "", None
+
+
+def _number_now(loop: Loop) -> int | None:
+    """The number that a loop is at; None where it has not begun, or does not number its rounds."""
+    node, frame = loop.node, loop.frame
+    if not isinstance(node, ast.For) or frame.f_lineno <= (node.iter.end_lineno or node.lineno):
+        return None
+    first = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
+    value = loop.scope.get(first.id) if isinstance(first, ast.Name) else None
+    return value if type(value) is int else None
 
 
 def callers(frame: FrameType) -> Iterator[FrameType]:

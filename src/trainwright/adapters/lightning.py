@@ -251,7 +251,7 @@ class LightningBody:
         count = self.batches_per_epoch
         return float(training.window) / count / float(config.frequency) if count else 0.0
 
-    def run(self, item: Any) -> None:
+    def run(self, item: Any, turn: int) -> None:
         """One batch, with the hooks that the module has for it."""
         module, index = self.module, self._round
         self._round += 1

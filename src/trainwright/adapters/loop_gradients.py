@@ -22,12 +22,15 @@ def step_as_training(training: LoopTraining, turn: Turn, *, cleared: bool) -> Gr
     """The gradient with which the optimizer would step after this batch; what the body raises passes."""
     if cleared:
         clear(training.model)
-    for _ in range(training.window):
-        record, _ = training.observe(turn, 0)
+    for _ in range(training.rounds):
+        record, passed = training.observe(turn, 0)
         if record.error is not None:
             raise record.error
+        if passed.steps:
+            break
     gradient = _held(training, gradients_now(training.model))
-    _after_step(training)
+    for parameter in training.model.parameters():  # as the body left it, however it clears
+        parameter.grad = training.left.get(id(parameter))
     return gradient
 
 
@@ -59,13 +62,6 @@ def _held(training: LoopTraining, gradient: Gradient) -> Gradient:
     return {n: g for n, g in gradient.items() if n in names}
 
 
-def _after_step(training: LoopTraining) -> None:
-    """Clear the gradients where the body does so after its step: they were put back for a look."""
-    order = [c for c in training.parts.passed.calls if c in ("step", "zero_grad")]
-    if order[-1:] == ["zero_grad"]:
-        clear(training.model)
-
-
 def accumulate(training: LoopTraining, turns: Sequence[Turn]) -> Window | None:
     """What the loop's own accumulation over these micro-batches does."""
     alone: list[Gradient] = []
@@ -80,7 +76,7 @@ def accumulate(training: LoopTraining, turns: Sequence[Turn]) -> Window | None:
         alone.append({n: g / divisor for n, g in gradients_now(training.model).items()})
     training.reset()
     clear(training.model)
-    for number in range(training.window):
+    for number in range(training.rounds):
         record, passed = training.observe(turns[number % len(turns)], number % len(turns))
         if record.error is not None:
             return None

@@ -45,7 +45,11 @@ class Parts:
     """Those that step; where none does, those that hold the model's parameters."""
     schedules: list[Any]
     window: int
-    """Times round the loop until an optimizer steps; 1 where none does."""
+    """Times round the loop that go backward for an update; 1 where there is none."""
+    rounds: int
+    """Times round the loop from one update to the next, those included that only look or collect."""
+    lead: int
+    """Times round the loop before the first whole window: the first update came sooner than the next."""
     idle: int
     """Times round the loop before the first one that went backward: a buffer is filled, or only some turns train."""
     passed: Passed
@@ -102,9 +106,11 @@ def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None])
     """
     from trainwright.adapters.loop_training import LONGEST_WINDOW, Turn
 
-    calls, passed, failure, window, idle = _Calls(), Passed(), None, 1, 0
-    rounds = LONGEST_WINDOW if training.body.steps else 1
-    for number in range(rounds if training.items else 0):
+    calls, passed, failure, idle = _Calls(), Passed(), None, 0
+    window = rounds = 1
+    lead = 0
+    most = LONGEST_WINDOW if training.body.steps else 1
+    for number in range(most if training.items else 0):
         calls.depth = 0
         try:
             with calls.watching():
@@ -115,8 +121,13 @@ def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None])
         if not {"backward", "step"} & set(passed.calls):
             idle = number + 1
         if passed.steps:
-            window = number + 1 - idle
+            window = rounds = number + 1 - idle
             break
+    if passed.steps and window == 1 and failure is None:
+        further = _next_window(training, run, idle + 1)
+        rounds = further.rounds
+        if further.backwards > 1:
+            lead, window, passed = 1, further.backwards, further.passed
     roots = [m for m in calls.graded or calls.roots if any(True for _ in m.parameters())]
     trained = [m for m in roots if any(p.requires_grad for p in m.parameters())] or roots
     owners = _owners(trained, training.modules) or _held_modules(training)
@@ -135,12 +146,42 @@ def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None])
         optimizers=optimizers,
         schedules=schedules,
         window=window,
+        rounds=rounds,
+        lead=lead,
         idle=idle if passed.steps or "backward" in passed.calls else 0,
         passed=passed,
         graded=bool(calls.graded),
         single=_is_single(passed),
         failure=failure,
     )
+
+
+@dataclass
+class _Window:
+    """From one update to the next."""
+
+    rounds: int = 1
+    backwards: int = 1
+    """In how many of its rounds the body went backward."""
+    passed: Passed = field(default_factory=Passed)
+
+
+def _next_window(training: LoopTraining, run: Callable[[Turn, int, Passed], None], first: int) -> _Window:
+    """The window after an update that one round made: the same, unless every so many rounds make one (`i % 4 == 0`)."""
+    from trainwright.adapters.loop_training import LONGEST_WINDOW, Turn
+
+    found = _Window(backwards=0)
+    for number in range(first, first + LONGEST_WINDOW):
+        before = found.passed.calls.count("backward")
+        try:
+            run(Turn(number % len(training.items)), number, found.passed)
+        except Exception:  # a second step that raises is measured as one
+            return _Window()
+        found.backwards += found.passed.calls.count("backward") > before
+        if found.passed.steps:
+            return found
+        found.rounds += 1
+    return _Window()
 
 
 def _is_single(passed: Passed) -> bool:

@@ -49,7 +49,7 @@ from trainwright.seams.torch import Observer, StepRecord
 from trainwright.seams.torch_evaluation import EvaluationWatch
 from trainwright.seams.torch_gates import Gates, Passed
 from trainwright.seams.torch_graph import GraphWatch
-from trainwright.seams.torch_patches import watching_backward, watching_loaders
+from trainwright.seams.torch_patches import loader_of, watching_backward, watching_loaders
 from trainwright.tensors import torch as tensors
 
 # A window of accumulation longer than this is taken for a loop that never steps.
@@ -94,6 +94,8 @@ class LoopTraining:
         self.arguments = SimpleNamespace(dataloader_drop_last=False, per_device_train_batch_size=0,
                                          per_device_eval_batch_size=0)  # fmt: skip
         """What a Trainer would take as arguments, as far as repairs change it."""
+        self.left: dict[int, torch.Tensor | None] = {}
+        """The gradients that the body left behind, by identity of the parameter, where it was not to update."""
         self._seed = 0
         self._count = self._first = 0
         self._dry: DryRun | None = None
@@ -188,6 +190,8 @@ class LoopTraining:
             self.reset()
             if self.known_parts.idle:
                 self._pass_idle_turns(self.known_parts.idle)
+            elif self.known_parts.lead:
+                self._go_ahead(self.known_parts.lead)
             # It goes on with the repairs in force.
             if self.known_parts.failure is not None and self.change.all:
                 seed_everything(1)
@@ -209,9 +213,13 @@ class LoopTraining:
         if len(self.silent) < len(self.items):
             return
         self.silent = set()
+        self._go_ahead(idle)
+
+    def _go_ahead(self, rounds: int) -> None:
+        """Begin so many rounds later; nothing is updated in them."""
         seed_everything(1)
-        for number in range(idle):
-            self._run(Turn(number % len(self.items)), number, live=True)
+        for number in range(rounds):
+            self._run(Turn(number % len(self.items)), number, live=False)
         self.body.keep()
         self.state.take_in()
         self._first = self._count
@@ -236,8 +244,13 @@ class LoopTraining:
 
     @property
     def window(self) -> int:
-        """How many times round the loop make one update."""
+        """How many times round the loop go backward for one update."""
         return self.parts.window
+
+    @property
+    def rounds(self) -> int:
+        """How many times round the loop lead from one update to the next."""
+        return self.parts.rounds
 
     @property
     def repairs(self) -> list[Repair]:
@@ -305,6 +318,7 @@ class LoopTraining:
         elif record.loss_tensor is not None:
             record.loss = float(record.loss_tensor.detach())
         if not live:
+            self.left = {id(p): p.grad for p in self.model.parameters()}
             for parameter in self.model.parameters():
                 if id(parameter) in passed.gradients:
                     parameter.grad = passed.gradients[id(parameter)]
@@ -337,7 +351,7 @@ class LoopTraining:
             _seeded_at_call(roots, noise),
             self._compared(),
         ):
-            self.body.run(item)
+            self.body.run(item, turn.number)
 
     def _compared(self) -> contextlib.AbstractContextManager[Any]:
         """With the repairs of metrics in force, where it is the body itself that an evaluation in it made raise."""
@@ -355,7 +369,10 @@ class LoopTraining:
         def handed(iterator: Any, draw: Any) -> Any:
             key = (turn.number, id(iterator))
             if key not in self.body.drawn:
-                self.body.drawn[key] = draw()
+                try:
+                    self.body.drawn[key] = draw()
+                except StopIteration:  # the walk wants more batches than were left of this time through the data
+                    self.body.drawn[key] = next(self._begun_again(iterator))
             return self.body.drawn[key]
 
         with watching_loaders(
@@ -363,14 +380,24 @@ class LoopTraining:
         ):
             yield
 
+    def _begun_again(self, iterator: Any) -> Iterator[Any]:
+        """A further iterator of the loader that an exhausted one was begun of; exhausted, where it is not known."""
+        key = ("again", id(iterator))
+        if key not in self.body.drawn:
+            loader = loader_of(iterator)
+            self.body.drawn[key] = iter(loader if loader is not None else ())
+        further: Iterator[Any] = self.body.drawn[key]
+        return further
+
     def take_step(self, turn: Turn, number: int) -> StepRecord:
         """One update, with all the times round the loop that it takes; its loss is the first one's."""
         share = short_run.rate_share(number, self.warmup_updates)
-        record, _ = self.observe(turn, number, live=True, rate_share=share)
-        for _ in range(self.window - 1):
-            if record.failure is None:
-                further, _ = self.observe(turn, number, live=True, rate_share=share)
-                record.failure = further.failure
+        record, passed = self.observe(turn, number, live=True, rate_share=share)
+        for _ in range(self.rounds - 1):
+            if passed.steps or record.failure is not None:
+                break
+            further, passed = self.observe(turn, number, live=True, rate_share=share)
+            record = further if record.loss is None else replace(record, failure=further.failure)
         return record
 
     def look(self, turn: Turn) -> Look | None:

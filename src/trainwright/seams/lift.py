@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -18,6 +18,8 @@ from trainwright.seams.training_loops import Loop
 
 _ITEM = "__trainwright_item__"
 _LEFT = "__trainwright_left__"
+_NUMBER = "__trainwright_number__"
+_NEXT = "__trainwright_next__"
 
 
 class LoopLeft(BaseException):
@@ -50,9 +52,14 @@ class LiftedCode:
         self.namespace = frame.f_globals if at_module else {**frame.f_globals, **frame.f_locals}
         self._kept = dict(self.namespace)
 
-    def run(self, item: Any = None) -> None:
-        """Run them once; leaving the loop or the function ends them."""
-        self.namespace[_ITEM], self.namespace[_LEFT] = item, LoopLeft
+    def run(self, item: Any = None, number: Any = None, draw: Callable[..., Any] = next) -> None:
+        """Run them once; leaving the loop or the function ends them.
+
+        Args:
+            number: what a loop that counts compares with: how far training is, whichever item it is given.
+            draw: what `next` does in the body.
+        """
+        self.namespace |= {_ITEM: item, _LEFT: LoopLeft, _NUMBER: number, _NEXT: draw}
         try:
             exec(self.code, self.namespace)
         except (LoopLeft, SystemExit):
@@ -76,10 +83,13 @@ def lift_body(loop: Loop) -> LiftedCode:
         target: ast.expr = copy.deepcopy(node.target)
     else:
         target = ast.Name("__trainwright_turn__", ast.Store())
+    body = [_Drawn(loop.scope).visit(copy.deepcopy(s)) for s in node.body]
+    if isinstance(target, ast.Name):
+        body = [_Numbered(target.id).visit(s) for s in body]
     once = ast.For(
         target=target,
         iter=ast.Tuple([ast.Name(_ITEM, ast.Load())], ast.Load()),
-        body=[copy.deepcopy(s) for s in node.body],
+        body=body,
         orelse=[],
     )
     return LiftedCode(loop, _compile([ast.copy_location(once, node)], loop))
@@ -126,6 +136,49 @@ def _first_argument(loop: Loop) -> str:
 def _class_name(loop: Loop) -> str:
     parts = loop.frame.f_code.co_qualname.split(".")
     return parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else ""
+
+
+class _Drawn(ast.NodeTransformer):
+    """`next(iterator)` drawn by whoever runs the body, who can hand out the same again."""
+
+    def __init__(self, scope: Mapping[str, Any]) -> None:
+        self._own = "next" in scope
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "next" and not self._own:
+            node.func = ast.copy_location(ast.Name(_NEXT, ast.Load()), node.func)
+        return node
+
+
+class _Numbered(ast.NodeTransformer):
+    """The variable of a loop that counts, in conditions: how far training is, even where the loop is at another item.
+
+    What is looked up with it (`labels[i] > 0`) stays with the item.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _visit_test(self, node: Any) -> Any:
+        self.generic_visit(node)
+        if not any(isinstance(n, (ast.Subscript, ast.Call)) and self._names(n) for n in ast.walk(node.test)):
+            node.test = _Renamed(self._name, _NUMBER).visit(node.test)
+        return node
+
+    def _names(self, node: ast.AST) -> bool:
+        return any(isinstance(n, ast.Name) and n.id == self._name for n in ast.walk(node))
+
+    visit_If = visit_IfExp = visit_While = _visit_test
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, name: str, to: str) -> None:
+        self._name, self._to = name, to
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        changed = node.id == self._name and isinstance(node.ctx, ast.Load)
+        return ast.copy_location(ast.Name(self._to, ast.Load()), node) if changed else node
 
 
 class _Liftable(ast.NodeTransformer):

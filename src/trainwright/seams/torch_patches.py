@@ -38,6 +38,14 @@ def watching_loaders(begun: Callable[[Any], None],
         _on_batch.pop()
 
 
+_loaders: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def loader_of(iterator: Any) -> Any:
+    """The loader that an iterator was begun of, or None."""
+    return _loaders.get(iterator)
+
+
 _on_backward: list[Callable[[], None]] = []
 
 
@@ -197,7 +205,9 @@ def patch_loaders(module: Any) -> None:
         for told in _on_loader:
             told(self)
         looping()
-        return begin(self)
+        iterator = begin(self)
+        _loaders[iterator] = self
+        return iterator
 
     @functools.wraps(draw)
     def next_batch(self: Any) -> Any:

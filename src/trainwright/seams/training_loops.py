@@ -1,19 +1,20 @@
-"""The loops of a user's code, and which of them is the training: found in the frames that run, told by what they call."""
+"""The loops of a user's code, found in the frames that run, and what their bodies call."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import CodeType, FrameType, FunctionType, MethodType, TracebackType
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
 from trainwright.seams.place import is_users, syntax_tree
 
 # Calls that only a training step makes.
-_TRAINING_CALLS = frozenset(["backward", "manual_backward"])
+TRAINING_CALLS = frozenset(["backward", "manual_backward"])
 _GRADIENT_CALLS = frozenset(["grad"])
 _IN_PLACE_CALLS = frozenset(["sub_", "add_", "copy_", "_foreach_sub_", "_foreach_add_"])
 _STEPPING_CALLS = frozenset(["step"])
@@ -47,78 +48,6 @@ class Loop:
     def scope(self) -> dict[str, Any]:
         """What its code can name."""
         return {**self.frame.f_globals, **self.frame.f_locals}
-
-
-def training_loop(frame: FrameType | None, line: int | None = None) -> Loop | None:
-    """The loop, around what a frame of the user's or one of its callers runs, whose body is one training step.
-
-    Of several the innermost one that hands out data is taken, else the innermost one.
-
-    Args:
-        line: where the frame stood, if that is not where it stands now (a traceback's).
-    """
-    around: list[Loop] = []
-    while frame is not None:
-        if is_users(frame.f_code.co_filename):
-            around += loops_at(frame, line or frame.f_lineno)
-        if frame.f_code.co_name == "<module>" and is_users(frame.f_code.co_filename):
-            break  # what runs the script is not part of it
-        frame, line = frame.f_back, None
-    return _chosen(around)
-
-
-def loop_of_error(error: BaseException) -> Loop | None:
-    """The training loop that an exception ended."""
-    link: TracebackType | None = error.__traceback__
-    links = []
-    while link is not None:
-        links.append(link)
-        link = link.tb_next
-    found = []
-    for link in reversed(links):
-        if is_users(link.tb_frame.f_code.co_filename):
-            found += loops_at(link.tb_frame, link.tb_lineno)
-    return _chosen(found)
-
-
-def _chosen(around: Sequence[Loop]) -> Loop | None:
-    """Of loops around each other, the innermost first, the one whose body is a step.
-
-    A loop around it that trains besides (a critic's five steps, then the generator's) has the whole step. Steps by hand
-    count only where nothing else trains: an attack on the inputs has the look of one.
-    """
-    found = [loop for loop in around if trains(loop)] or [loop for loop in around if trains_by_hand(loop)]
-    if not found:
-        return None
-    with_data = next((loop for loop in found if _hands_out_data(loop)), None)
-    chosen = with_data or found[0]
-    if not called_in(chosen.node.body, chosen.scope, _STEPPING_CALLS):
-        stepping = next((n for n in chosen.around if _steps_outside(n, chosen)), None)
-        if stepping is not None:
-            return Loop(chosen.frame, stepping, chosen.around[chosen.around.index(stepping) + 1 :])
-        owner = code_node(chosen.frame.f_code)
-        callers = [loop for loop in found if loop.frame is not chosen.frame]
-        if (
-            callers
-            and isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef))
-            and _steps_outside(owner, chosen)
-        ):
-            return callers[0]
-    if with_data is not None:
-        return with_data
-    for outer in chosen.around:
-        rest = [s for s in outer.body if not s.lineno <= chosen.line <= (s.end_lineno or s.lineno)]
-        if called_in(rest, chosen.scope, _TRAINING_CALLS):
-            place = chosen.around.index(outer)
-            chosen = Loop(chosen.frame, outer, chosen.around[place + 1 :])
-    return chosen
-
-
-def _steps_outside(outer: Statement | ast.FunctionDef | ast.AsyncFunctionDef, inner: Loop) -> bool:
-    """Whether the code around a loop makes an optimizer's step that the loop itself does not."""
-    calls = [n for s in outer.body for n in ast.walk(s) if isinstance(n, ast.Call)]
-    owners = [c.func.value for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "step"]
-    return any(_is_optimizer(resolve(owner, inner.scope)) for owner in owners)
 
 
 def loops_at(frame: FrameType, line: int) -> list[Loop]:
@@ -183,7 +112,7 @@ def own_nodes(owner: ast.AST) -> Iterator[ast.AST]:
             yield from own_nodes(node)
 
 
-def _hands_out_data(loop: Loop) -> bool:
+def hands_out_data(loop: Loop) -> bool:
     """Whether what the loop's variables hold, or what it goes over, is data."""
     if not isinstance(loop.node, ast.For):
         return False
@@ -234,10 +163,10 @@ def loops_after(loop: Loop, frames: Sequence[FrameType]) -> list[int]:
 
 def trains(loop: Loop) -> bool:
     """Whether a loop's body, or what it calls of the user's, goes backward or makes an optimizer step."""
-    if called_in(loop.node.body, loop.scope, _TRAINING_CALLS):
+    if called_in(loop.node.body, loop.scope, TRAINING_CALLS):
         return True
     stepping = called_in(loop.node.body, loop.scope, _STEPPING_CALLS)
-    return bool(stepping) and any(_is_optimizer(v) for v in _reachable(loop.scope))
+    return bool(stepping) and any(is_optimizer(v) for v in _reachable(loop.scope))
 
 
 def trains_by_hand(loop: Loop) -> bool:
@@ -246,7 +175,7 @@ def trains_by_hand(loop: Loop) -> bool:
     if not called_in(body, scope, _GRADIENT_CALLS):
         return False
     return bool(called_in(body, scope, _IN_PLACE_CALLS)) or any(
-        isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Sub) for n in _reached(body, scope)
+        isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Sub) for n, _ in reached(body, scope)
     )
 
 
@@ -263,31 +192,66 @@ def is_users_object(value: Any) -> bool:
     return hasattr(value, "__dict__") and is_users(getattr(module, "__file__", None) or "<built-in>")
 
 
-def _is_optimizer(value: Any) -> bool:
+def is_optimizer(value: Any) -> bool:
+    """Whether a value is an optimizer, or a wrapper of one that has its groups."""
     return hasattr(value, "param_groups") and hasattr(value, "step")
 
 
 def called_in(body: Sequence[ast.AST], scope: Scope, names: frozenset[str]) -> set[str]:
     """Which of some names code calls, as methods or functions, by itself or through functions of the user's."""
-    return {_called(n) for n in _reached(body, scope, names) if isinstance(n, ast.Call)} & names
+    return {_called(n) for n, _ in reached(body, scope, names) if isinstance(n, ast.Call)} & names
 
 
-def _reached(
+def steps_optimizer(body: Sequence[ast.AST], scope: Scope) -> bool:
+    """Whether code steps an optimizer, by itself, through functions of the user's, or through what is given one to step.
+
+    `scaler.step(optimizer)` does; `scheduler.step()`, `environment.step(action)` and `profiler.step()` do not.
+    """
+    calls = ((n, inside) for n, inside in reached(body, scope) if isinstance(n, ast.Call))
+    return any(_called(call) == "step" and _is_update(call, inside) for call, inside in calls)
+
+
+def _is_update(call: ast.Call, scope: Scope) -> bool:
+    if not isinstance(call.func, ast.Attribute) or users_functions(resolve(call.func, scope)):
+        return False  # what a method of the user's own calls is looked at by itself
+    owner = resolve(call.func.value, scope)
+    given = [resolve(a, scope) for a in call.args]
+    if is_optimizer(owner) or any(is_optimizer(v) for v in given):
+        return True
+    return owner is None and "opt" in ast.unparse(call).lower()
+
+
+def reached(
     body: Sequence[ast.AST], scope: Scope, names: frozenset[str] = frozenset(), depth: int = 0
-) -> Iterator[ast.AST]:
-    """The nodes of code, and of the user's functions that it calls; those with one of the names are not looked into."""
+) -> Iterator[tuple[ast.AST, Scope]]:
+    """The nodes of code, and of the user's functions that it calls, each with what its code can name.
+
+    Args:
+        names: calls of functions with these names are not looked into.
+    """
     for statement in body:
         for node in ast.walk(statement):
-            yield node
+            yield node, scope
             if not isinstance(node, ast.Call) or _called(node) in names or depth == CALL_DEPTH:
                 continue
             for function in users_functions(resolve(node.func, scope)):
                 inner = code_node(function.__code__)
                 if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    inside = {**function.__globals__, **closure(function)}
-                    if isinstance(node.func, ast.Attribute) and inner.args.args:
-                        inside[inner.args.args[0].arg] = resolve(node.func.value, scope)
-                    yield from _reached(inner.body, inside, names, depth + 1)
+                    inside = {**function.__globals__, **closure(function), **_given(node, inner, scope)}
+                    yield from reached(inner.body, inside, names, depth + 1)
+
+
+def _given(call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> dict[str, Any]:
+    """What a call gives a function, by the names that it has there, as far as that is known."""
+    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    found: dict[str, Any] = {}
+    if isinstance(call.func, ast.Attribute) and names:
+        owner = resolve(call.func.value, scope)
+        if owner is not None and type(owner).__name__ != "module":
+            found[names[0]], names = owner, names[1:]
+    found |= {n: resolve(a, scope) for n, a in zip(names, call.args)}
+    found |= {k.arg: resolve(k.value, scope) for k in call.keywords if k.arg}
+    return {n: v for n, v in found.items() if v is not None}
 
 
 def _called(call: ast.Call) -> str:
@@ -321,22 +285,66 @@ def resolve(node: ast.AST, scope: Scope) -> Any:
         owner = resolve(node.value, scope)
         method = getattr(type(owner), node.attr, None)
         return method if isinstance(method, FunctionType) else getattr(owner, "__dict__", {}).get(node.attr)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        owner, key = resolve(node.value, scope), node.slice.value
+        with contextlib.suppress(KeyError, IndexError, TypeError):
+            return owner[key] if type(owner) in (dict, list, tuple) else None
     return None
 
 
 def count_of(node: Statement, scope: Scope) -> int | None:
     """How often a loop goes round, where what it goes over has a length; None where it does not."""
-    if not isinstance(node, ast.For):
-        return None
-    expression = node.iter
-    while (
-        isinstance(expression, ast.Call) and expression.args and getattr(expression.func, "id", "") != "range"
-    ):
-        expression = expression.args[0]  # tqdm(loader), enumerate(loader)
-    if not isinstance(expression, (ast.Call, ast.Name, ast.Attribute)):
-        return None
-    code = compile(ast.fix_missing_locations(ast.Expression(copy.deepcopy(expression))), "<length>", "eval")
+    return _length(node.iter, scope) if isinstance(node, ast.For) else None
+
+
+# What goes over its first argument, whole: builtins, and progress bars by how they are called.
+_WHOLE = frozenset(["enumerate", "list", "tuple", "iter", "reversed", "sorted", "map", "tqdm", "track", "progress_bar"])
+_BARS = ("tqdm", "progress", "track")
+
+
+def _length(node: ast.expr, scope: Scope) -> int | None:
+    """How many items an expression goes over."""
+    if not isinstance(node, ast.Call) or not (node.args or node.keywords):
+        try:
+            return len(_value(node, scope))
+        except Exception:  # something of the user's that has no length
+            return None
+    name, given = _called(node), node.args
+    if name in ("range", "trange"):
+        return _range_length(node, scope)
+    if name == "zip" and given:
+        lengths = [_length(a, scope) for a in given]
+        known = [n for n in lengths if n is not None]
+        return min(known) if known else None
+    if name == "chain" and given:
+        lengths = [_length(a, scope) for a in given]
+        return None if None in lengths else sum(n for n in lengths if n is not None)
+    if name == "islice" and len(given) == 2:
+        most, whole = _number(given[1], scope), _length(given[0], scope)
+        return most if whole is None or most is None else min(most, whole)
+    bar = name.lower().startswith(_BARS) or name.lower().endswith(_BARS)
+    if given and (name in _WHOLE or bar):
+        return _length(given[-1] if name == "map" else given[0], scope)
+    return None
+
+
+def _range_length(node: ast.Call, scope: Scope) -> int | None:
+    bounds = [_number(a, scope) for a in node.args]
     try:
-        return len(eval(code, dict(scope)))
-    except Exception:  # something of the user's that has no length
+        return len(range(*(b for b in bounds if b is not None))) if None not in bounds else None
+    except (TypeError, ValueError):
         return None
+
+
+def _number(node: ast.expr, scope: Scope) -> int | None:
+    """What an expression is worth, where it is a whole number."""
+    try:
+        value = _value(node, scope)
+    except Exception:  # a name that is not bound, something of the user's that raises
+        return None
+    return value if isinstance(value, int) else None
+
+
+def _value(node: ast.expr, scope: Scope) -> Any:
+    expression = ast.Expression(copy.deepcopy(node))
+    return eval(compile(ast.fix_missing_locations(expression), "<length>", "eval"), dict(scope))

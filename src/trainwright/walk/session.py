@@ -20,7 +20,8 @@ from trainwright.seams.intercept import listening
 from trainwright.seams.place import failure_of
 from trainwright.seams.ranks import unconnected
 from trainwright.seams.seen import Seen
-from trainwright.seams.training_loops import Loop, loop_of_error, training_loop
+from trainwright.seams.loop_choice import is_still_ahead, loop_of_error, training_loop
+from trainwright.seams.training_loops import Loop
 from trainwright.stages.setup import RankFacts
 from trainwright.walk import trainings
 from trainwright.walk.before import judge, raised_facts, refused_facts
@@ -144,6 +145,8 @@ class Session:
         loop = training_loop(frame)
         if loop is None:
             self._no_loops.add(here)
+            return
+        if is_still_ahead(loop, frame):
             return
         self._ranks = Ranks()
         if self._ranks.position is not None and not self.reports and not self._followed:

@@ -19,7 +19,8 @@ from trainwright.adapters.hf_data import tokenizer_facts
 from trainwright.adapters.hf_dataset import suspicious_rows, text_facts
 from trainwright.adapters.indexing import repetition_of
 from trainwright.adapters.loop_batches import outcome_of_rows, stacked_lengths
-from trainwright.adapters.loop_data import read_sets
+from trainwright.adapters.loop_data import ReadSet, read_sets
+from trainwright.adapters.loop_rows import Columns, drawn_rows
 from trainwright.adapters.loop_training import LoopTraining
 from trainwright.adapters.torch_optimizer import is_rate_written, optimizer_facts
 from trainwright.core.finding import Failure
@@ -76,8 +77,19 @@ class LoopAdapter:
             repetition=repetition_of(read.data, read.split, train),
             texts=text_facts(read.split, tokenizer),
             unusable_rows={"train": self._try_rows(train, accepts)},
-            **between(read.split, train, held.split if held else None, evaluation, accepts),
+            **self._between(read, train, held, evaluation, accepts),
         )
+
+    def _between(self, read: ReadSet, train: SplitFacts, held: ReadSet | None, evaluation: SplitFacts | None,
+                 accepts: Sequence[str]) -> dict[str, Any]:  # fmt: skip
+        """What both sets show beside each other; of a tensor that batches are cut from, only the rows that they hold count."""
+        found = between(read.split, train, held.split if held else None, evaluation, accepts)
+        if isinstance(read.data, Columns) and found["overlap"]:
+            with quiet():
+                drawn = drawn_rows(self.training, read.data)
+            if not any(row in drawn for _, row in found["overlap_rows"]):
+                found |= {"overlap": 0, "overlap_rows": (), "copies": None}
+        return found
 
     def _try_rows(self, train: SplitFacts, accepts: Sequence[str]) -> str:
         """What training does with rows whose inputs or labels are missing or not finite; empty: nothing bad."""

@@ -60,6 +60,20 @@ def rows_of_script(training: LoopTraining, label: str | None) -> tuple[Columns |
     return Columns(_as_batched(training, tuple(columns))), _read_at(training, columns[label])
 
 
+def drawn_rows(training: LoopTraining, data: Columns) -> set[int]:
+    """Which rows of the script's tensors the first batches hold: the script may keep others for its evaluation."""
+    found: set[int] = set()
+    for turn in training.take(len(training.items), seed=0):
+        view = training.view(turn)
+        names = [n for n in data.columns if isinstance(view.get(n), torch.Tensor)]
+        if not names:
+            continue
+        widest = max(names, key=lambda n: data.columns[n][0].numel())
+        for row in view[widest] if view[widest].dim() else ():
+            found |= set(_where(data.columns[widest], row).nonzero().flatten().tolist())
+    return found
+
+
 def _sources(batches: Sequence[Any], scope: Mapping[str, Any]) -> Iterator[torch.Tensor]:
     """The tensors and arrays in the script that hold the first rows of all these batches."""
     for value in scope.values():

@@ -367,6 +367,7 @@ class LoopTraining:
         """A loader that the body itself draws from gives the turn's batch again."""
 
         def handed(iterator: Any, draw: Any) -> Any:
+            self._note_loader(loader_of(iterator))
             key = (turn.number, id(iterator))
             if key not in self.body.drawn:
                 try:
@@ -379,6 +380,12 @@ class LoopTraining:
             lambda loader: None, handed if self.body.draws else lambda iterator, draw: draw()
         ):
             yield
+
+    def _note_loader(self, loader: Any) -> None:
+        """A loader that the body draws training batches from."""
+        known = loader is None or any(one is loader for one in self.loaders)
+        if not known and torch.is_grad_enabled():
+            self.loaders.append(loader)
 
     def _begun_again(self, iterator: Any) -> Iterator[Any]:
         """A further iterator of the loader that an exhausted one was begun of; exhausted, where it is not known."""

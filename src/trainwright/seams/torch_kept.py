@@ -40,7 +40,8 @@ class KeptGraphs:
         return sum({t.data_ptr(): t.numel() * t.element_size() for t in alive}.values())
 
     def _pack(self, tensor: torch.Tensor) -> _Saved:
-        saved = _Saved(tensor)
+        # A result that an operation saves of itself leads back to the operation: kept as it is, the two would never go.
+        saved = _Saved(tensor.detach())
         owner = self._owner()
         if owner is not None and not (tensor.is_leaf and tensor.requires_grad):
             self._saved[owner].append(weakref.ref(saved))

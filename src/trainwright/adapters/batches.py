@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import wrapt
 
 from trainwright.seams.snapshot import seed_everything
 from trainwright.stages.batch import (
@@ -22,16 +23,26 @@ from trainwright.stages.batch import (
 POOLED = 8
 
 
-class RecordingCollator:
-    """Forms batches as another collator does, and keeps the items of the last one."""
+class RecordingCollator(wrapt.ObjectProxy):  # type: ignore[misc]
+    """Forms batches as another collator does, has its attributes, and keeps the items of the last batch."""
 
     def __init__(self, collator: Callable[[list[Any]], Any]) -> None:
-        self.collator = collator
-        self.items: list[Any] = []
+        super().__init__(collator)
+        self._self_items: list[Any] = []
+
+    @property
+    def collator(self) -> Any:
+        """The other collator."""
+        return self.__wrapped__
+
+    @property
+    def items(self) -> list[Any]:
+        """The items of the last batch."""
+        return self._self_items
 
     def __call__(self, items: list[Any]) -> Any:
-        self.items = list(items)
-        return self.collator(items)
+        self._self_items = list(items)
+        return self.__wrapped__(items)
 
 
 class Pool:

@@ -16,7 +16,7 @@ from trainwright.core.finding import Place
 from trainwright.seams.lift import items_of, lift_body
 from trainwright.seams.place import is_users, show
 from trainwright.seams.seen import Construction
-from trainwright.seams.training_loops import Loop, Statement, called_in, count_of, loops_at
+from trainwright.seams.training_loops import Loop, Statement, called_in, callers, count_of, loops_at
 
 
 class LiftedLoop:
@@ -216,17 +216,6 @@ def _number_now(loop: Loop) -> int | None:
     first = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
     value = loop.scope.get(first.id) if isinstance(first, ast.Name) else None
     return value if type(value) is int else None
-
-
-def callers(frame: FrameType) -> Iterator[FrameType]:
-    """The frames of the script that led to this one, the nearest first."""
-    caller = frame.f_back if frame.f_code.co_name != "<module>" else None
-    while caller is not None:
-        if is_users(caller.f_code.co_filename):
-            yield caller
-        if caller.f_code.co_name == "<module>":
-            return  # what runs the script is not part of it
-        caller = caller.f_back
 
 
 def _file_of(kind: type) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.adapters.lifted import callers
+from trainwright.seams.training_loops import callers
 from trainwright.adapters.lightning_parts import StandIn, attached, configured
 from trainwright.core.finding import Place
 from trainwright.seams.mute import muted

@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import wrapt
+
 from trainwright.adapters.batches import POOLED, RecordingCollator
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair, Seam
@@ -71,19 +73,19 @@ def mended_collator(training: LoopTraining, collator: Any) -> Any:
     return _Restacking(training, collator, stacking[0]) if stacking else collator
 
 
-class _Restacking:
+class _Restacking(wrapt.ObjectProxy):  # type: ignore[misc]
     """Forms batches as another collate function does; rows that it cannot make one tensor of are changed first."""
 
     def __init__(self, training: LoopTraining, collator: Any, repair: Repair) -> None:
-        self._training, self._collator, self._repair = training, collator, repair
-        self.__name__ = getattr(collator, "__name__", type(collator).__name__)
+        super().__init__(collator)
+        self._self_training, self._self_repair = training, repair
 
     def __call__(self, items: list[Any]) -> Any:
         with watching_stacks(self._changed):
-            return self._collator(items)
+            return self.__wrapped__(items)
 
     def _changed(self, rows: Any) -> Any:
-        return self._repair.change(self._training.call(Seam.STACK, {"rows": rows}))["rows"]
+        return self._self_repair.change(self._self_training.call(Seam.STACK, {"rows": rows}))["rows"]
 
 
 def stacked_lengths(recorder: RecordingCollator) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainwright.adapters.lifted import callers
+from trainwright.seams.training_loops import callers
 from trainwright.adapters.loop_training import LoopTraining, Turn
 from trainwright.core.finding import Place
 from trainwright.seams.mute import muted

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from trainwright.adapters.lifted import callers
+from trainwright.seams.training_loops import callers
 from trainwright.core.finding import Place
 from trainwright.seams.place import (
     assignment_place,

@@ -50,6 +50,17 @@ class Loop:
         return {**self.frame.f_globals, **self.frame.f_locals}
 
 
+def callers(frame: FrameType) -> Iterator[FrameType]:
+    """The frames of the script that led to this one, the nearest first."""
+    caller = frame.f_back if frame.f_code.co_name != "<module>" else None
+    while caller is not None:
+        if is_users(caller.f_code.co_filename):
+            yield caller
+        if caller.f_code.co_name == "<module>":
+            return  # what runs the script is not part of it
+        caller = caller.f_back
+
+
 def loops_at(frame: FrameType, line: int) -> list[Loop]:
     """The loops of a frame's code around a line, the innermost first; a loop's head belongs to it."""
     owner = code_node(frame.f_code)

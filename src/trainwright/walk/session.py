@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from trainwright.adapters.base import Adapter
@@ -17,11 +17,12 @@ from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkF
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import listening
+from trainwright.seams.passing import is_passing
 from trainwright.seams.place import failure_of
 from trainwright.seams.ranks import unconnected
 from trainwright.seams.seen import Seen
 from trainwright.seams.loop_choice import is_still_ahead, loop_of_error, training_loop
-from trainwright.seams.training_loops import Loop
+from trainwright.seams.training_loops import Loop, callers
 from trainwright.stages.setup import RankFacts
 from trainwright.walk import trainings
 from trainwright.walk.before import judge, raised_facts, refused_facts
@@ -34,6 +35,8 @@ from trainwright.walk.walk import Walk
 
 Say = Callable[[str], None]
 A = TypeVar("A", bound=Adapter)
+# A rate range test or a warm-up takes some hundred steps; one that takes longer than this is walked after all.
+PASSING_SECONDS = 10.0
 # So often a script may go on with its loop although it was told to end.
 MOST_SWALLOWED = 8
 
@@ -59,6 +62,9 @@ class Session:
         self._own_error: Exception | None = None
         self._walking = False
         self._no_loops: set[tuple[Any, int]] = set()
+        self._ahead: dict[tuple[tuple[CodeType, int], ...], bool] = {}
+        self._passing: dict[tuple[str, int], float] = {}
+        """Until when each loop is let run that trains what is thrown away."""
         self._ranks = Ranks()
         self._followed = False
         self._swallowed = 0
@@ -146,7 +152,7 @@ class Session:
         if loop is None:
             self._no_loops.add(here)
             return
-        if is_still_ahead(loop, frame):
+        if self._is_ahead(loop, frame) or self._lets_pass(loop):
             return
         self._ranks = Ranks()
         if self._ranks.position is not None and not self.reports and not self._followed:
@@ -158,6 +164,21 @@ class Session:
         else:
             self._walk_loop(loop)
         raise WalkFinished
+
+    def _is_ahead(self, loop: Loop, frame: FrameType) -> bool:
+        """Whether the training step is not in sight yet; looked up once for each way that leads to a line."""
+        way = tuple((f.f_code, f.f_lineno) for f in (frame, *callers(frame)))
+        if way not in self._ahead:
+            self._ahead[way] = is_still_ahead(loop, frame)
+        return self._ahead[way]
+
+    def _lets_pass(self, loop: Loop) -> bool:
+        """Whether a loop is let run, for as long as it may, because what it trains is thrown away."""
+        key = (loop.file, loop.line)
+        if key not in self._passing:
+            passing = is_passing(loop, list(callers(loop.frame)), self._seen or Seen())
+            self._passing[key] = time.monotonic() + PASSING_SECONDS if passing else 0.0
+        return time.monotonic() < self._passing[key]
 
     def _leave(self) -> None:
         """A bare `except:` around the loop's step keeps the script alive after its check: end the process."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from trainwright.adapters.base import Adapter
 from trainwright.seams.later_calls import fit_lines, training_lines
 from trainwright.seams.seen import Seen
-from trainwright.seams.training_loops import Loop, loops_after
+from trainwright.seams.training_loops import Loop, callers, loops_after
 from trainwright.walk.closing import not_walked
 from trainwright.walk.undisturbed import undisturbed
 
@@ -67,7 +67,7 @@ def of_loop(loop: Loop, seen: Seen) -> Training[Adapter]:
     Raises:
         SyntaxError: its body cannot be run by itself (`await`).
     """
-    from trainwright.adapters.lifted import LiftedLoop, callers
+    from trainwright.adapters.lifted import LiftedLoop
     from trainwright.adapters.loop import LoopAdapter
 
     with undisturbed():  # to look at a script's names is to meet modules' deprecated ones

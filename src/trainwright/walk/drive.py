@@ -10,6 +10,11 @@ from trainwright.seams.place import failure_of
 from trainwright.walk.plan import Apply, Measure, Request, plan
 from trainwright.walk.trials import Train
 from trainwright.walk.walk import Walk
+from trainwright.walk.watchdog import OutOfTime, stopped_after
+
+
+# An evaluation is looked at in two passes of some ten seconds at most; with whole loaders it has fifteen more.
+EVALUATION_SECONDS = 30.0
 
 
 def pull(walk: Walk, adapter: Adapter) -> None:
@@ -22,10 +27,26 @@ def pull(walk: Walk, adapter: Adapter) -> None:
                 request = steps.send(answer)
             except StopIteration:
                 return
-            answer = _answer(walk, adapter, request)
+            answer = _in_time(walk, adapter, request)
     except KeyboardInterrupt:
         walk.interrupted = True
         walk.message = "Interrupted: this is what was seen until then."
+
+
+def _in_time(walk: Walk, adapter: Adapter, request: Request) -> Any:
+    """What the adapter answers; where the script's code does not come back, it is stopped, and the stage says so."""
+    seconds = walk.clock.hard_left
+    if isinstance(request, Measure) and request.stage == Stage.EVALUATION:
+        seconds = max(seconds / 2, min(seconds, EVALUATION_SECONDS))  # what comes after it needs some, too
+    try:
+        with stopped_after(seconds):
+            return _answer(walk, adapter, request)
+    except OutOfTime:
+        why = f"it did not come back within {seconds:.0f} s of the budget of {walk.clock.budget:g} s, and was stopped"
+        if isinstance(request, Measure):
+            walk.skip(request.stage, why)
+            return None
+        return Run(skipped=why) if isinstance(request, Train) else TimeoutError(why)
 
 
 def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:

@@ -40,6 +40,10 @@ _PIPELINES = ("transformers.", "accelerate.", "datasets.")
 EXPERIMENT_SHARE = 0.8
 
 
+# A walk is to end before one and a half times its budget; putting everything back takes the rest.
+HARD_SHARE = 1.25
+
+
 @dataclass
 class Clock:
     """The time that a walk may take, in seconds."""
@@ -56,6 +60,11 @@ class Clock:
     def left(self) -> float:
         """Seconds of the budget that are left, at least one."""
         return max(1.0, self.budget - self.spent)
+
+    @property
+    def hard_left(self) -> float:
+        """Seconds until what still runs is stopped: what was begun within the budget may go over it by a quarter."""
+        return max(0.5, HARD_SHARE * self.budget - self.spent)
 
     @property
     def over(self) -> bool:

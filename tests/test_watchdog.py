@@ -1,0 +1,90 @@
+"""What the walk runs of a script ends, even where the script's code does not."""
+
+import signal
+import threading
+import time
+
+import pytest
+from walking import walk
+
+from trainwright.core.report import Status
+from trainwright.core.stage import Stage
+from trainwright.walk.watchdog import OutOfTime, stopped_after
+
+SCRIPT = """
+import time
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+X = torch.randn(64, 4)
+Y = X @ torch.randn(4, 1)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(X, Y), batch_size=16)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+done = 0
+for epoch in range(3):
+    for x, y in loader:
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        done += 1
+    while done < 4:  # true of a whole epoch at once, and never of one that is cut short
+        {wait}
+"""
+
+
+def _spin() -> None:
+    while True:
+        try:
+            time.sleep(0.01)
+        except Exception:
+            pass
+
+
+def test_code_that_does_not_come_back_is_stopped() -> None:
+    with pytest.raises(OutOfTime), stopped_after(0.2):
+        _spin()
+
+
+def test_in_another_thread_it_is_stopped_as_well() -> None:
+    ended = []
+
+    def work() -> None:
+        try:
+            with stopped_after(0.2):
+                _spin()
+        except OutOfTime:
+            ended.append(True)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert ended
+
+
+def test_the_scripts_own_timer_goes_on() -> None:
+    rung = []
+    before = signal.signal(signal.SIGALRM, lambda number, frame: rung.append(number))
+    signal.setitimer(signal.ITIMER_REAL, 1000.0)
+    try:
+        with stopped_after(500.0):
+            pass
+        left, _ = signal.getitimer(signal.ITIMER_REAL)
+        assert 500 < left <= 1000
+        signal.raise_signal(signal.SIGALRM)
+        assert rung
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("wait", ["time.sleep(0.01)", "pass"])
+def test_an_evaluation_that_waits_for_ever_is_left_out_and_the_walk_goes_on(tmp_path, wait) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.format(wait=wait))
+    report = walk(script, budget=12.0)
+    evaluation = report.stages[Stage.EVALUATION]
+    assert evaluation.status is Status.SKIPPED and "was stopped" in evaluation.why
+    assert not report.findings

@@ -26,11 +26,10 @@ def step_as_training(training: LoopTraining, turn: Turn, *, cleared: bool) -> Gr
         record, passed = training.observe(turn, 0)
         if record.error is not None:
             raise record.error
+        gradient = _held(training, gradients_now(training.model))
+        training.as_left()
         if passed.steps:
             break
-    gradient = _held(training, gradients_now(training.model))
-    for parameter in training.model.parameters():  # as the body left it, however it clears
-        parameter.grad = training.left.get(id(parameter))
     return gradient
 
 
@@ -82,6 +81,7 @@ def accumulate(training: LoopTraining, turns: Sequence[Turn]) -> Window | None:
             return None
         if passed.steps:
             together = gradients_now(training.model)
+        training.as_left()
     training.reset()
     if together is None:
         return None

@@ -322,7 +322,14 @@ class LoopTraining:
             for parameter in self.model.parameters():
                 if id(parameter) in passed.gradients:
                     parameter.grad = passed.gradients[id(parameter)]
+                elif id(parameter) in passed.reached:  # cleared by the body before it came to a step
+                    parameter.grad = passed.reached[id(parameter)]
         return record, passed
+
+    def as_left(self) -> None:
+        """Give the parameters the gradients that the body left behind: an observation shows those of its step."""
+        for parameter in self.model.parameters():
+            parameter.grad = self.left.get(id(parameter))
 
     def _observer(self, repairs: Sequence[Repair], *, detail: bool = False) -> Observer:
         parts = self.parts
@@ -335,7 +342,7 @@ class LoopTraining:
         roots = self.known_parts.roots if self.known_parts is not None else ()
         parameters = list(self.known_parts.model.parameters()) if self.known_parts is not None else ()
         gates = Gates(self.optimizers, self.schedules, live=live, rate_share=rate_share, parameters=parameters,
-                      passed=passed)  # fmt: skip
+                      passed=passed, keep=not live and self.known_parts is not None and self.window > 1)  # fmt: skip
         noise = self._seed * SEED_STRIDE + number
         drawn = turn.item if turn.item is not None else self.items[turn.number]
         item = self.body.item(drawn, self._count)

@@ -34,6 +34,8 @@ class Passed:
     schedules: list[Any] = field(default_factory=list)
     gradients: dict[int, torch.Tensor] = field(default_factory=dict)
     """By identity of the parameter: its gradient when the optimizer that holds it was to step."""
+    reached: dict[int, torch.Tensor] = field(default_factory=dict)
+    """By identity of the parameter: its gradient after the last backward pass, where that is kept."""
 
     @property
     def steps(self) -> int:
@@ -49,16 +51,19 @@ class Gates:
         rate_share: what each group's rate is multiplied by for the step.
         parameters: whose gradients are noted besides those of the optimizers' own.
         passed: where to note what came; None: begin anew.
+        keep: note the gradients after each backward pass too: a body that does not step may clear them.
     """
 
     def __init__(self, optimizers: Iterable[Any], schedules: Iterable[Any], *, live: bool, rate_share: float = 1.0,
-                 parameters: Sequence[torch.Tensor] = (), passed: Passed | None = None) -> None:  # fmt: skip
+                 parameters: Sequence[torch.Tensor] = (), passed: Passed | None = None,
+                 keep: bool = False) -> None:  # fmt: skip
         self.passed = passed if passed is not None else Passed()
         self._optimizers = list(optimizers)
         self._schedules = list(schedules)
         self._live = live
         self._rate_share = rate_share
         self._parameters = parameters
+        self._keep = keep
         self._stepped = 0
 
     @contextmanager
@@ -71,7 +76,7 @@ class Gates:
         for schedule in self._schedules:
             schedule.step = functools.partial(self._schedule, schedule)
         try:
-            with watching_backward(functools.partial(self._note, "backward")):
+            with watching_backward(functools.partial(self._note, "backward"), self._note_reached):
                 yield self.passed
         finally:
             for owner, attributes in kept:
@@ -86,6 +91,11 @@ class Gates:
         place = user_place()
         if place is not None:
             self.passed.places.setdefault(kind, place)
+
+    def _note_reached(self) -> None:
+        for parameter in self._parameters if self._keep else ():
+            if parameter.grad is not None:
+                self.passed.reached[id(parameter)] = parameter.grad.detach().clone()
 
     def _step(self, optimizer: Any, original: Any, closure: Any = None, *args: Any, **kwargs: Any) -> Any:
         if self._stepped == MOST_STEPS:

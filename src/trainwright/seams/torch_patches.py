@@ -47,16 +47,19 @@ def loader_of(iterator: Any) -> Any:
 
 
 _on_backward: list[Callable[[], None]] = []
+_after_backward: list[Callable[[], None]] = []
 
 
 @contextmanager
-def watching_backward(begun: Callable[[], None]) -> Iterator[None]:
-    """Be told of each backward pass while the context lasts."""
+def watching_backward(begun: Callable[[], None], ended: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Be told of each backward pass while the context lasts, as it begins and when it is through."""
     _on_backward.append(begun)
+    _after_backward.append(ended)
     try:
         yield
     finally:
         _on_backward.pop()
+        _after_backward.pop()
 
 
 def patch_modules(module: Any) -> None:
@@ -230,7 +233,10 @@ def patch_backward(module: Any) -> None:
             looping()
             if _on_backward and _original.__name__ == "grad" and _is_step_by_hand(*args, **kwargs):
                 return _by_backward(_original, *args, **kwargs)
-            return _original(*args, **kwargs)
+            result = _original(*args, **kwargs)
+            for told in _after_backward:
+                told()
+            return result
 
         setattr(module, name, call)
 

@@ -20,8 +20,11 @@ _LACKING = re.compile(
 )
 # How a script speaks of it, in a condition, a message or the line that failed.
 _SPOKEN_OF = re.compile(
-    r"cuda|gpu|nvidia|\bmps\b|is_available|device_count|current_accelerator|list_physical_devices", re.IGNORECASE
+    r"cuda|gpu|nvidia|\bmps\b|is_available|device_count|current_accelerator|list_physical_devices",
+    re.IGNORECASE,
 )
+# How functions are called that train.
+_TRAINING = re.compile(r"train|^fit|^main$|^run|backward|launch", re.IGNORECASE)
 
 
 def lacks_device(error: BaseException) -> bool:
@@ -43,8 +46,29 @@ def ended_for_want(redirection: Redirection, error: BaseException | None) -> boo
     if not redirection.questions:
         return False
     if error is None:
-        return True
+        return any(_trains_where_available(file) for file in redirection.questions.values())
     return bool(_SPOKEN_OF.search(str(error))) or any(_SPOKEN_OF.search(text) for text in _conditions(error))
+
+
+def _trains_where_available(file: str) -> bool:
+    """Whether a file does what training is made of under a condition that speaks of devices."""
+    tree = syntax_tree(file)
+    text = "".join(linecache.getlines(file))
+    if "spawn(" in text and "device_count" in text:  # a process for each
+        return True
+    return any(
+        isinstance(node, ast.If)
+        and any(_SPOKEN_OF.search(t) for t in (ast.unparse(node.test), *_meaning(node.test, tree)))
+        and any(_trains(inside) for part in (*node.body, *node.orelse) for inside in ast.walk(part))
+        for node in (ast.walk(tree) if tree is not None else ())
+    )
+
+
+def _trains(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return bool(_TRAINING.search(name))
+    return isinstance(node, (ast.For, ast.While))
 
 
 def _conditions(error: BaseException) -> Iterator[str]:
@@ -56,7 +80,9 @@ def _conditions(error: BaseException) -> Iterator[str]:
         yield linecache.getline(file, line)
         tree = syntax_tree(file)
         for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, (ast.If, ast.Assert)) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            if isinstance(node, (ast.If, ast.Assert)) and node.lineno <= line <= (
+                node.end_lineno or node.lineno
+            ):
                 yield ast.unparse(node.test)
                 yield from _meaning(node.test, tree)
 
@@ -65,7 +91,9 @@ def _meaning(test: ast.expr, tree: ast.Module | None) -> Iterator[str]:
     """What the names in a condition were set to."""
     names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in node.targets):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(t, ast.Name) and t.id in names for t in node.targets
+        ):
             yield ast.unparse(node.value)
 
 

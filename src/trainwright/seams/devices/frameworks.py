@@ -39,6 +39,23 @@ def patch_arguments(module: Any) -> None:
     module.TrainingArguments.__post_init__ = post_init
 
 
+def patch_accelerator(module: Any) -> None:
+    """An Accelerator in fp16, which leaves it out on a CPU and still says that it has it."""
+    original = module.Accelerator.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        redirection = lacking()
+        if redirection is not None:
+            redirection.storages.unsure = True
+        if redirection is not None and kwargs.get("mixed_precision") == "fp16" and not kwargs.get("cpu"):
+            redirection.ask_for_half("float16", needed=True)
+            kwargs["mixed_precision"] = "no"
+        original(self, *args, **kwargs)
+
+    module.Accelerator.__init__ = init
+
+
 def patch_pretrained(module: Any) -> None:
     """Models that are loaded onto a GPU, with attention that only a GPU has, or in 8 bits."""
     owner = module.PreTrainedModel
@@ -66,7 +83,9 @@ def patch_pretrained(module: Any) -> None:
 
 def _quantized(given: dict[str, Any]) -> bool:
     asked = given.get("quantization_config")
-    return bool(given.get("load_in_8bit") or given.get("load_in_4bit")) or "BitsAndBytes" in type(asked).__name__
+    return (
+        bool(given.get("load_in_8bit") or given.get("load_in_4bit")) or "BitsAndBytes" in type(asked).__name__
+    )
 
 
 def _lacks_map(redirection: Redirection, device_map: Any) -> bool:
@@ -117,7 +136,10 @@ def _redirect_keywords(owner: Any) -> None:
     @functools.wraps(original)
     def init(self: Any, **kwargs: Any) -> None:
         redirection = lacking()
-        original(self, **(kwargs if redirection is None else _on_cpu(redirection, kwargs)))
+        if redirection is not None:
+            redirection.storages.unsure = True
+            kwargs = _on_cpu(redirection, kwargs)
+        original(self, **kwargs)
 
     owner.__init__ = init
 
@@ -136,13 +158,23 @@ def _on_cpu(redirection: Redirection, given: dict[str, Any]) -> dict[str, Any]:
     if asks is None:
         return given
     redirection.ask("cuda" if asks == "gpu" else asks)
-    changed = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto", "sync_batchnorm": False}
+    changed = {
+        "accelerator": "cpu",
+        "devices": 1,
+        "num_nodes": 1,
+        "strategy": "auto",
+        "sync_batchnorm": False,
+    }
     return {**given, **{k: v for k, v in changed.items() if k in given}}
 
 
 def patch_tensorflow(module: Any) -> None:
     """TensorFlow puts on the CPU what is to go to a GPU that is not there: that is said, and no more."""
-    place, physical, logical = module.device, module.config.list_physical_devices, module.config.list_logical_devices
+    place, physical, logical = (
+        module.device,
+        module.config.list_physical_devices,
+        module.config.list_logical_devices,
+    )
 
     @functools.wraps(place)
     def device(device_name: Any, *args: Any, **kwargs: Any) -> Any:
@@ -187,6 +219,7 @@ def _unless_made_up(original: Callable[..., Any]) -> Callable[..., Any]:
 
 PATCHES: tuple[tuple[str, Callable[[Any], None]], ...] = (
     ("transformers.training_args", patch_arguments),
+    ("accelerate.accelerator", patch_accelerator),
     ("transformers.modeling_utils", patch_pretrained),
     ("lightning.pytorch.trainer.connectors.accelerator_connector", patch_lightning),
     ("pytorch_lightning.trainer.connectors.accelerator_connector", patch_lightning),

@@ -18,8 +18,8 @@ from trainwright.seams.devices.redirection import current
 # What the losses of torch.nn.functional call, which is not known by identity as they are; outputs and targets come first.
 _LOSSES = ("cross_entropy_loss", "nll_loss_nd", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
            "binary_cross_entropy")  # fmt: skip
-# Where one of these is loaded, it is the library that moves batches.
-_MOVERS = ("accelerate.accelerator", "lightning.pytorch", "pytorch_lightning", "lightning.fabric", "ignite", "fastai")
+# Where one of these is loaded, it is the library that moves batches; Accelerate and Lightning are seen themselves.
+_MOVERS = ("ignite", "fastai", "skorch")
 
 
 def patch_mixed(torch: Any, patches: Patches) -> None:
@@ -55,7 +55,11 @@ def _sure() -> Storages | None:
     redirection = current()
     if redirection is None or not redirection.begun or redirection.questions or not redirection.asked:
         return None
-    return None if redirection.storages.loaded or any(m in sys.modules for m in _MOVERS) else redirection.storages
+    return (
+        None
+        if redirection.storages.unsure or any(m in sys.modules for m in _MOVERS)
+        else redirection.storages
+    )
 
 
 def _note(torch: Any, storages: Storages, value: Any) -> None:
@@ -80,7 +84,7 @@ def _enters(module: Any, args: Any) -> None:
     theirs, own = storages.device(args[0]), storages.device(weight)
     if own is None and theirs == GPU and not storages.moved:
         own = HOST
-    _refuse(own, theirs)
+    _refuse(own, theirs, f"the weight of {type(module).__name__} and its input")
 
 
 def _left(module: Any, args: Any, output: Any) -> None:
@@ -103,14 +107,18 @@ def _comparing(original: Any) -> Any:
     def passed_on(*args: Any, **kwargs: Any) -> Any:
         storages = _sure() if len(args) > 1 else None
         if storages is not None and getattr(args[1], "ndim", 0) > 0:
-            _refuse(storages.device(args[0]), storages.device(args[1]))
+            _refuse(
+                storages.device(args[0]), storages.device(args[1]), "the outputs and the targets of the loss"
+            )
         return original(*args, **kwargs)
 
     return passed_on
 
 
-def _refuse(one: str | None, other: str | None) -> None:
+def _refuse(one: str | None, other: str | None, which: str) -> None:
+    """Raise what torch does where both devices are known and differ."""
     if one is not None and other is not None and one != other:
         raise RuntimeError(
-            f"Expected all tensors to be on the same device, but found at least two devices, {one} and {other}!"
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{one} and {other}! ({which})"
         )

@@ -17,8 +17,8 @@ class Storages:
         self._kept: dict[int, tuple[Any, str]] = {}
         self.moved = False
         """A module was moved to the GPU."""
-        self.loaded = False
-        """Tensors may be there that were not seen to be moved: loaded, or made while it was the default."""
+        self.unsure = False
+        """Tensors may be there that were not seen to be moved: by a library, by a file, or by default."""
 
     def put(self, tensor: Any, device: str) -> Any:
         """The tensor, noted to lie there."""
@@ -29,6 +29,12 @@ class Storages:
             weak = importlib.import_module("torch.multiprocessing.reductions").StorageWeakRef
             self._kept[storage._cdata] = (weak(storage), device)
         return tensor
+
+    def forget(self, tensor: Any) -> None:
+        """Where a tensor would lie is not known any more."""
+        storage = _storage(tensor)
+        if storage is not None:
+            self._kept.pop(storage._cdata, None)
 
     def device(self, tensor: Any) -> str | None:
         """Where a tensor would lie; None where that is not known."""

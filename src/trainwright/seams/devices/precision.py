@@ -60,14 +60,30 @@ def patch_parallel(torch: Any, patches: Patches) -> None:
              **kwargs: Any) -> None:  # fmt: skip
         redirection = current()
         if redirection is not None and redirection.lacks("cuda"):
+            redirection.storages.unsure = True
             if device_ids is not None:
                 redirection.ask("cuda")
             device_ids = output_device = None
         original(self, module, device_ids, output_device, *args, **kwargs)
 
     patches.replace(ddp, "__init__", init)
+    _patch_data_parallel(torch, patches)
     if torch.distributed.is_available():
         _patch_groups(torch, patches)
+
+
+def _patch_data_parallel(torch: Any, patches: Patches) -> None:
+    """DataParallel brings its inputs to its GPUs by itself."""
+    owner = torch.nn.DataParallel
+    original = owner.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        if (redirection := current()) is not None:
+            redirection.storages.unsure = True
+        original(self, *args, **kwargs)
+
+    patches.replace(owner, "__init__", init)
 
 
 def _patch_groups(torch: Any, patches: Patches) -> None:
@@ -87,7 +103,11 @@ def _patch_groups(torch: Any, patches: Patches) -> None:
         return own("gloo", init_method, *args, **kwargs)
 
     patches.replace(torch.distributed, "init_process_group", init_process_group)
-    patches.replace(importlib.import_module("torch.distributed.distributed_c10d"), "init_process_group", init_process_group)
+    patches.replace(
+        importlib.import_module("torch.distributed.distributed_c10d"),
+        "init_process_group",
+        init_process_group,
+    )
 
 
 def _is_alone(redirection: Redirection, init_method: Any, given: dict[str, Any]) -> bool:

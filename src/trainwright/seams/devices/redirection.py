@@ -38,8 +38,8 @@ class Redirection:
     """fp16, bf16: what the script would compute in on such a device."""
     further: dict[str, None] = field(default_factory=dict)
     """What else only such a device has: nccl, tf32, flash_attention_2."""
-    questions: dict[str, None] = field(default_factory=dict)
-    """What the user's code asked after, and was told that it is not there."""
+    questions: dict[str, str] = field(default_factory=dict)
+    """Kinds that the user's code asked after and was told not to be there, and the file that asked first."""
     pretends: frozenset[str] = frozenset()
     """Kinds that the user's code is told to be there: without them it ended before training."""
     alone: bool = False
@@ -91,7 +91,7 @@ class Redirection:
         if not is_users(frame.f_code.co_filename) or kind not in self.absent:
             return False
         if kind not in self.pretends:
-            self.questions[kind] = None
+            self.questions.setdefault(kind, frame.f_code.co_filename)
         elif not self.begun:
             self.ask(kind)
         return kind in self.pretends

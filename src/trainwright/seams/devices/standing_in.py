@@ -8,6 +8,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import wrapt
@@ -45,6 +46,7 @@ class Devices:
         self.redirection = Redirection(forced=forced) if redirects else None
         self._patches = Patches()
         self._modules = set(sys.modules)
+        self._argv, self._folder = [*sys.argv], Path.cwd()
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:
@@ -53,6 +55,7 @@ class Devices:
             yield
             return
         kept = dict(os.environ)
+        self._argv, self._folder = [*sys.argv], Path.cwd()
         if self.redirection.forced:
             os.environ.update(_HIDING)
         try:
@@ -107,7 +110,9 @@ class Devices:
         return True
 
     def _forget_script(self) -> None:
-        """Let the user's modules be imported anew, and frameworks choose their device anew."""
+        """Let the user's modules be imported anew, and frameworks choose their device anew, from where it began."""
+        sys.argv = self._argv
+        os.chdir(self._folder)
         for name in set(sys.modules) - self._modules:
             if is_users(getattr(sys.modules[name], "__file__", None) or "<"):
                 del sys.modules[name]
@@ -162,8 +167,10 @@ def _begun(torch: Any) -> None:
 def _absent(torch: Any, forced: bool) -> frozenset[str]:
     if forced:
         return frozenset(KINDS)
+    if torch.cuda.device_count() > 0:  # asks the driver's library, which does not keep a process from forking
+        return frozenset()
     here = {
-        "cuda": torch.cuda.device_count() > 0,  # asks the driver's library, which does not keep a process from forking
+        "cuda": False,
         "mps": torch.backends.mps.is_available(),
         "xpu": hasattr(torch, "xpu") and torch.xpu.is_available(),
     }

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainwright.seams.devices.patching import Patches
-from trainwright.seams.devices.places import GPU, HOST
+from trainwright.seams.devices.places import GPU
 from trainwright.seams.devices.redirection import Redirection, current, half_name
 from trainwright.seams.place import is_users
 
@@ -92,7 +92,11 @@ def _patch_moves(torch: Any, patches: Patches) -> None:
 
 def _cuda_type(dtype: Any) -> str | None:
     """The name of a tensor's type that lies on CUDA (FloatTensor); None for any other."""
-    name = dtype if isinstance(dtype, str) else f"{getattr(dtype, '__module__', '')}.{getattr(dtype, '__name__', '')}"
+    name = (
+        dtype
+        if isinstance(dtype, str)
+        else f"{getattr(dtype, '__module__', '')}.{getattr(dtype, '__name__', '')}"
+    )
     return name.removeprefix("torch.cuda.") if name.startswith("torch.cuda.") else None
 
 
@@ -101,9 +105,11 @@ def _moved(torch: Any, move: Any, redirection: Redirection, tensor: Any, args: A
     storages = redirection.storages
     if args and isinstance(args[0], torch.Tensor):
         other = args[0]
-        there = GPU if storages.on_gpu(other) and not storages.on_gpu(tensor) else None
-        given = {"dtype": other.dtype, **dict(zip(_TO[2:], args[1:])), **kwargs}
-        return storages.put(move(tensor, **{**given, "copy": True}), GPU) if there else move(tensor, *args, **kwargs)
+        if storages.on_gpu(other) and not storages.on_gpu(tensor):
+            given = {"dtype": other.dtype, **dict(zip(_TO[2:], args[1:])), **kwargs, "copy": True}
+            return storages.put(move(tensor, **given), GPU)
+        storages.forget(tensor)
+        return move(tensor, *args, **kwargs)
     first = "dtype" if args and isinstance(args[0], torch.dtype) else "device"
     names = ("dtype", "non_blocking", "copy") if first == "dtype" else _TO
     given = {**dict(zip(names, args)), **kwargs}
@@ -114,6 +120,8 @@ def _moved(torch: Any, move: Any, redirection: Redirection, tensor: Any, args: A
             given["dtype"] = torch.float32
         if device is not None and storages.on_gpu(tensor):
             given["copy"] = True
+        elif device is not None:  # it may have been read off a tensor that would be on the GPU
+            storages.forget(tensor)
         return move(tensor, **given) if given else move(tensor, *args)
     redirection.ask(device)
     given |= {"device": "cpu", "dtype": _whole(torch, redirection, dtype or tensor.dtype)}
@@ -211,7 +219,7 @@ def _patch_modules(torch: Any, patches: Patches) -> None:
                 kwargs = {k: torch.float32 if half_name(v) else v for k, v in kwargs.items()}
             result = move(self, *args, **kwargs)
             if device is not None and not isinstance(device, torch.dtype):
-                _note_placed(self, redirection, HOST)
+                _note_placed(self, redirection, None)
             return result
         redirection.ask(device)
         given = {**dict(zip(_TO[:3], args)), **kwargs}
@@ -244,11 +252,16 @@ def _patch_modules(torch: Any, patches: Patches) -> None:
         patches.replace(owner, name, _kept_whole(getattr(owner, name)))
 
 
-def _note_placed(module: Any, redirection: Redirection, device: str) -> None:
+def _note_placed(module: Any, redirection: Redirection, device: str | None) -> None:
+    """A module was moved: to the GPU, or to a device that may have been read off a tensor that would be there."""
+    storages = redirection.storages
     for tensor in [*module.parameters(), *module.buffers()]:
-        redirection.storages.put(tensor, device)
-    if device == GPU:
-        redirection.storages.moved = True
+        if device is None:
+            storages.forget(tensor)
+        else:
+            storages.put(tensor, device)
+    storages.moved |= device is not None
+    storages.unsure |= device is None
 
 
 def _patch_generator(torch: Any, patches: Patches) -> None:
@@ -282,7 +295,7 @@ def _patch_loading(torch: Any, patches: Patches) -> None:
         found = next((d for d in asked if redirection.lacks(d)), None)
         if found is not None:
             redirection.ask(found)
-            redirection.storages.loaded = True
+            redirection.storages.unsure = True
             return load(f, "cpu", *args, **kwargs)
         if callable(map_location):
             return load(f, _mapping(map_location), *args, **kwargs)
@@ -292,7 +305,7 @@ def _patch_loading(torch: Any, patches: Patches) -> None:
             if map_location is not None or "deserialize object on a" not in str(error):
                 raise
         redirection.ask("cuda")
-        redirection.storages.loaded = True
+        redirection.storages.unsure = True
         if hasattr(f, "seek"):
             f.seek(0)
         return load(f, "cpu", *args, **kwargs)
@@ -321,7 +334,7 @@ def _patch_context(torch: Any, patches: Patches) -> None:
         redirection = current()
         if redirection is not None and redirection.lacks(device):
             redirection.ask(device)
-            redirection.storages.loaded = True
+            redirection.storages.unsure = True
             device = "cpu"
         original(self, device)
 
@@ -336,7 +349,7 @@ def _patch_context(torch: Any, patches: Patches) -> None:
             set_type(t)
             return
         redirection.ask("cuda")
-        redirection.storages.loaded = True
+        redirection.storages.unsure = True
         set_type(torch.FloatTensor if name == "HalfTensor" else getattr(torch, name))
 
     patches.replace(torch, "set_default_tensor_type", set_default_tensor_type)

@@ -141,12 +141,13 @@ def test_a_failure_that_has_nothing_to_do_with_the_device_is_not_looked_at_twice
     report = _walk_of(tmp_path, """
 import torch
 device = "cuda" if torch.cuda.is_available() else "cpu"
-open("started", "a").write("x")
+with open("started", "a") as file:
+    file.write("x")
 raise ValueError("no such table")
 """)  # fmt: skip
     assert report.failure is not None and report.failure.message == "no such table"
     assert report.redirected is None
-    assert Path("started").read_text() == "x"
+    assert (tmp_path / "started").read_text("utf-8") == "x"
 
 
 @without_gpu

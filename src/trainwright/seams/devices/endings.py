@@ -34,7 +34,7 @@ def lacks_device(error: BaseException) -> bool:
 
 def lacks_launcher(error: BaseException) -> bool:
     """Whether a script asks for what a launcher of several processes sets."""
-    return isinstance(error, KeyError) and error.args[:1] and error.args[0] in LAUNCHED
+    return isinstance(error, KeyError) and any(name in LAUNCHED for name in error.args)
 
 
 def ended_for_want(redirection: Redirection, error: BaseException | None) -> bool:

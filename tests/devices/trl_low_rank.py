@@ -18,3 +18,4 @@ args = SFTConfig(output_dir="/tmp/trainwright-test", report_to="none", save_stra
 adapters = LoraConfig(task_type="CAUSAL_LM", r=8, target_modules=["c_attn"], fan_in_fan_out=True)
 model.to("cuda")
 SFTTrainer(model=model, args=args, train_dataset=texts, processing_class=words, peft_config=adapters).train()
+# slow

@@ -17,6 +17,6 @@ for epoch in range(3):
     for x, y in loader:
         with torch.autocast("cuda", dtype=torch.float16):
             loss = nn.functional.cross_entropy(net(x.to("cuda")), y.to("cuda"))
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)  # expect: uncleared-gradients
+        scaler.scale(loss).backward()  # expect: uncleared-gradients
+        scaler.step(optimizer)
         scaler.update()

@@ -48,6 +48,14 @@ Ignore = Annotated[list[str] | None, Parameter(name="--ignore", help="A rule's n
                                                negative=())]  # fmt: skip
 Budget = Annotated[float, Parameter(name="--budget", help="Seconds for the walk itself.")]
 Seed = Annotated[int, Parameter(name="--seed", help="Seed of the walk's experiments.")]
+Device = Annotated[
+    str,
+    Parameter(
+        name="--device",
+        help="auto: where the script asks for a GPU and there is none, the CPU stands in, in fp32; "
+        "cpu: it does so where there is a GPU, too.",
+    ),
+]
 Json = Annotated[
     str | None,
     Parameter(
@@ -90,6 +98,7 @@ def check(
     budget: Budget = 60.0,
     seed: Seed = 0,
     ignore: Ignore = None,
+    device: Device = "auto",
     repair: Annotated[bool, Parameter(name="--repair", negative="--no-repair",
                                       help="Mend faults in memory and walk on.")] = True,
     diff: Diff = None,
@@ -107,7 +116,7 @@ def check(
     """
     program = Program(script=script, arguments=arguments, module=m)
     targets = Targets(json=json, html=html, diff=diff)
-    options = _options(program, budget, seed, ignore, repair)
+    options = replace(_options(program, budget, seed, ignore, repair), device=device)
     return _walk(program, targets, options, verify=verify, copies=copies)
 
 
@@ -204,6 +213,7 @@ def _second_walk(program: Program, options: Options) -> SecondWalk:
     for name in options.ignore:
         words += ["--ignore", name]
     words += [] if options.repair else ["--no-repair"]
+    words += ["--device", options.device]
     words += ["-m"] if program.module else []
     return SecondWalk(
         words=(*words, program.script, *program.arguments), folder=str(Path.cwd()), environment=dict(os.environ),
@@ -367,7 +377,7 @@ def rules() -> int:
 
 
 # Options of check and run that take a value, to know which word is the script.
-_VALUED = ("--json", "--html", "--diff", "--budget", "--seed", "--ignore", "--copies")
+_VALUED = ("--json", "--html", "--diff", "--budget", "--seed", "--ignore", "--device", "--copies")
 
 
 def split_arguments(words: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from trainwright.core.rule import load_rules
 from trainwright.errors import UsageError
 
 DEFAULT_BUDGET = 60.0
+DEVICES = ("auto", "cpu")
 _ALLOW = re.compile(r"#\s*trainwright:\s*allow\s+([\w\-, ]+)")
 
 
@@ -27,6 +28,8 @@ class Options:
     ignore: tuple[str, ...] = ()
     """Names of rules that do not speak."""
     repair: bool = True
+    device: str = "auto"
+    """`cpu`: where a GPU is there, it is not used, either."""
 
     def check(self) -> None:
         """Reject values that cannot be meant.
@@ -36,6 +39,8 @@ class Options:
         """
         if not 0 < self.budget < float("inf"):
             raise UsageError(f"--budget must be a positive number of seconds; got {self.budget:g}.")
+        if self.device not in DEVICES:
+            raise UsageError(f"--device must be auto or cpu; got {self.device!r}.")
         known = {r.name for r in load_rules()}
         for name in self.ignore:
             if name not in known:

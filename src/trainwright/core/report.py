@@ -45,6 +45,18 @@ class StageRun:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Redirected:
+    """The walk was on the CPU, for a script that asks for another device."""
+
+    asked: tuple[str, ...]
+    """Devices first, then precisions, then what else only such a device has."""
+    precision: str | None
+    """fp32, where the script asks for half precision."""
+    why: str
+    """There is no such device here, or it was not to be used."""
+
+
 shown_as: dict[str, Callable[[Report], str]] = {}
 """How a report shows itself, by format ("html", "text"); the renderers enter themselves (trainwright.report)."""
 
@@ -64,6 +76,7 @@ class Report:
     failure: Failure | None = None
     """The user's exception that no rule knows."""
     internal_errors: tuple[str, ...] = ()
+    redirected: Redirected | None = None
 
     @property
     def first_cause(self) -> Finding | None:
@@ -111,6 +124,7 @@ def to_dict(report: Report) -> dict[str, Any]:
             {"stage": s.stage.label, "status": str(s.status), "why": s.why, "seconds": round(s.seconds, 2)}
             for s in report.stages
         ],
+        "redirected": _redirected(report.redirected),
         "message": report.message,
         "failure": _failure(report.failure),
         "internal_errors": list(report.internal_errors),
@@ -143,6 +157,7 @@ def from_dict(data: Mapping[str, Any]) -> Report:
         message=data.get("message", ""),
         failure=_read_failure(data.get("failure")),
         internal_errors=tuple(data["internal_errors"]),
+        redirected=_read_redirected(data.get("redirected")),
     )
 
 
@@ -190,6 +205,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return str(value)
     return value
+
+
+def _redirected(found: Redirected | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"asked": list(found.asked), "to": "cpu", "precision": found.precision, "why": found.why}
+
+
+def _read_redirected(data: Mapping[str, Any] | None) -> Redirected | None:
+    if data is None:
+        return None
+    return Redirected(asked=tuple(data["asked"]), precision=data["precision"], why=data["why"])
 
 
 def _failure(f: Failure | None) -> dict[str, Any] | None:

@@ -34,6 +34,8 @@ def render(report: Report) -> RenderableType:
         ("trainwright ", "bold"), (report.script, "bold cyan"), f": {words.headline(report)}"
     )
     parts: list[RenderableType] = [head.append(f", {report.seconds:.1f} s"), Text()]
+    if report.redirected is not None:
+        parts[1:] = [Text(words.redirected(report), style="dim"), Text()]
     first = report.first_cause
     if first is not None:
         parts += [_first_cause(first), Text()]

@@ -33,6 +33,16 @@ def headline(report: Report) -> str:
     return "nothing found" if any(s.status == Status.PASSED for s in report.stages) else "not walked"
 
 
+def redirected(report: Report) -> str:
+    """Which device the walk was on, where it is not the one that the script asks for; else empty."""
+    found = report.redirected
+    if found is None:
+        return ""
+    precision = f" in {found.precision}" if found.precision else ""
+    asks = f"the script asks for {_listed(found.asked)}, and " if found.asked else ""
+    return f"checked on the CPU{precision}: {asks}{found.why}"
+
+
 def measured(finding: Finding) -> str:
     """The measured numbers that the message does not say already: "outputs 2, largest label 2"."""
     return ", ".join(
@@ -161,6 +171,7 @@ def _row(part: Sequence[StageRun]) -> Row:
 def short(report: Report) -> str:
     """The report in a few lines: what was found, the first cause, and what the user should know besides."""
     lines = [f"trainwright {report.script}: {headline(report)}, {report.seconds:.1f} s"]
+    lines += [f"  {redirected(report)}"] if report.redirected else []
     first = report.first_cause
     for finding in [*([first] if first else []), *(f for f in report.findings if f is not first)]:
         lines.append(f"  {finding.code} {finding.name} ({finding.severity}){_at(finding)}: {finding.message}")

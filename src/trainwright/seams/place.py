@@ -22,6 +22,8 @@ _OURS = str(Path(__file__).resolve().parents[1])
 # Our frames between a user's call and the framework's function: what they pass on is the user's call.
 _WATCHING = ("seams/torch.py", "seams/torch_trace.py", "seams/torch_graph.py", "seams/torch_evaluation.py", "seams/numpy_evaluation.py",
              "seams/intercept.py", "seams/seen.py", "seams/torch_patches.py", "seams/trainer_patches.py",
+             "seams/devices/tensors.py", "seams/devices/cuda.py", "seams/devices/precision.py",
+             "seams/devices/frameworks.py", "seams/devices/mixed.py",
              "seams/keras_patches.py", "seams/keras.py", "seams/keras_refusals.py", "seams/refusals.py")  # fmt: skip
 _LIBRARIES = tuple(
     {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}

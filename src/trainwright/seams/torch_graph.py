@@ -33,6 +33,8 @@ _CUTS: dict[Any, str] = {
 _LOSSES = frozenset(
     f for n, f in vars(F).items() if n.endswith(("_loss", "entropy", "_with_logits", "kl_div"))
 )
+# Modules whose functions hand a call on as it is.
+_BETWEEN = ("torch.", "trainwright.seams.devices.")
 NO_GRAD = "no_grad"
 # A model that cuts in a loop over its layers is told from fewer; each takes a walk over its graph.
 MOST_CUTS = 32
@@ -149,7 +151,7 @@ class GraphWatch(TorchFunctionMode):
 
 def _called_by_user(frame: Any) -> bool:
     """Whether the call came from the user's line, or from torch's own wrapper of one."""
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("torch."):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_BETWEEN):
         frame = frame.f_back
     return frame is not None and is_users(frame.f_code.co_filename)
 

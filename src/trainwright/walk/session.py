@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from trainwright.core.report import Report
 from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
+from trainwright.seams.devices.standing_in import Devices
 from trainwright.seams.intercept import listening
 from trainwright.seams.passing import is_passing
 from trainwright.seams.place import failure_of
@@ -39,6 +41,8 @@ A = TypeVar("A", bound=Adapter)
 PASSING_SECONDS = 10.0
 # So often a script may go on with its loop although it was told to end.
 MOST_SWALLOWED = 8
+# A script is run so often at most: for its launcher's variables, for functions that were not watched, for a made-up GPU.
+MOST_ATTEMPTS = 4
 
 
 class Session:
@@ -58,6 +62,7 @@ class Session:
         self._done = done
         self._strict = strict
         self._walk = self._new_walk()
+        self._devices = Devices(redirects=not train, forced=options.device == "cpu")
         self._seen: Seen | None = None
         self._own_error: Exception | None = None
         self._walking = False
@@ -73,9 +78,12 @@ class Session:
 
     def run(self, start: Callable[[], Any]) -> list[Report]:
         """Run the script; return a report of each training that was walked, or of why there was none."""
+        with self._devices.told():
+            return self._run(start)
+
+    def _run(self, start: Callable[[], Any]) -> list[Report]:
         try:
-            with listening(self) as self._seen:
-                start()
+            self._listen(start)
         except WalkFinished:
             pass
         except KeyboardInterrupt:
@@ -95,6 +103,26 @@ class Session:
         if not self.reports and not self._followed and not self._report_of_children():
             self._ended("The script ran to its end without a training call or loop that Trainwright knows.")
         return self.reports
+
+    def _listen(self, start: Callable[[], Any]) -> None:
+        """Run the script, and anew where it ended before training for what it was told of devices."""
+        for attempt in range(MOST_ATTEMPTS):
+            try:
+                with listening(self) as self._seen:
+                    start()
+                ended: Exception | SystemExit | None = None
+            except (Exception, SystemExit) as error:
+                ended = error
+            if self._devices.own_error is not None:
+                self._own_error = self._devices.own_error
+                return
+            last = attempt == MOST_ATTEMPTS - 1 or self.reports or self._followed or self._own_error
+            if last or not self._devices.starts_anew(ended):
+                if ended is not None:
+                    raise ended
+                return
+            del ended
+            self._walk = self._new_walk()
 
     def check(self, make: Callable[[Seen], Adapter]) -> Report:
         """Walk one training that is no script's: whatever raises while its adapter is made ended it before its start."""
@@ -381,7 +409,8 @@ class Session:
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):
             raise UsageError(f"-m takes the name of a module that can be run: {error}") from error
         judge(self._walk, raised_facts(error, failure, self._seen))
-        self._walk.message = "The script stopped before it reached training."
+        stopped = "The script stopped before it reached training."
+        self._walk.message = " ".join([stopped, *self._devices.remarks(error)])
         self._close(self._walk.report(None, versions()))
 
     def _ended(self, message: str) -> None:
@@ -390,7 +419,7 @@ class Session:
             self._close(self._walk.report(None, versions()))
 
     def _close(self, report: Report) -> None:
-        report = with_diffs(report)
+        report = replace(with_diffs(report), redirected=self._devices.seen)
         if self._ranks.follows:  # the first of the processes speaks
             self._followed = True
             self._ranks.put_failure(str(report.failure or report.message))

@@ -1,0 +1,60 @@
+"""TW319 mixed-devices: one step needs tensors of two devices.
+
+Why it matters: the step raises on its first batch; the message names a kernel's argument and no tensor of the script.
+Evidence: the error of the step, on a GPU or where the CPU stands in for one, and the two devices in it.
+Error: `Expected all tensors to be on the same device, but found at least two devices`
+Error: `Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same`
+Fix (safe): move the model once, and each tensor of the batch in the step, to the same device.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from trainwright.core.finding import Failure, Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+_NAMED = re.compile(
+    r"same device, but found at least two devices, (?P<one>[\w:]+) and (?P<other>[\w:]+)!(?: \((?P<which>.*?)\))?"
+)
+_TYPES = re.compile(
+    r"Input type \(torch\.(?P<one>\w+\.)?\w+\) and weight type \(torch\.(?P<other>\w+\.)?\w+\)"
+)
+
+
+@rule("TW319", Severity.ERROR)
+def mixed_devices(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFacts) -> Iterator[Finding]:
+    """A forward pass or loss that raised because its tensors lie on different devices."""
+    failure = (loss.failure if loss else None) or forward.failure
+    devices = _devices(failure)
+    if failure is None or devices is None:
+        return
+    one, other, which = devices
+    yield Finding(
+        message=f"the step needs tensors of {one} and of {other} at once{which}",
+        measured={"devices": f"{one}, {other}"},
+        where=failure.where or setup.place("train_step", "model"),
+        proof=Proof(f"the step raised {failure.type}: {failure.message.splitlines()[0]}"[:300]),
+        fix=Fix(
+            does="move the model once before the loop, and inputs and targets in each step, to the same device: "
+            "model.to(device), inputs.to(device), targets.to(device)",
+            safety=Safety.SAFE,
+        ),
+    )
+
+
+def _devices(failure: Failure | None) -> tuple[str, str, str] | None:
+    """The two devices in the message, and which tensors it names."""
+    if failure is None:
+        return None
+    if found := _NAMED.search(failure.message):
+        which = found["which"] or ""
+        return found["one"], found["other"], f" ({which})" if which else ""
+    found = _TYPES.search(failure.message)
+    kinds = [(found[name] or "cpu").rstrip(".") for name in ("one", "other")] if found else []
+    return (kinds[0], kinds[1], " (the input and the weight)") if len(set(kinds)) == 2 else None

@@ -1,0 +1,229 @@
+"""What transformers, Lightning and TensorFlow are told of devices and precisions that are not here.
+
+These patches stay for good, since others stand on them, and pass everything through where no check redirects.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from trainwright.seams.devices.places import GPU
+from trainwright.seams.devices.redirection import Redirection, current, half_name, lacking
+
+_HALF_ARGUMENTS = (("fp16", "float16"), ("fp16_full_eval", "float16"),
+                   ("bf16", "bfloat16"), ("bf16_full_eval", "bfloat16"))  # fmt: skip
+_GPUS = ("gpu", "cuda", "mps", "xpu")
+QUANTIZED = "Weights in 8 or 4 bits (bitsandbytes) need a GPU: this cannot be checked here."
+
+
+def patch_arguments(module: Any) -> None:
+    """TrainingArguments in half precision, which TRL's are unless they are told otherwise."""
+    original = module.TrainingArguments.__post_init__
+
+    @functools.wraps(original)
+    def post_init(self: Any) -> None:
+        redirection = lacking()
+        if redirection is not None and not self.use_cpu:
+            for name, half in _HALF_ARGUMENTS:
+                if getattr(self, name, False):
+                    redirection.ask_for_half(half, needed=True)
+                    setattr(self, name, False)
+            if self.tf32:
+                redirection.ask_for("tf32")
+                self.tf32 = None
+        original(self)
+
+    module.TrainingArguments.__post_init__ = post_init
+
+
+def patch_accelerator(module: Any) -> None:
+    """An Accelerator in fp16, which leaves it out on a CPU and still says that it has it."""
+    original = module.Accelerator.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        redirection = lacking()
+        if redirection is not None:
+            redirection.storages.unsure = True
+        if redirection is not None and kwargs.get("mixed_precision") == "fp16" and not kwargs.get("cpu"):
+            redirection.ask_for_half("float16", needed=True)
+            kwargs["mixed_precision"] = "no"
+        original(self, *args, **kwargs)
+
+    module.Accelerator.__init__ = init
+
+
+def patch_pretrained(module: Any) -> None:
+    """Models that are loaded onto a GPU, with attention that only a GPU has, or in 8 bits."""
+    owner = module.PreTrainedModel
+    original = owner.from_pretrained.__func__
+
+    @functools.wraps(original)
+    def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        redirection = lacking()
+        if redirection is None:
+            return original(cls, *args, **kwargs)
+        if _quantized(kwargs):
+            redirection.remarks.append(QUANTIZED)
+        if not _lacks_map(redirection, kwargs.get("device_map")):
+            return original(cls, *args, **kwargs)
+        given = {k: v for k, v in kwargs.items() if k != "device_map"}
+        result = original(cls, *args, **_whole(redirection, given))
+        for tensor in (result[0] if isinstance(result, tuple) else result).parameters():
+            redirection.storages.put(tensor, GPU)
+        return result
+
+    owner.from_pretrained = classmethod(from_pretrained)
+    if hasattr(owner, "_check_and_adjust_attn_implementation"):
+        _patch_attention(owner)
+
+
+def _quantized(given: dict[str, Any]) -> bool:
+    asked = given.get("quantization_config")
+    return (
+        bool(given.get("load_in_8bit") or given.get("load_in_4bit")) or "BitsAndBytes" in type(asked).__name__
+    )
+
+
+def _lacks_map(redirection: Redirection, device_map: Any) -> bool:
+    """Whether a `device_map` names a device that is not here; it is asked for then."""
+    named = device_map.values() if isinstance(device_map, dict) else [device_map]
+    missing = [d for d in named if redirection.lacks(d)]
+    for device in missing:
+        redirection.ask(device)
+    return bool(missing)
+
+
+def _whole(redirection: Redirection, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with float32 in place of half precision."""
+    for name in ("dtype", "torch_dtype"):
+        if half_name(given.get(name)) is not None:
+            redirection.ask_for_half(given[name])
+            given[name] = sys.modules["torch"].float32
+    return given
+
+
+def _patch_attention(owner: Any) -> None:
+    original = owner._check_and_adjust_attn_implementation
+
+    @functools.wraps(original)
+    def check(self: Any, attn_implementation: Any, *args: Any, **kwargs: Any) -> Any:
+        redirection = lacking()
+        if redirection is not None and "flash" in str(attn_implementation):
+            redirection.ask_for(str(attn_implementation))
+            attn_implementation = "sdpa" if getattr(self, "_supports_sdpa", False) else "eager"
+        return original(self, attn_implementation, *args, **kwargs)
+
+    owner._check_and_adjust_attn_implementation = check
+
+
+def patch_lightning(module: Any) -> None:
+    """Lightning's Trainer on GPUs: one CPU, in fp32."""
+    _redirect_keywords(module._AcceleratorConnector)
+
+
+def patch_fabric(module: Any) -> None:
+    """Fabric on GPUs."""
+    _redirect_keywords(module._Connector)
+
+
+def _redirect_keywords(owner: Any) -> None:
+    original = owner.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, **kwargs: Any) -> None:
+        redirection = lacking()
+        if redirection is not None:
+            redirection.storages.unsure = True
+            kwargs = _on_cpu(redirection, kwargs)
+        original(self, **kwargs)
+
+    owner.__init__ = init
+
+
+def _on_cpu(redirection: Redirection, given: dict[str, Any]) -> dict[str, Any]:
+    """A Trainer's keywords, where it asks for a GPU or for fp16."""
+    accelerator, precision = given.get("accelerator", "auto"), str(given.get("precision") or "")
+    named = accelerator if isinstance(accelerator, str) else type(accelerator).__name__.lower()
+    asks = next((kind for kind in _GPUS if kind in named), None)
+    halved = "bfloat16" if precision.startswith("bf16") else "float16" if precision.startswith("16") else None
+    if asks is None and (halved != "float16" or accelerator == "cpu"):
+        return given
+    if halved is not None:
+        redirection.ask_for_half(halved, needed=True)
+        given = {**given, "precision": "32-true"}
+    if asks is None:
+        return given
+    redirection.ask("cuda" if asks == "gpu" else asks)
+    changed = {
+        "accelerator": "cpu",
+        "devices": 1,
+        "num_nodes": 1,
+        "strategy": "auto",
+        "sync_batchnorm": False,
+    }
+    return {**given, **{k: v for k, v in changed.items() if k in given}}
+
+
+def patch_tensorflow(module: Any) -> None:
+    """TensorFlow puts on the CPU what is to go to a GPU that is not there: that is said, and no more."""
+    place, physical, logical = (
+        module.device,
+        module.config.list_physical_devices,
+        module.config.list_logical_devices,
+    )
+
+    @functools.wraps(place)
+    def device(device_name: Any, *args: Any, **kwargs: Any) -> Any:
+        redirection = current()
+        if redirection is not None and "gpu:" in str(device_name).lower() and not physical("GPU"):
+            redirection.ask("GPU")
+        return place(device_name, *args, **kwargs)
+
+    def listing(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def devices(device_type: Any = None) -> Any:
+            found, redirection = original(device_type), current()
+            if found or redirection is None or device_type != "GPU":
+                return found
+            redirection.absent |= {"GPU"}
+            told = redirection.question("GPU", sys._getframe(1))
+            return [module.config.PhysicalDevice("/physical_device:GPU:0", "GPU")] if told else found
+
+        return devices
+
+    module.device = device
+    module.config.list_physical_devices = listing(physical)
+    module.config.list_logical_devices = listing(logical)
+    module.config.experimental.list_physical_devices = module.config.list_physical_devices
+    for owner, name in ((module.config.experimental, "set_memory_growth"), (module.config, "set_visible_devices"),
+                        (module.config, "set_logical_device_configuration")):  # fmt: skip
+        setattr(owner, name, _unless_made_up(getattr(owner, name)))
+
+
+def _unless_made_up(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A setting of devices, which one that is not there does not need."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        redirection = current()
+        if redirection is not None and "GPU" in redirection.pretends:
+            return None
+        return original(*args, **kwargs)
+
+    return call
+
+
+PATCHES: tuple[tuple[str, Callable[[Any], None]], ...] = (
+    ("transformers.training_args", patch_arguments),
+    ("accelerate.accelerator", patch_accelerator),
+    ("transformers.modeling_utils", patch_pretrained),
+    ("lightning.pytorch.trainer.connectors.accelerator_connector", patch_lightning),
+    ("pytorch_lightning.trainer.connectors.accelerator_connector", patch_lightning),
+    ("lightning.fabric.connector", patch_fabric),
+    ("lightning_fabric.connector", patch_fabric),
+    ("tensorflow", patch_tensorflow),
+)

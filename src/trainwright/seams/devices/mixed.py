@@ -1,0 +1,124 @@
+"""Tensors on two devices, as a GPU would refuse them: seen where it is sure where both would be.
+
+That is so in plain torch, in a script that never asked whether there is a GPU: a library puts its batches where it was
+told that there is none, and so does the user's code where it was told the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from typing import Any
+
+from trainwright.seams.devices.patching import Patches
+from trainwright.seams.devices.places import GPU, HOST, Storages
+from trainwright.seams.devices.redirection import current
+
+# What the losses of torch.nn.functional call, which is not known by identity as they are; outputs and targets come first.
+_LOSSES = ("cross_entropy_loss", "nll_loss_nd", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
+           "binary_cross_entropy")  # fmt: skip
+# Where one of these is loaded, it is the library that moves batches; Accelerate and Lightning are seen themselves.
+_MOVERS = ("ignite", "fastai", "skorch")
+
+
+def patch_mixed(torch: Any, patches: Patches) -> None:
+    """Layers and losses refuse a batch that was left on the CPU."""
+    loader = importlib.import_module("torch.utils.data.dataloader")
+    for owner in (loader._SingleProcessDataLoaderIter, loader._MultiProcessingDataLoaderIter):
+        original = owner._next_data
+
+        @functools.wraps(original)
+        def next_data(self: Any, _original: Any = original) -> Any:
+            batch = _original(self)
+            if (storages := _sure()) is not None:
+                _note(torch, storages, batch)
+            return batch
+
+        patches.replace(owner, "_next_data", next_data)
+    before = torch.nn.modules.module.register_module_forward_pre_hook(_enters)
+    after = torch.nn.modules.module.register_module_forward_hook(_left)
+    patches.later(before.remove)
+    patches.later(after.remove)
+
+
+def patch_losses(torch: Any, patches: Patches) -> None:
+    """Losses refuse targets that were left on the CPU: from the first asking on."""
+    for name in _LOSSES:
+        patches.replace(torch._C._nn, name, _comparing(getattr(torch._C._nn, name)))
+    with_logits = torch.binary_cross_entropy_with_logits
+    patches.replace(torch, "binary_cross_entropy_with_logits", _comparing(with_logits))
+
+
+def _sure() -> Storages | None:
+    """The record of places, while it can be relied on."""
+    redirection = current()
+    if redirection is None or not redirection.begun or redirection.questions or not redirection.asked:
+        return None
+    return (
+        None
+        if redirection.storages.unsure or any(m in sys.modules for m in _MOVERS)
+        else redirection.storages
+    )
+
+
+def _note(torch: Any, storages: Storages, value: Any) -> None:
+    """The tensors of a batch lie where the loader made them."""
+    if isinstance(value, torch.Tensor):
+        if storages.device(value) is None:
+            storages.put(value, HOST)
+    elif isinstance(value, dict):
+        for inside in value.values():
+            _note(torch, storages, inside)
+    elif isinstance(value, (list, tuple)):
+        for inside in value:
+            _note(torch, storages, inside)
+
+
+def _enters(module: Any, args: Any) -> None:
+    """A layer of torch's own gets its input."""
+    weight = _weight(module)
+    storages = _sure() if weight is not None and args else None
+    if storages is None or not hasattr(args[0], "untyped_storage"):
+        return
+    theirs, own = storages.device(args[0]), storages.device(weight)
+    if own is None and theirs == GPU and not storages.moved:
+        own = HOST
+    _refuse(own, theirs, f"the weight of {type(module).__name__} and its input")
+
+
+def _left(module: Any, args: Any, output: Any) -> None:
+    """What a layer on the GPU makes lies there."""
+    weight = _weight(module)
+    storages = _sure() if weight is not None else None
+    if storages is not None and storages.on_gpu(weight) and hasattr(output, "untyped_storage"):
+        storages.put(output, GPU)
+
+
+def _weight(module: Any) -> Any:
+    """The first parameter of a layer of torch's own; None for any other module."""
+    if not type(module).__module__.startswith("torch.nn.modules"):
+        return None
+    return next((p for p in module._parameters.values() if p is not None), None)
+
+
+def _comparing(original: Any) -> Any:
+    @functools.wraps(original)
+    def passed_on(*args: Any, **kwargs: Any) -> Any:
+        storages = _sure() if len(args) > 1 else None
+        if storages is not None and getattr(args[1], "ndim", 0) > 0:
+            _refuse(
+                storages.device(args[0]), storages.device(args[1]), "the outputs and the targets of the loss"
+            )
+        return original(*args, **kwargs)
+
+    return passed_on
+
+
+def _refuse(one: str | None, other: str | None, which: str) -> None:
+    """Raise what torch does where both devices are known and differ."""
+    if one is not None and other is not None and one != other:
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{one} and {other}! ({which})"
+        )

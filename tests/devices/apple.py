@@ -1,0 +1,23 @@
+"""A Mac's GPU."""
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+images, digits = load_digits(return_X_y=True)
+data = TensorDataset(torch.tensor(images / 16, dtype=torch.float32), torch.tensor(digits))
+
+device = torch.device("mps")
+loader = DataLoader(data, batch_size=32, shuffle=True)
+net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)).to(device)
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+
+for epoch in range(3):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(x.to(device)), y.to(device))
+        loss.backward()
+        optimizer.step()
+    torch.mps.synchronize()
+    torch.mps.empty_cache()

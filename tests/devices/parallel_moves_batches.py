@@ -1,0 +1,20 @@
+"""nn.DataParallel brings the batch to its GPUs by itself."""
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+images, digits = load_digits(return_X_y=True)
+data = TensorDataset(torch.tensor(images / 16, dtype=torch.float32), torch.tensor(digits))
+
+net = nn.DataParallel(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)).cuda())
+loader = DataLoader(data, batch_size=32, shuffle=True)
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+
+for epoch in range(3):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y.cuda())
+        loss.backward()
+        optimizer.step()

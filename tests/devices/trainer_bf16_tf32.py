@@ -1,0 +1,27 @@
+"""A Trainer with bf16 and tf32, in a script that insists on a GPU, with a model that was moved."""
+
+import torch
+from material import QUIET
+from sklearn.datasets import load_digits
+from torch import nn
+from transformers import Trainer, TrainingArguments
+
+images, digits = load_digits(return_X_y=True)
+rows = [{"x": x, "labels": y} for x, y in zip((images / 16).astype("float32"), digits)]
+settings = {name: value for name, value in QUIET.items() if name != "use_cpu"}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+
+    def forward(self, x, labels=None):
+        scores = self.body(x)
+        return {"loss": nn.functional.cross_entropy(scores, labels), "logits": scores}
+
+
+if not torch.cuda.is_available():
+    raise RuntimeError("CUDA is required")
+args = TrainingArguments(**settings, bf16=True, bf16_full_eval=True, tf32=True, learning_rate=1e-2, num_train_epochs=2)
+Trainer(Net().cuda(), args, train_dataset=rows[:1500], eval_dataset=rows[1500:]).train()

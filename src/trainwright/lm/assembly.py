@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from trainwright.errors import UsageError
 from trainwright.lm import checkpoint as checkpoints
+from trainwright.lm.arithmetic import Arithmetic
 from trainwright.lm.checkpoint import Checkpoint, State
 from trainwright.lm.config import Recipe, as_tables
 from trainwright.lm.data import PreparedData
@@ -21,7 +22,7 @@ from trainwright.lm.model import Transformer
 from trainwright.lm.optim import build_optimizer, load_optimizer_tensors, rate_share
 from trainwright.lm.pack import Windows
 from trainwright.lm.plan import Plan, planned
-from trainwright.lm.precision import chosen
+from trainwright.lm.precision import FORMATS
 from trainwright.lm.processes import Processes, SummedLoss, shared_out, spread
 from trainwright.lm.rehearsal import rehearse
 from trainwright.lm.start import surroundings, versions
@@ -37,7 +38,7 @@ class Training:
     plan: Plan
     validation: Windows
     processes: Processes
-    precision: str
+    arithmetic: Arithmetic
     model: Transformer
     loss: SummedLoss
     module: nn.Module
@@ -62,7 +63,7 @@ def with_vocabulary(recipe: Recipe, data: PreparedData) -> Recipe:
 
 
 def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint | None, processes: Processes,
-              live: Live) -> Training:  # fmt: skip
+              live: Live, arithmetic: Arithmetic) -> Training:  # fmt: skip
     """The parts of a training, as they stood at the checkpoint, or new; new ones are walked by the debugger first.
 
     Raises:
@@ -82,30 +83,30 @@ def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint
         checkpoints.fill(model, held)
     model.to(processes.device)
     if held is None and recipe.run.check and processes.first:
-        walked(model, plan, recipe, live)
+        walked(model, plan, recipe, live, arithmetic)
     if recipe.run.compile:
         for layer in model.layers:
             layer.compile()
     loss = SummedLoss(model, recipe.loss.z_loss)
     module = spread(loss, recipe.run.distributed, processes)
-    optimizer = build_optimizer(model, recipe.optimizer)
+    optimizer = build_optimizer(model, recipe.optimizer, FORMATS[arithmetic.muon_precision])
     if held is not None and held.optimizer:
         load_optimizer_tensors(optimizer, shared_out(held.optimizer, optimizer))
     return Training(
         recipe=recipe, folder=folder, data=data, plan=plan, processes=processes, model=model, loss=loss, module=module,
         validation=Windows(data.validation, model_of.context, data_of.packing), optimizer=optimizer, key_ids=key_ids,
-        precision=chosen(recipe.run.precision, processes.device), live=live,
+        arithmetic=arithmetic, live=live,
     )  # fmt: skip
 
 
-def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live) -> None:
+def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmetic: Arithmetic) -> None:
     """Say what the debugger's walk found.
 
     Raises:
         UsageError: if that was an error.
     """
     with live.waiting("The debugger walks the training before it begins"):
-        report = rehearse(model, plan, recipe)
+        report = rehearse(model, plan, recipe, FORMATS[arithmetic.muon_precision])
     found = [
         f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"
     ]
@@ -122,11 +123,15 @@ def first_state(training: Training, held: Checkpoint | None) -> State:
     """Where the loop begins; what has changed around it since the checkpoint is said."""
     fresh = State(
         update=0, recipe=as_tables(training.recipe), data=str(training.data.manifest["fingerprint"]),
-        precision=training.precision, processes=training.processes.count, versions=versions(),
+        precision=training.arithmetic.precision, muon_precision=training.arithmetic.muon_precision,
+        threads=training.arithmetic.threads, processes=training.processes.count, versions=versions(),
     )  # fmt: skip
     if held is None:
         return fresh
     for text in surroundings(held.state, fresh):
         training.live.say(f"Not bit for bit from here on: {text}.")
-    now = {k: getattr(fresh, k) for k in ("recipe", "precision", "processes", "versions")}
+    now = {
+        k: getattr(fresh, k)
+        for k in ("recipe", "precision", "muon_precision", "threads", "processes", "versions")
+    }
     return dataclasses.replace(held.state, **now)

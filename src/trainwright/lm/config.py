@@ -99,7 +99,9 @@ class RunConfig:
     epochs: float = 1.0
     seed: int = 0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """auto: bf16 where the processor has it."""
+    """auto: what is faster here, as measured when the run begins."""
+    threads: int = 0
+    """Of torch on the CPU; 0: OMP_NUM_THREADS, or as many as are fastest here, as measured when the run begins."""
     compile: bool = False
     evaluate_every: int = 100
     evaluate_windows: int = 0

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from trainwright.errors import UsageError, WriteError
+from trainwright.lm.arithmetic import for_evaluation
 from trainwright.lm.baselines import (
     TEXT_BUDGET_BYTES,
     decoded,
@@ -29,7 +30,6 @@ from trainwright.lm.data import PreparedData
 from trainwright.lm.endings import line_end
 from trainwright.lm.held_out_loss import HeldOutLoss, count_windows, measure_loss
 from trainwright.lm.ngram import TOKEN_BUDGET, fit_ngrams
-from trainwright.lm.precision import chosen
 from trainwright.lm.quality import Completer, Quality, measure_quality
 from trainwright.lm.run_data import check_same_data
 from trainwright.lm.runs import EVALUATION, Run
@@ -150,7 +150,7 @@ def _loss(run: Run, data: PreparedData, progress: Progress) -> HeldOutLoss:
             run.model.to(device),
             data.validation,
             run.tokenizer,
-            precision=chosen(run.recipe.run.precision, device),
+            precision=for_evaluation(run.recipe, run.precision, device),
             advance=progress("held-out loss", count_windows(run.model, data.validation)),
         )
     finally:

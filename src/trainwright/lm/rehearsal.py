@@ -23,7 +23,9 @@ TOKENS = 32
 BUDGET_SECONDS = 20.0
 
 
-def rehearse(model: Transformer, plan: Plan, recipe: Recipe) -> Any:
+def rehearse(
+    model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.dtype = torch.bfloat16
+) -> Any:
     """The debugger's report on the first windows of the training, with an optimizer of its own.
 
     Raises:
@@ -31,7 +33,7 @@ def rehearse(model: Transformer, plan: Plan, recipe: Recipe) -> Any:
     """
     report = trainwright.check(
         model=model, loader=_first_batches(plan), loss=mean_nats,
-        optimizer=build_optimizer(model, recipe.optimizer), budget=BUDGET_SECONDS, seed=recipe.run.seed,
+        optimizer=build_optimizer(model, recipe.optimizer, muon_format), budget=BUDGET_SECONDS, seed=recipe.run.seed,
     )  # fmt: skip
     errors = [finding for finding in report.findings if str(finding.severity) == "error"]
     if errors:

@@ -21,8 +21,8 @@ WHY = {
     "binary": "binary",
     "not-utf-8": "not UTF-8",
     "licence": "licence unknown or not allowed",
-    "no-keyword": "mentions none of the keywords",
-    "generated": "generated code",
+    "no-keyword": "mentions none of --keywords",
+    "generated": "generated code (--generated keeps it)",
     "too-short": "shorter than --min-bytes",
     "long-line": "a line longer than --longest-line",
     "long-lines": "mean line longer than --mean-line",
@@ -115,7 +115,6 @@ def render(values: dict[str, Any]) -> RenderableType:
     samples = [
         Text.assemble((f"{WHY.get(reason, reason)}: ", "dim"), ", ".join(drop["samples"]))
         for reason, drop in values["dropped"].items()
-        if reason != "no-keyword"
     ]
     return Group(table, *([Text(), Text("For example", "bold"), *samples] if samples else []))
 

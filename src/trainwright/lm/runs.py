@@ -200,6 +200,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return _read(folder / DATA)
 
 
+def chosen_keywords(manifest: Mapping[str, Any]) -> list[str]:
+    """The words by which files of the data were chosen; none where all of a source's files were taken."""
+    options = manifest.get("options", {})
+    found = [options.get(name, {}).get("keywords", ()) for name in ("filters", "own_filters")]
+    return list(dict.fromkeys(word for words in found for word in words))
+
+
 @contextlib.contextmanager
 def claimed(folder: Path) -> Iterator[None]:
     """Hold the folder, so that no second process trains in it; a killed process lets it go.

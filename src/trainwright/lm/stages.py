@@ -41,6 +41,9 @@ _AT_HAND = 64
 _BATCH_CHARACTERS = 1 << 20
 # After so many batches the tokens are made sure to be on the disk: what a killed run does again.
 _FLUSHED_BATCHES = 16
+# Whole groups are held out if they come so near to the wanted share: not half of it, not four times. A folder's few loose
+# files would be no measure, and half of two repositories too high a price; then files are held out.
+_LEAST, _MOST = 0.5, 4.0
 # Bars are drawn anew after so many documents.
 _EVERY = 32
 
@@ -114,7 +117,8 @@ def _judged(item: Item, job: Job, *, own: bool) -> tuple[Document, str]:
     """The item as a document, and why it is dropped, or ""."""
     text, problem = text_of(item, job.options.largest)
     document = Document(text=text, path=item.path, group=item.group, licence=item.licence)
-    return document, problem or drop_reason(document, job.options.filters, own=own) or ""
+    filters = job.options.own_filters if own else job.options.filters
+    return document, problem or drop_reason(document, filters, own=own) or ""
 
 
 def deduplicate(job: Job) -> None:
@@ -172,15 +176,21 @@ def split(job: Job) -> None:
 
 def _sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.int8]:
     """For each document the number of its split, or GONE."""
-    units = list(_units(pieces, verdicts))
-    if len({unit for unit, _ in units if unit is not None}) < 2:
-        units = list(_units(pieces, verdicts, files=True))
-    bytes_of: Counter[str] = Counter()
-    for unit, size in units:
-        if unit is not None:
-            bytes_of[unit] += size
-    _need_documents(job, len(bytes_of))
-    held_out = validation_groups(bytes_of, share=job.options.validation, seed=job.options.seed)
+    for files in (False, True):
+        units = list(_units(pieces, verdicts, files=files))
+        bytes_of: Counter[str] = Counter()
+        for unit, size in units:
+            if unit is not None:
+                bytes_of[unit] += size
+        if files:
+            _need_documents(job, len(bytes_of))
+        elif len(bytes_of) < 2:
+            continue
+        wanted = job.options.validation
+        held_out = validation_groups(bytes_of, share=wanted, seed=job.options.seed)
+        share = sum(bytes_of[unit] for unit in held_out) / sum(bytes_of.values())
+        if _LEAST * wanted <= share <= _MOST * wanted:
+            break
     return np.array([GONE if unit is None else int(unit in held_out) for unit, _ in units], dtype=np.int8)
 
 

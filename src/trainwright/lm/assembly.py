@@ -24,7 +24,7 @@ from trainwright.lm.pack import Windows
 from trainwright.lm.plan import Plan, planned
 from trainwright.lm.precision import FORMATS
 from trainwright.lm.processes import Processes, SummedLoss, shared_out, spread
-from trainwright.lm.rehearsal import rehearse
+from trainwright.lm.rehearsal import failure_of, own_failure, rehearse, told
 from trainwright.lm.start import surroundings, versions
 
 
@@ -77,13 +77,11 @@ def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint
     key_ids, split = key_token_ids(data.tokenizer, recipe.loss.key_tokens)
     if split:
         live.say(f"Not one token, and so without a weight: {', '.join(map(repr, split))}.")
-    torch.manual_seed(recipe.run.seed)
-    model = Transformer(model_of)
+    model = _new_model(recipe, processes)
     if held is not None:
         checkpoints.fill(model, held)
-    model.to(processes.device)
-    if held is None and recipe.run.check and processes.first:
-        walked(model, plan, recipe, live, arithmetic)
+    elif recipe.run.check and processes.first and not walked(model, plan, recipe, live, arithmetic):
+        model = _new_model(recipe, processes)  # a walk that broke off may not have put all back
     if recipe.run.compile:
         for layer in model.layers:
             layer.compile()
@@ -99,24 +97,27 @@ def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint
     )  # fmt: skip
 
 
-def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmetic: Arithmetic) -> None:
-    """Say what the debugger's walk found.
+def _new_model(recipe: Recipe, processes: Processes) -> Transformer:
+    torch.manual_seed(recipe.run.seed)
+    return Transformer(recipe.model).to(processes.device)
+
+
+def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmetic: Arithmetic) -> bool:
+    """Whether the debugger walked all that it was to walk; what it found, or where it failed, is said.
 
     Raises:
-        UsageError: if that was an error.
+        UsageError: if it found an error.
     """
     with live.waiting("The debugger walks the training before it begins"):
-        report = rehearse(model, plan, recipe, FORMATS[arithmetic.muon_precision])
-    found = [
-        f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"
-    ]
-    passed = sum(str(stage.status) == "passed" for stage in report.stages)
-    live.say(
-        f"The debugger walked the training in {report.seconds:.1f} s, {passed} stages of it: "
-        f"{'; '.join(found) or 'no fault found'}."
-    )
-    for error in report.internal_errors:
-        live.say(f"The debugger failed in a part of its walk; the training begins without it: {error}")
+        try:
+            report = rehearse(model, plan, recipe, FORMATS[arithmetic.muon_precision])
+        except UsageError:
+            raise
+        except Exception as error:
+            live.say(own_failure(f"{type(error).__name__}: {error}"))
+            return False
+    live.say(told(report))
+    return not failure_of(report)
 
 
 def first_state(training: Training, held: Checkpoint | None) -> State:

@@ -5,6 +5,7 @@ They alter the last digits, so a run that goes on keeps them, whatever would be 
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -82,8 +83,7 @@ def _decided(recipe: Recipe, held: State | None, processes: Processes) -> Decisi
     seconds: speed.Seconds = {}
     if not precision:
         stopwatch = speed.Stopwatch(recipe, processes.device)
-        # On one thread while their number is open: that is the steadier comparison where others use the cores.
-        seconds = speed.format_seconds(stopwatch, (1 if threads is None else threads), muon=muon)
+        seconds = speed.format_seconds(stopwatch, muon=muon)
         precision = speed.fastest_format(seconds, "pass", "product")
         muon_precision = speed.fastest_format(seconds, "muon") if muon else precision
         format_why = _ratio(seconds, precision, "pass", "product")
@@ -102,8 +102,8 @@ def _decided(recipe: Recipe, held: State | None, processes: Processes) -> Decisi
     return Decision(
         arithmetic=arithmetic, line=f"{', '.join(parts)}.",
         seconds={
-            f"{t.what} in {t.precision} on {_threads(t.threads)}": taken
-            for t, taken in seconds.items()
+            f"{t.what} in {t.precision}{'' if t.threads is None else f' on {_threads(t.threads)}'}": taken
+            for t, taken in seconds.items() if math.isfinite(taken)
         },
     )  # fmt: skip
 
@@ -140,7 +140,12 @@ def _ratio(seconds: speed.Seconds, chosen: str, *whats: Literal["product", "muon
     what = next(what for what in whats if any(trial.what == what for trial in seconds))
     taken = {trial.precision: value for trial, value in seconds.items() if trial.what == what}
     (other,) = set(FORMATS) - {chosen}
-    return f"measured: {other} takes {taken[other] / taken[chosen]:.1f} times as long"
+    times = taken[other] / taken[chosen]
+    return (
+        f"measured: {other} takes {times:.1f} times as long"
+        if times > speed.MARGIN
+        else f"measured: {other} is no faster"
+    )
 
 
 def _by_threads(seconds: speed.Seconds) -> str:

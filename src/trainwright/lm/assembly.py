@@ -73,6 +73,8 @@ def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint
     model_of, data_of = recipe.model, recipe.data
     windows = Windows(data.train, model_of.context, data_of.packing, data_of.limit)
     plan = planned(windows, recipe, processes)
+    if plan.much_repeated and held is None:
+        live.say(plan.much_repeated)
     rate_share(0, plan.updates, recipe.schedule)  # refuses a warm-up that does not end
     key_ids, split = key_token_ids(data.tokenizer, recipe.loss.key_tokens)
     if split:

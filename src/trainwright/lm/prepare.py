@@ -51,7 +51,8 @@ class PrepareOptions:
     """The share of bytes that is held out, in whole groups."""
     seed: int = 0
     """Of the choice of the groups."""
-    vocabulary_size: int = 8192
+    vocabulary_size: int = 0
+    """Of the tokenizer; 0: by the amount of training text."""
     tokenizer_bytes: int = 20_000_000
     """Of training text that the tokenizer is trained on, evenly sampled."""
 
@@ -213,7 +214,7 @@ def _check(options: PrepareOptions) -> None:
         raise UsageError(f"--near must lie above 0 and not above 1; got {options.near}.")
     if not 0 < options.validation < 1:
         raise UsageError(f"--validation must lie between 0 and 1; got {options.validation}.")
-    if options.vocabulary_size < 257:
+    if options.vocabulary_size and options.vocabulary_size < 257:
         raise UsageError(
             f"--vocabulary must be 257 at least: all bytes and the end token; got {options.vocabulary_size}."
         )

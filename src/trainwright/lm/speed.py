@@ -28,8 +28,10 @@ from trainwright.lm.precision import FORMATS, computing
 
 # Goes of each candidate, in turns: the best or the middle one of five is not that in which another process had the core.
 GOES = 5
-# What took four times as long in the better of two goes has lost; the rest of its goes, and longer trials, are spared.
+# What took four times as long in the better of two goes (after a first one to warm up) has lost; the rest of its goes, and
+# longer trials, are spared.
 LOST = 4.0
+GOES_TO_LOSE = 3
 # fp32 is more exact, and fewer threads leave cores to others: bf16 and more threads must be faster by so much.
 MARGIN = 1.1
 # On a CPU products are no wider, so that one takes 30 ms where bf16 is emulated (a third of a millisecond in fp32).
@@ -46,29 +48,29 @@ class Trial:
     what: Literal["product", "muon", "pass"]
     """One small product; a Newton-Schulz step of Muon; one layer and the loss, forward and backward."""
     precision: str
-    threads: int
-    """0: as many as torch has."""
+    threads: int | None = None
+    """Elapsed seconds on so many threads; None: seconds of processor time on one, which others' work does not lengthen."""
 
 
 Seconds = dict[Trial, float]
 Clock = Callable[[Trial], float]
 
 
-def format_seconds(clock: Clock, threads: int, *, muon: bool) -> Seconds:
+def format_seconds(clock: Clock, *, muon: bool) -> Seconds:
     """The best seconds of each format: of a product, then of a pass if that is not too slow, and of Muon's step.
 
     Args:
         muon: whether to measure that one.
     """
-    seconds = _best(clock, _formats("product", threads))
+    seconds = _best(clock, _formats("product"))
     if max(seconds.values()) < LOST * min(seconds.values()):
-        seconds |= _best(clock, _formats("pass", threads))
-    return seconds | (_best(clock, _formats("muon", threads)) if muon else {})
+        seconds |= _best(clock, _formats("pass"))
+    return seconds | (_best(clock, _formats("muon")) if muon else {})
 
 
 def is_emulated(clock: Clock) -> bool:
     """Whether a product in bf16 takes so long that the processor cannot have it."""
-    seconds = {trial.precision: taken for trial, taken in _best(clock, _formats("product", 0)).items()}
+    seconds = {trial.precision: taken for trial, taken in _best(clock, _formats("product")).items()}
     return seconds["bf16"] >= LOST * seconds["fp32"]
 
 
@@ -88,7 +90,7 @@ def fastest_format(seconds: Seconds, *whats: str) -> str:
 def fewest_threads(seconds: Seconds) -> int:
     """The fewest threads that are as good as the fastest."""
     quickest = min(seconds.values())
-    return min(trial.threads for trial, taken in seconds.items() if taken <= MARGIN * quickest)
+    return min(trial.threads or 1 for trial, taken in seconds.items() if taken <= MARGIN * quickest)
 
 
 def thread_counts() -> list[int]:
@@ -118,15 +120,17 @@ class Stopwatch:
         run: Callable[[str], Any] = {"product": self._product, "muon": self._muon, "pass": self._pass}[
             trial.what
         ]
-        with on_threads(trial.threads):
+        by_processor = trial.threads is None and self._device.type == "cpu"
+        now = time.thread_time if by_processor else time.perf_counter
+        with on_threads(1 if trial.threads is None else trial.threads):
             self._wait()
-            begun = time.perf_counter()
+            begun = now()
             try:
                 run(trial.precision)
                 self._wait()
             except RuntimeError:
                 return math.inf
-            return time.perf_counter() - begun
+            return now() - begun
 
     def _product(self, precision: str) -> Tensor:
         with torch.no_grad(), computing(precision, self._device):
@@ -160,8 +164,8 @@ def on_threads(count: int) -> Iterator[None]:
             torch.set_num_threads(before)
 
 
-def _formats(what: Literal["product", "muon", "pass"], threads: int) -> list[Trial]:
-    return [Trial(what=what, precision=precision, threads=threads) for precision in FORMATS]
+def _formats(what: Literal["product", "muon", "pass"]) -> list[Trial]:
+    return [Trial(what=what, precision=precision) for precision in FORMATS]
 
 
 def _best(clock: Clock, trials: list[Trial]) -> Seconds:
@@ -172,9 +176,9 @@ def _taken(clock: Clock, trials: list[Trial]) -> dict[Trial, list[float]]:
     """Each trial's seconds, measured in turns, without those of a first go; who has lost by then goes no further."""
     taken: dict[Trial, list[float]] = {trial: [] for trial in trials}
     for go in range(GOES + 1):
-        quickest = min((min(own) for own in taken.values() if own), default=math.inf)
+        quickest = min((min(own[1:]) for own in taken.values() if own[1:]), default=math.inf)
         for trial, own in taken.items():
-            if go < 2 or min(own) < LOST * quickest:
+            if go < GOES_TO_LOSE or min(own[1:]) < LOST * quickest:
                 own.append(clock(trial))
     return {trial: own[1:] for trial, own in taken.items()}
 

@@ -44,6 +44,9 @@ _FLUSHED_BATCHES = 16
 # Whole groups are held out if they come so near to the wanted share: not half of it, not four times. A folder's few loose
 # files would be no measure, and half of two repositories too high a price; then files are held out.
 _LEAST, _MOST = 0.5, 4.0
+# A tokenizer's entries: in less text most of 8,192 are seen too seldom to be learnt, and the preset for it, tiny, is made for few.
+FEW_ENTRIES, MANY_ENTRIES = 2048, 8192
+MUCH_TEXT_BYTES = 30_000_000
 # Bars are drawn anew after so many documents.
 _EVERY = 32
 
@@ -219,10 +222,11 @@ def make_tokenizer(job: Job) -> None:
     if file.exists():
         return
     budget, total = job.options.tokenizer_bytes, read_outcome(job.outcome)["splits"]["train"]["bytes"]
+    size = job.options.vocabulary_size or (FEW_ENTRIES if total < MUCH_TEXT_BYTES else MANY_ENTRIES)
     with stage("tokenizer") as report:
-        report(0.0, f"{min(budget, total) / 1e6:.1f} MB, {job.options.vocabulary_size:,} entries")
+        report(0.0, f"{min(budget, total) / 1e6:.1f} MB, {size:,} entries")
         texts = _sample(Texts(folder=job.out, split="train"), budget / total, min(budget, total), report)
-        tokenizer = train_tokenizer(texts, vocabulary_size=job.options.vocabulary_size, byte_budget=budget)
+        tokenizer = train_tokenizer(texts, vocabulary_size=size, byte_budget=budget)
     tokenizer.save(file)
 
 

@@ -104,7 +104,7 @@ def surroundings(state: State, now: State) -> list[str]:
             f"Muon's products computed in {state.muon_precision} until here, from here on in {now.muon_precision}"
         )
     if state.threads and state.threads != now.threads:
-        told.append(f"{state.threads} threads until here, from here on {now.threads}")
+        told.append(f"threads: {state.threads} until here, from here on {now.threads}")
     if state.processes != now.processes:
         told.append(f"trained by {state.processes} processes until here, from here on by {now.processes}")
     for name, version in now.versions.items():

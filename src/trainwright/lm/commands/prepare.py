@@ -49,7 +49,8 @@ def prepare(
     validation: Annotated[float, Parameter(name="--validation", help=(
         "The share of bytes to hold out, in whole groups."))] = 0.05,
     seed: Annotated[int, Parameter(name="--seed", help="Of the choice of the groups that are held out.")] = 0,
-    vocabulary: Annotated[int, Parameter(name="--vocabulary", help="Entries of the tokenizer.")] = 8192,
+    vocabulary: Annotated[int, Parameter(name="--vocabulary", help=(
+        "Entries of the tokenizer. By default 2048 for less than 30 MB of training text, else 8192."))] = 0,
     tokenizer_bytes: Annotated[str, Parameter(name="--tokenizer-bytes", help=(
         "Text to train the tokenizer on, evenly sampled: bytes, or as in 20MB."))] = "20MB",
     max_bytes: Annotated[str, Parameter(name="--max-bytes", help=(
@@ -148,16 +149,17 @@ def _size(given: str, option: str) -> int:
 
 def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
     """The summary in numbers."""
-    from trainwright.lm.funnel import render
+    from trainwright.lm.funnel import render, unit_of
 
     console = Console(file=sys.stdout, highlight=False)
     if already:
         console.print(f"{out} is prepared already; --restart prepares it anew.", soft_wrap=True)
     console.print(render(manifest["funnel"]), soft_wrap=True)
     console.print()
+    unit, size = unit_of(manifest["funnel"]["seen"]["bytes"])
     for name, split in manifest["splits"].items():
         console.print(
-            f"[bold]{name:<10}[/] {split['documents']:>9,} files  {split['bytes'] / 1e6:>9,.1f} MB  "
+            f"[bold]{name:<10}[/] {split['documents']:>9,} files  {split['bytes'] / size:>9,.1f} {unit}  "
             f"{split['tokens']:>13,} tokens  {split['groups']:>7,} groups"
         )
     proof = manifest["proof"]
@@ -174,6 +176,6 @@ def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
         )
     vocabulary = manifest["tokenizer"]
     console.print(
-        f"Tokenizer: {vocabulary['vocabulary_size']:,} entries, trained on {vocabulary['trained_on_bytes'] / 1e6:,.1f} MB."
+        f"Tokenizer: {vocabulary['vocabulary_size']:,} entries, trained on {vocabulary['trained_on_bytes'] / size:,.1f} {unit}."
     )
     console.print(f"Prepared in {out}. Next: trainwright lm train {out} --out run", soft_wrap=True)

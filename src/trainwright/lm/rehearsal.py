@@ -32,11 +32,14 @@ def rehearse(
 
     Raises:
         UsageError: if it found an error.
+        KeyboardInterrupt: if the walk was interrupted.
     """
     report = trainwright.check(
         model=model, loader=_first_batches(plan), loss=mean_nats,
         optimizer=build_optimizer(model, recipe.optimizer, muon_format), budget=BUDGET_SECONDS, seed=recipe.run.seed,
     )  # fmt: skip
+    if report.message.startswith("Interrupted"):  # Ctrl-C is meant for the training as well
+        raise KeyboardInterrupt
     errors = [finding for finding in report.findings if str(finding.severity) == "error"]
     if errors:
         raise UsageError(

@@ -101,7 +101,8 @@ def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint
 
 def _new_model(recipe: Recipe, processes: Processes) -> Transformer:
     torch.manual_seed(recipe.run.seed)
-    return Transformer(recipe.model).to(processes.device)
+    model: Transformer = Transformer(recipe.model).to(processes.device)
+    return model
 
 
 def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmetic: Arithmetic) -> bool:

@@ -144,7 +144,8 @@ class Stopwatch:
         with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):  # dropout
             with computing(precision, self._device):
                 loss = training_loss(self._layer, self._tokens, self._tokens)
-            return torch.autograd.grad(loss, list(self._layer.parameters()))
+            gradients: tuple[Tensor, ...] = torch.autograd.grad(loss, list(self._layer.parameters()))
+        return gradients
 
     def _wait(self) -> None:
         if self._device.type == "cuda":

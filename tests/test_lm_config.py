@@ -50,6 +50,14 @@ def test_a_setting_that_does_not_fit_is_refused_with_what_would(setting, said) -
         load_recipe(settings=[setting])
 
 
+def test_a_presets_warm_up_leaves_a_short_trial_time_to_train() -> None:
+    assert load_recipe("tiny").schedule.warmup_updates == 50
+    assert load_recipe("tiny", settings=["run.updates=20"]).schedule.warmup_updates == 2
+    assert load_recipe("tiny", settings=["run.updates=200"]).schedule.warmup_updates == 50
+    named = load_recipe("tiny", settings=["run.updates=20", "schedule.warmup_updates=15"])
+    assert named.schedule.warmup_updates == 15
+
+
 def test_an_unknown_preset_and_an_unreadable_file_are_refused(tmp_path) -> None:
     with pytest.raises(UsageError, match='Did you mean "tiny"'):
         load_recipe("tny")

@@ -19,7 +19,6 @@ from trainwright.lm.commands.evaluate import evaluate as command
 from trainwright.lm.data import documents, open_data
 from trainwright.lm.evaluate import as_json, evaluate, model_completer, save
 from trainwright.lm.evaluation_table import as_table
-from trainwright.lm.filters import FilterOptions
 from trainwright.lm.held_out_loss import count_bytes, count_windows, measure_loss
 from trainwright.lm.prepare import PrepareOptions, prepare
 from trainwright.lm.run_data import open_data_of
@@ -230,9 +229,7 @@ def test_data_that_prepare_made_and_a_run_that_train_made_are_evaluated(tmp_path
     source.mkdir()
     for file in sorted(Path(json.__file__).parent.glob("*.py")):
         (source / file.name).write_text(file.read_text("utf-8"), encoding="utf-8")
-    options = PrepareOptions(
-        sources=(str(source),), filters=FilterOptions(keywords=()), vocabulary_size=300, validation=0.3
-    )
+    options = PrepareOptions(sources=(str(source),), vocabulary_size=300, validation=0.3)
     prepare(tmp_path / "data", options)
     train(open_data(tmp_path / "data"), tmp_path / "run", small_recipe("run.updates=3"))
     command(tmp_path / "run", data=tmp_path / "data", samples=3, checkpoint="last")

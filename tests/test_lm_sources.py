@@ -107,10 +107,14 @@ def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:
     assert opened(root).fingerprint() != before
 
 
-def test_of_a_git_checkout_only_tracked_files_are_taken_as_one_group(tmp_path: Path) -> None:
+def test_of_a_git_checkout_what_git_does_not_ignore_is_taken_as_one_group(tmp_path: Path) -> None:
     root = write(
-        tmp_path / "repo", {"src/a.py": "1", "b.py": "2", "untracked.py": "3", "LICENSE": MIT, "gone.py": "4"}
-    )
+        tmp_path / "repo",
+        {
+            "src/a.py": "1", "b.py": "2", "new.py": "3", "LICENSE": MIT, "gone.py": "4", ".gitignore": "old*.py\n",
+            "old.py": "5", "env/pyvenv.cfg": "", "env/lib/c.py": "6", ".tox/d.py": "7",
+        },
+    )  # fmt: skip
     for command in (["init", "-q"], ["add", "src", "b.py", "gone.py", "LICENSE"]):
         subprocess.run(["git", "-C", str(root), *command], check=True, capture_output=True)
     (root / "gone.py").unlink()
@@ -119,9 +123,10 @@ def test_of_a_git_checkout_only_tracked_files_are_taken_as_one_group(tmp_path: P
         "src/a.py": ("repo", "MIT", ""),
         "b.py": ("repo", "MIT", ""),
         "gone.py": ("repo", "MIT", "unreadable"),
+        "new.py": ("repo", "MIT", ""),
     }
     above = {item.path: item.group for item in items(opened(tmp_path))}
-    assert above == {"repo/src/a.py": "repo", "repo/b.py": "repo", "repo/gone.py": "repo"}
+    assert above == dict.fromkeys(("repo/src/a.py", "repo/b.py", "repo/gone.py", "repo/new.py"), "repo")
 
 
 def test_a_broken_checkout_is_refused_with_what_git_says(tmp_path: Path) -> None:
@@ -134,6 +139,21 @@ def test_a_folder_without_code_says_what_it_lacks(tmp_path: Path) -> None:
     write(tmp_path, {"rows.jsonl": "{}"})
     with pytest.raises(ReadError, match=r"must hold files that end in \.py.*rows\.jsonl"):
         opened(tmp_path)
+
+
+def test_what_a_folder_without_code_has_instead_is_said(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    with pytest.raises(
+        ReadError, match=r"files that end in \.py; it is empty\. Name the folder of your code"
+    ):
+        opened(tmp_path / "none")
+    write(tmp_path / "notes", {"a.txt": "x", "deep/b.txt": "y", "c.md": "z"})
+    with pytest.raises(ReadError, match=r"it has none, but 2 \.txt, 1 \.md\. --suffixes \.txt takes those"):
+        opened(tmp_path / "notes")
+    assert len(items(opened(tmp_path / "notes", suffixes=(".txt",)))) == 2
+    write(tmp_path, {"one.py": "x = 1"})
+    with pytest.raises(UsageError, match=r"must be a folder of files, not one of them; name"):
+        opened(tmp_path / "one.py")
 
 
 def test_unknown_sources_are_refused(tmp_path: Path) -> None:

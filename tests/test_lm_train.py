@@ -27,6 +27,7 @@ from trainwright.errors import TrainwrightError, UsageError
 from trainwright.lm import log as logs
 from trainwright.lm import rehearsal
 from trainwright.lm import train as training_module
+from trainwright.lm.arithmetic import Arithmetic
 from trainwright.lm.assembly import assembled, with_vocabulary
 from trainwright.lm.config import Recipe
 from trainwright.lm.data import PreparedData, open_data
@@ -34,7 +35,6 @@ from trainwright.lm.live import Live, duration
 from trainwright.lm.model import Transformer
 from trainwright.lm.pack import Windows
 from trainwright.lm.plan import Plan, seed_of
-from trainwright.lm.precision import chosen, has_bf16
 from trainwright.lm.processes import Processes
 from trainwright.lm.runs import claimed, open_run
 from trainwright.lm.train import take_update, train
@@ -42,6 +42,7 @@ from trainwright.lm.validation import evaluate_windows
 from trainwright.walk.run import check_script
 
 CPU = torch.device("cpu")
+FP32 = Arithmetic(precision="fp32", muon_precision="fp32", threads=0)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def gradients(data: PreparedData, recipe: Recipe, monkeypatch: pytest.MonkeyPatc
     """Those that the optimizer sees in the first update."""
     held: dict[str, torch.Tensor] = {}
     recipe = with_vocabulary(recipe, data)
-    training = assembled(data, Path(), recipe, None, Processes(device=CPU), Live(silent=True))
+    training = assembled(data, Path(), recipe, None, Processes(device=CPU), Live(silent=True), FP32)
     named = dict(training.model.named_parameters())
     monkeypatch.setattr(
         type(training.optimizer),
@@ -142,7 +143,7 @@ def test_key_words_that_are_not_one_token_are_named_before_the_training(
     data: PreparedData, tmp_path: Path, said: list[str]
 ) -> None:
     train(data, tmp_path / "run", small_recipe("run.updates=3", 'loss.key_tokens=["e","matplotlib"]'))
-    assert "'matplotlib', ' matplotlib'" in said[0]
+    assert any("'matplotlib', ' matplotlib'" in text for text in said)
 
 
 def test_every_update_is_in_one_line_of_the_log_the_last_ones_too(data: PreparedData, tmp_path: Path) -> None:
@@ -243,7 +244,8 @@ def test_a_walk_before_the_training_changes_no_bit_of_it(
     a, b = weights(tmp_path / "walked"), weights(tmp_path / "not")
     assert all(torch.equal(a[k], b[k]) for k in a)
     assert [t["loss"] for t in lines(tmp_path / "walked")] == [t["loss"] for t in lines(tmp_path / "not")]
-    assert said[0].startswith("The debugger walked the training in") and "no fault found" in said[0]
+    (walk,) = [text for text in said if text.startswith("The debugger")]
+    assert "9 stages of it: no fault found" in walk
 
 
 def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(
@@ -385,9 +387,7 @@ def test_prompts_are_completed_on_the_way(data: PreparedData, tmp_path: Path, sa
     assert largest_difference(weights(tmp_path / "run"), weights(tmp_path / "without")) == 0
 
 
-def test_bf16_is_chosen_where_the_processor_has_it(data: PreparedData, tmp_path: Path) -> None:
-    assert chosen("auto", CPU) == ("bf16" if has_bf16(CPU) else "fp32")
-    assert (chosen("fp32", CPU), chosen("bf16", CPU)) == ("fp32", "bf16")
+def test_a_training_in_bf16_keeps_its_weights_in_fp32(data: PreparedData, tmp_path: Path) -> None:
     train(data, tmp_path / "bf16", small_recipe("run.precision=bf16"))
     train(data, tmp_path / "fp32", small_recipe())
     losses = [lines(tmp_path / name)[-1]["loss"] for name in ("bf16", "fp32")]
@@ -395,13 +395,15 @@ def test_bf16_is_chosen_where_the_processor_has_it(data: PreparedData, tmp_path:
     assert {t.dtype for t in weights(tmp_path / "bf16").values()} == {torch.float32}
 
 
-def test_a_change_of_precision_is_said_when_a_run_goes_on(data: PreparedData, tmp_path: Path, said: list[str],
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
-    monkeypatch.setattr("trainwright.lm.precision.has_bf16", lambda device: False)
-    train(data, tmp_path / "run", small_recipe("run.precision=auto"))
-    monkeypatch.setattr("trainwright.lm.precision.has_bf16", lambda device: True)
-    train(data, tmp_path / "run", small_recipe("run.precision=auto"))
-    assert "Not bit for bit from here on: computed in fp32 until here, from here on in bf16." in said
+def test_data_that_are_gone_over_too_often_are_said_to_be(
+    data: PreparedData, tmp_path: Path, said: list[str]
+) -> None:
+    train(data, tmp_path / "run", small_recipe("run.updates=40", "data.limit=16"))
+    (told,) = [text for text in said if "learnt by heart" in text]
+    assert told.startswith("40 updates go over the 16 windows 20 times") and "--set run.updates=32" in told
+    said.clear()
+    train(data, tmp_path / "other", small_recipe("run.updates=32", "data.limit=16"))
+    assert not [text for text in said if "learnt by heart" in text]
 
 
 # The command

@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from trainwright.errors import UsageError
 from trainwright.lm import checkpoint as checkpoints
+from trainwright.lm.arithmetic import Arithmetic
 from trainwright.lm.checkpoint import Checkpoint, State
 from trainwright.lm.config import Recipe, as_tables
 from trainwright.lm.data import PreparedData
@@ -21,9 +22,9 @@ from trainwright.lm.model import Transformer
 from trainwright.lm.optim import build_optimizer, load_optimizer_tensors, rate_share
 from trainwright.lm.pack import Windows
 from trainwright.lm.plan import Plan, planned
-from trainwright.lm.precision import chosen
+from trainwright.lm.precision import FORMATS
 from trainwright.lm.processes import Processes, SummedLoss, shared_out, spread
-from trainwright.lm.rehearsal import rehearse
+from trainwright.lm.rehearsal import failure_of, own_failure, rehearse, told
 from trainwright.lm.start import surroundings, versions
 
 
@@ -37,7 +38,7 @@ class Training:
     plan: Plan
     validation: Windows
     processes: Processes
-    precision: str
+    arithmetic: Arithmetic
     model: Transformer
     loss: SummedLoss
     module: nn.Module
@@ -62,7 +63,7 @@ def with_vocabulary(recipe: Recipe, data: PreparedData) -> Recipe:
 
 
 def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint | None, processes: Processes,
-              live: Live) -> Training:  # fmt: skip
+              live: Live, arithmetic: Arithmetic) -> Training:  # fmt: skip
     """The parts of a training, as they stood at the checkpoint, or new; new ones are walked by the debugger first.
 
     Raises:
@@ -72,61 +73,69 @@ def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint
     model_of, data_of = recipe.model, recipe.data
     windows = Windows(data.train, model_of.context, data_of.packing, data_of.limit)
     plan = planned(windows, recipe, processes)
+    if plan.much_repeated and held is None:
+        live.say(plan.much_repeated)
     rate_share(0, plan.updates, recipe.schedule)  # refuses a warm-up that does not end
     key_ids, split = key_token_ids(data.tokenizer, recipe.loss.key_tokens)
     if split:
         live.say(f"Not one token, and so without a weight: {', '.join(map(repr, split))}.")
-    torch.manual_seed(recipe.run.seed)
-    model = Transformer(model_of)
+    model = _new_model(recipe, processes)
     if held is not None:
         checkpoints.fill(model, held)
-    model.to(processes.device)
-    if held is None and recipe.run.check and processes.first:
-        walked(model, plan, recipe, live)
+    elif recipe.run.check and processes.first and not walked(model, plan, recipe, live, arithmetic):
+        model = _new_model(recipe, processes)  # a walk that broke off may not have put all back
     if recipe.run.compile:
         for layer in model.layers:
             layer.compile()
     loss = SummedLoss(model, recipe.loss.z_loss)
     module = spread(loss, recipe.run.distributed, processes)
-    optimizer = build_optimizer(model, recipe.optimizer)
+    optimizer = build_optimizer(model, recipe.optimizer, FORMATS[arithmetic.muon_precision])
     if held is not None and held.optimizer:
         load_optimizer_tensors(optimizer, shared_out(held.optimizer, optimizer))
     return Training(
         recipe=recipe, folder=folder, data=data, plan=plan, processes=processes, model=model, loss=loss, module=module,
         validation=Windows(data.validation, model_of.context, data_of.packing), optimizer=optimizer, key_ids=key_ids,
-        precision=chosen(recipe.run.precision, processes.device), live=live,
+        arithmetic=arithmetic, live=live,
     )  # fmt: skip
 
 
-def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live) -> None:
-    """Say what the debugger's walk found.
+def _new_model(recipe: Recipe, processes: Processes) -> Transformer:
+    torch.manual_seed(recipe.run.seed)
+    model: Transformer = Transformer(recipe.model).to(processes.device)
+    return model
+
+
+def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmetic: Arithmetic) -> bool:
+    """Whether the debugger walked all that it was to walk; what it found, or where it failed, is said.
 
     Raises:
-        UsageError: if that was an error.
+        UsageError: if it found an error.
     """
     with live.waiting("The debugger walks the training before it begins"):
-        report = rehearse(model, plan, recipe)
-    found = [
-        f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"
-    ]
-    passed = sum(str(stage.status) == "passed" for stage in report.stages)
-    live.say(
-        f"The debugger walked the training in {report.seconds:.1f} s, {passed} stages of it: "
-        f"{'; '.join(found) or 'no fault found'}."
-    )
-    for error in report.internal_errors:
-        live.say(f"The debugger failed in a part of its walk; the training begins without it: {error}")
+        try:
+            report = rehearse(model, plan, recipe, FORMATS[arithmetic.muon_precision])
+        except UsageError:
+            raise
+        except Exception as error:
+            live.say(own_failure(f"{type(error).__name__}: {error}"))
+            return False
+    live.say(told(report))
+    return not failure_of(report)
 
 
 def first_state(training: Training, held: Checkpoint | None) -> State:
     """Where the loop begins; what has changed around it since the checkpoint is said."""
     fresh = State(
         update=0, recipe=as_tables(training.recipe), data=str(training.data.manifest["fingerprint"]),
-        precision=training.precision, processes=training.processes.count, versions=versions(),
+        precision=training.arithmetic.precision, muon_precision=training.arithmetic.muon_precision,
+        threads=training.arithmetic.threads, processes=training.processes.count, versions=versions(),
     )  # fmt: skip
     if held is None:
         return fresh
     for text in surroundings(held.state, fresh):
         training.live.say(f"Not bit for bit from here on: {text}.")
-    now = {k: getattr(fresh, k) for k in ("recipe", "precision", "processes", "versions")}
+    now = {
+        k: getattr(fresh, k)
+        for k in ("recipe", "precision", "muon_precision", "threads", "processes", "versions")
+    }
     return dataclasses.replace(held.state, **now)

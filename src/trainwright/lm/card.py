@@ -12,7 +12,7 @@ from jinja2 import Environment, StrictUndefined
 from trainwright.errors import ReadError
 from trainwright.lm.config import Recipe, as_tables
 from trainwright.lm.funnel import WHY
-from trainwright.lm.runs import EVALUATION, Run, read_manifest
+from trainwright.lm.runs import EVALUATION, Run, chosen_keywords, read_manifest
 
 # Licences that the Hub has a name for, besides "other" (huggingface.co/docs/hub/repositories-licenses).
 _HUB_LICENCES = (
@@ -39,17 +39,16 @@ def written(run: Run, title: str) -> str:
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
     )
     template = environment.from_string(files("trainwright.lm").joinpath("card.md").read_text("utf-8"))
-    options = manifest.get("options", {})
     return template.render(
         title=title,
         licence=licence(manifest.get("licences", {})),
-        keywords=options.get("filters", {}).get("keywords", ()),
+        keywords=chosen_keywords(manifest),
         model=run.recipe.model,
         kind=_KINDS[run.recipe.model.architecture],
         parameters=sum(p.numel() for p in run.model.parameters()),
         vocabulary=run.tokenizer.vocabulary_size,
         imported="imported" in manifest,
-        sources=_sources(options.get("sources", ())),
+        sources=_sources(manifest.get("options", {}).get("sources", ())),
         funnel=_funnel(manifest.get("funnel")),
         splits=manifest.get("splits", {}),
         split_by=manifest.get("split_by"),

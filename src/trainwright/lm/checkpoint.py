@@ -58,7 +58,11 @@ class State:
     seconds: float = 0.0
     """Time trained so far."""
     precision: str = "fp32"
-    """fp32 or bf16: what "auto" was."""
+    """fp32 or bf16, of forward and backward passes: what "auto" was."""
+    muon_precision: str = "bf16"
+    """... of Muon's products: what it always was before there was a choice."""
+    threads: int = 0
+    """Of torch on the CPU; 0: not known, or on a GPU."""
     processes: int = 1
     versions: Mapping[str, str] = field(default_factory=dict)
 

@@ -16,6 +16,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from trainwright.errors import ReadError, UsageError
 
 PRESETS = ("tiny", "small", "gpt2")
+# More than any machine has processors: a number that was meant for something else.
+MOST_THREADS = 1024
+# The warm-up of a training that is too short for the preset's: a tenth of it.
+SHORT_WARMUP = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +103,9 @@ class RunConfig:
     epochs: float = 1.0
     seed: int = 0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """auto: bf16 where the processor has it."""
+    """auto: what is faster here, as measured when the run begins."""
+    threads: int = 0
+    """Of torch on the CPU; 0: OMP_NUM_THREADS, or as many as are fastest here, as measured when the run begins."""
     compile: bool = False
     evaluate_every: int = 100
     evaluate_windows: int = 0
@@ -148,7 +154,20 @@ def load_recipe(preset: str = "tiny", file: Path | None = None, settings: Sequen
         recipe = recipe_from(_read(file), recipe)
     for setting in settings:
         recipe = recipe_from(_parsed(setting), recipe)
+    named = [*([_read(file)] if file is not None else []), *map(_parsed, settings)]
+    if not any("warmup_updates" in tables.get("schedule", {}) for tables in named):
+        recipe = _warmed_up(recipe)
     return checked(recipe)
+
+
+def _warmed_up(recipe: Recipe) -> Recipe:
+    """The recipe with a preset's warm-up made shorter if it would take more than half of a short training."""
+    warmup, updates = recipe.schedule.warmup_updates, recipe.run.updates
+    if not updates or warmup <= updates // 2:
+        return recipe
+    return dataclasses.replace(
+        recipe, schedule=dataclasses.replace(recipe.schedule, warmup_updates=updates // SHORT_WARMUP)
+    )
 
 
 def recipe_from(tables: Mapping[str, Any], base: Recipe | None = None) -> Recipe:
@@ -227,6 +246,8 @@ def checked(recipe: Recipe) -> Recipe:
         )
     if not recipe.run.updates and not recipe.run.epochs > 0:
         raise UsageError("run.updates or run.epochs must be above 0; both are 0.")
+    if recipe.run.threads > MOST_THREADS:
+        raise UsageError(f"run.threads must be {MOST_THREADS} at most; got {recipe.run.threads}.")
     unknown = set(recipe.run.sinks) - {"tensorboard", "trackio", "wandb"}
     if unknown:
         raise UsageError(

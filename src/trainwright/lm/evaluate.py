@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from trainwright.errors import UsageError, WriteError
+from trainwright.lm.arithmetic import for_evaluation
 from trainwright.lm.baselines import (
     TEXT_BUDGET_BYTES,
     decoded,
@@ -29,10 +30,9 @@ from trainwright.lm.data import PreparedData
 from trainwright.lm.endings import line_end
 from trainwright.lm.held_out_loss import HeldOutLoss, count_windows, measure_loss
 from trainwright.lm.ngram import TOKEN_BUDGET, fit_ngrams
-from trainwright.lm.precision import chosen
 from trainwright.lm.quality import Completer, Quality, measure_quality
 from trainwright.lm.run_data import check_same_data
-from trainwright.lm.runs import EVALUATION, Run
+from trainwright.lm.runs import EVALUATION, Run, chosen_keywords
 
 MODEL, NGRAM, FREQUENT = "model", "ngram", "frequent"
 SAMPLES = 400
@@ -150,7 +150,7 @@ def _loss(run: Run, data: PreparedData, progress: Progress) -> HeldOutLoss:
             run.model.to(device),
             data.validation,
             run.tokenizer,
-            precision=chosen(run.recipe.run.precision, device),
+            precision=for_evaluation(run.recipe, run.precision, device),
             advance=progress("held-out loss", count_windows(run.model, data.validation)),
         )
     finally:
@@ -191,8 +191,7 @@ def _cuts(data: PreparedData, samples: int, seed: int, progress: Progress) -> di
 
 def _libraries(manifest: Mapping[str, Any]) -> list[str]:
     """The packages that the data was chosen by, as far as they are names; the usual ones if it was not."""
-    keywords = manifest.get("options", {}).get("filters", {}).get("keywords", ())
-    named = [word for word in keywords if word.isidentifier()]
+    named = [word for word in chosen_keywords(manifest) if word.isidentifier()]
     return list(dict.fromkeys([*(named or DATA_SCIENCE), *COMMON_LIBRARIES]))
 
 

@@ -10,6 +10,7 @@ import importlib.metadata
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -20,6 +21,9 @@ import xxhash
 from trainwright.errors import ReadError
 from trainwright.lm import licences
 from trainwright.lm.sources import INSTALLED, TABLES, Cursor, Item
+
+# Kinds of files that a folder without source code is said to have.
+_ENDS_TOLD = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +90,7 @@ def installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | Non
 
 
 def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int) -> FileSource:
-    """The files of a folder, each first-level folder a group; of a git checkout only those that git tracks, one group.
+    """The files of a folder, each first-level folder a group; of a git checkout those that git does not ignore, one group.
 
     Folders whose names begin with a dot, caches of bytecode and virtual environments are left out, and symbolic
     links to folders are not followed.
@@ -113,10 +117,22 @@ def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int) ->
                     )
                 )
     if not files:
-        tables = [e.name for e in _entries(root) if e.name.lower().endswith(TABLES)]
-        hint = f" Its tables are sources by themselves: {tables[0]}, ..." if tables else ""
-        raise ReadError(f"{name} must hold files that end in {' or '.join(suffixes)}; it has none.{hint}")
+        raise ReadError(f"{name} must hold files that end in {' or '.join(suffixes)}; {_instead(root)}")
     return FileSource(name=name, own=True, largest=largest, files=_ordered(files))
+
+
+def _instead(root: Path) -> str:
+    """What a folder has instead of source files, and what may be done."""
+    if not _entries(root):
+        return "it is empty. Name the folder of your code."
+    tables = [e.name for e in _entries(root) if e.name.lower().endswith(TABLES)]
+    if tables:
+        return f"it has none. Its tables are sources by themselves: {tables[0]}, ..."
+    ends = Counter(file.suffix for file in _walk(root) if file.suffix)
+    if not ends:
+        return "it has none."
+    told = ", ".join(f"{count} {end}" for end, count in ends.most_common(_ENDS_TOLD))
+    return f"it has none, but {told}. --suffixes {ends.most_common(1)[0][0]} takes those."
 
 
 def _group(root: Path, suffixes: tuple[str, ...]) -> list[_File]:
@@ -135,7 +151,8 @@ def _below(file: _File, name: str) -> _File:
 
 
 def _checkout(root: Path, suffixes: tuple[str, ...]) -> list[_File]:
-    command = ["git", "-C", str(root), "ls-files", "-z", "--cached"]
+    # Tracked, and not yet tracked but not ignored either: code that was written today counts.
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         done = subprocess.run(command, capture_output=True, check=True, timeout=600)
     except FileNotFoundError as error:
@@ -148,7 +165,7 @@ def _checkout(root: Path, suffixes: tuple[str, ...]) -> list[_File]:
     return [
         _File(file=str(root / path), path=_shown(path), group=root.resolve().name, licence=licence)
         for path in paths
-        if path.endswith(suffixes)
+        if path.endswith(suffixes) and not any(_left_out(root / above) for above in Path(path).parents[:-1])
     ]
 
 

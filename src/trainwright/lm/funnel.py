@@ -21,8 +21,8 @@ WHY = {
     "binary": "binary",
     "not-utf-8": "not UTF-8",
     "licence": "licence unknown or not allowed",
-    "no-keyword": "mentions none of the keywords",
-    "generated": "generated code",
+    "no-keyword": "mentions none of --keywords",
+    "generated": "generated code (--generated keeps it)",
     "too-short": "shorter than --min-bytes",
     "long-line": "a line longer than --longest-line",
     "long-lines": "mean line longer than --mean-line",
@@ -105,9 +105,10 @@ def render(values: dict[str, Any]) -> RenderableType:
     """The funnel of a data.json as a table, a line a reason, and the first names of each."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
-    for name in ("files", "MB", "of files", "of bytes"):
-        table.add_column(name, justify="right")
     seen = values["seen"]
+    unit = unit_of(seen["bytes"])
+    for name in ("files", unit[0], "of files", "of bytes"):
+        table.add_column(name, justify="right")
     _row(table, "in", seen, seen)
     for reason in sorted(values["dropped"], key=lambda r: -values["dropped"][r]["files"]):
         _row(table, f"- {WHY.get(reason, reason)}", values["dropped"][reason], seen)
@@ -115,11 +116,21 @@ def render(values: dict[str, Any]) -> RenderableType:
     samples = [
         Text.assemble((f"{WHY.get(reason, reason)}: ", "dim"), ", ".join(drop["samples"]))
         for reason, drop in values["dropped"].items()
-        if reason != "no-keyword"
     ]
     return Group(table, *([Text(), Text("For example", "bold"), *samples] if samples else []))
 
 
+def unit_of(size: int) -> tuple[str, float]:
+    """The unit in which so many bytes are told, and its bytes: a folder of one's own may have kilobytes only."""
+    return ("MB", 1e6) if size >= 1e6 else ("kB", 1e3)
+
+
 def _row(table: Table, name: str, count: dict[str, Any], seen: dict[str, Any], style: str = "") -> None:
     shares = [f"{count[unit] / max(seen[unit], 1):.1%}" for unit in ("files", "bytes")]
-    table.add_row(name, f"{count['files']:,}", f"{count['bytes'] / 1e6:,.1f}", *shares, style=style)
+    table.add_row(
+        name,
+        f"{count['files']:,}",
+        f"{count['bytes'] / unit_of(seen['bytes'])[1]:,.1f}",
+        *shares,
+        style=style,
+    )

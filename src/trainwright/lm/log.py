@@ -32,8 +32,12 @@ class Sink(Protocol):
 class Log:
     """log.jsonl and the sinks; one record a line, in the order of updates."""
 
-    def __init__(self, file: Path, sinks: Sequence[Sink] = ()) -> None:
+    def __init__(
+        self, file: Path, sinks: Sequence[Sink] = (), heading: Mapping[str, Any] | None = None
+    ) -> None:
+        """heading: the first record of a log that has none; it goes to no sink."""
         self._file = file
+        self._heading = heading
         self._sinks = sinks
         self._stream: TextIO | None = None
 
@@ -45,7 +49,7 @@ class Log:
         """
         record = {"kind": kind, "update": update, **values}
         try:
-            self._stream = self._stream or self._file.open("a", encoding="utf-8")
+            self._stream = self._stream or self._opened()
             self._stream.write(json.dumps(record, ensure_ascii=False) + "\n")
             self._stream.flush()
         except OSError as error:
@@ -56,6 +60,12 @@ class Log:
         numbers = {f"{kind}/{k}": float(v) for k, v in values.items() if isinstance(v, int | float)}
         for sink in self._sinks if numbers else ():
             sink.write(numbers, update)
+
+    def _opened(self) -> TextIO:
+        stream = self._file.open("a", encoding="utf-8")
+        if self._heading is not None and not stream.tell():
+            stream.write(json.dumps(self._heading, ensure_ascii=False) + "\n")
+        return stream
 
     def settle(self) -> None:
         """Have it on the disk, before a checkpoint says that it is there."""

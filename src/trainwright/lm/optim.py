@@ -23,10 +23,15 @@ NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 5
 
 
-def build_optimizer(model: nn.Module, config: OptimizerConfig) -> Optimizer:
+def build_optimizer(
+    model: nn.Module, config: OptimizerConfig, muon_format: torch.dtype = torch.bfloat16
+) -> Optimizer:
     """AdamW, or Muon for the layers' matrices and AdamW for the rest. Each group has its highest rate as "base_lr".
 
     Weight decay is for matrices (embeddings too, as in GPT-2's published trainings); norms and biases have none.
+
+    Args:
+        muon_format: of Muon's products; bf16 as its author has it.
     """
     named = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
     muon = [(n, p) for n, p in named if config.name == "muon" and p.ndim == 2 and n.startswith("layers.")]
@@ -42,7 +47,9 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> Optimizer:
     groups = [group for group in groups if group["params"]]
     betas = (config.beta1, config.beta2)
     if muon:
-        return MuonAdamW(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon)
+        return MuonAdamW(
+            groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, muon_format=muon_format
+        )
     return AdamW(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, fused=True)
 
 
@@ -63,8 +70,15 @@ class MuonAdamW(Optimizer):
     """
 
     def __init__(
-        self, groups: Iterable[dict[str, Any]], *, lr: float, betas: tuple[float, float], eps: float
+        self,
+        groups: Iterable[dict[str, Any]],
+        *,
+        lr: float,
+        betas: tuple[float, float],
+        eps: float,
+        muon_format: torch.dtype = torch.bfloat16,
     ) -> None:
+        self._muon_format = muon_format
         super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, "parts": 0})
 
     @torch.no_grad()
@@ -92,7 +106,7 @@ class MuonAdamW(Optimizer):
         rows, columns = update.shape[0] // group["parts"], update.shape[1]
         rate = group["lr"] * math.sqrt(max(1, rows / columns))
         parameter.mul_(1 - group["lr"] * group["weight_decay"])
-        parameter.add_(_apart(update, group["parts"]), alpha=-rate)
+        parameter.add_(_apart(update, group["parts"], self._muon_format), alpha=-rate)
 
     def _adamw(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         for parameter in parameters:
@@ -121,27 +135,30 @@ class MuonAdamW(Optimizer):
         )
 
 
-def _apart(update: Tensor, parts: int) -> Tensor:
+def _apart(update: Tensor, parts: int, muon_format: torch.dtype) -> Tensor:
     """The matrices that lie below each other in an update, each made orthogonal by itself.
 
     One that lies in shards (FSDP2) is put together in each process; each keeps its own rows of the result.
     """
     if isinstance(update, DTensor):
-        whole = _apart(update.full_tensor(), parts)
+        whole = _apart(update.full_tensor(), parts, muon_format)
         replicated = DTensor.from_local(whole, update.device_mesh, [Replicate()], run_check=False)
         return replicated.redistribute(placements=update.placements)
-    return orthogonal(update.reshape(parts, -1, update.shape[1])).reshape(update.shape)
+    matrices = update.reshape(parts, -1, update.shape[1])
+    return orthogonal(matrices, muon_format).reshape(update.shape)
 
 
-def orthogonal(matrices: Tensor) -> Tensor:
-    """(parts, rows, columns), each matrix with singular values near 1: five Newton-Schulz steps in bf16."""
+def orthogonal(
+    matrices: Tensor, computed_in: torch.dtype = torch.bfloat16, steps: int = NEWTON_SCHULZ_STEPS
+) -> Tensor:
+    """(parts, rows, columns), each matrix with singular values near 1 after five Newton-Schulz steps."""
     a, b, c = NEWTON_SCHULZ
-    x = matrices.bfloat16()
+    x = matrices.to(computed_in)
     tall = x.shape[-2] > x.shape[-1]
     if tall:
         x = x.mT
     x = x / x.norm(dim=(-2, -1), keepdim=True).clamp_min(1e-7)
-    for _ in range(NEWTON_SCHULZ_STEPS):
+    for _ in range(steps):
         square = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
     return (x.mT if tall else x).to(matrices.dtype)

@@ -57,7 +57,7 @@ def counted(
             name: {"documents": documents[number], "bytes": sizes[number], "groups": len(groups[number])}
             for number, name in enumerate(SPLITS)
         },
-        "split_by": "group" if len(groups[0] | groups[1]) > 1 else "file",
+        "split_by": "file" if groups[0] & groups[1] else "group",
         "licences": {
             name: {"documents": count, "bytes": licence_bytes[name]}
             for name, count in sorted(licences.items(), key=lambda item: (-item[1], item[0]))

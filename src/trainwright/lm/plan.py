@@ -14,6 +14,8 @@ from trainwright.lm.config import Recipe
 from trainwright.lm.pack import Windows, order
 from trainwright.lm.processes import Processes
 
+# Beyond some 16 passes over the same tokens more of them hardly help (Muennighoff et al., arXiv 2305.16264).
+MOST_PASSES = 16
 # An order of 16 million windows takes a second and 134 MB: the current epoch's is kept, and the next one's at its edge.
 _order = functools.lru_cache(maxsize=2)(lambda count, seed, epoch: order(count, seed=seed, epoch=epoch))
 
@@ -46,6 +48,18 @@ class Plan:
             rows = rows.pin_memory()
         rows = rows.to(processes.device, non_blocking=True)
         return rows[:, :-1], rows[:, 1:]
+
+    @property
+    def much_repeated(self) -> str:
+        """That the windows are gone over too often to learn more from, and what to do; "" if they are not."""
+        passes = self.updates * self.at_once / len(self.windows)
+        if passes <= MOST_PASSES:
+            return ""
+        enough = max(1, MOST_PASSES * len(self.windows) // self.at_once)
+        return (
+            f"{self.updates:,} updates go over the {len(self.windows):,} windows {passes:,.0f} times: so little code is learnt "
+            f"by heart. Prepare more, or end sooner: --set run.updates={enough}."
+        )
 
     @property
     def tokens(self) -> int:

@@ -22,10 +22,10 @@ from trainwright.lm import stages
 from trainwright.lm.atomic import write_json
 from trainwright.lm.data import FORMAT, MANIFEST, SPLITS, TOKENIZER, fingerprint, read_manifest, tokens_file
 from trainwright.lm.dedup import NEAR
-from trainwright.lm.filters import FilterOptions, checked
+from trainwright.lm.filters import OWN, FilterOptions, checked
 from trainwright.lm.outcome import read_outcome
 from trainwright.lm.pack import open_tokens
-from trainwright.lm.sources import LARGEST_BYTES, Fields, Source, open_sources
+from trainwright.lm.sources import LARGEST_BYTES, Fields, Source, is_own, open_sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +42,17 @@ class PrepareOptions:
     max_group_bytes: int = 0
     """Of one package or repository only the first files are taken that fit into so many bytes; 0: all."""
     filters: FilterOptions = field(default_factory=FilterOptions)
+    """Of `installed` and the Hub."""
+    own_filters: FilterOptions = OWN
+    """Of folders and tables, which the user named as code of his choice."""
     near: float = NEAR
     """The Jaccard index of shingles from which two files are near duplicates."""
     validation: float = 0.05
     """The share of bytes that is held out, in whole groups."""
     seed: int = 0
     """Of the choice of the groups."""
-    vocabulary_size: int = 8192
+    vocabulary_size: int = 0
+    """Of the tokenizer; 0: by the amount of training text."""
     tokenizer_bytes: int = 20_000_000
     """Of training text that the tokenizer is trained on, evenly sampled."""
 
@@ -193,18 +197,24 @@ def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _plain(options: PrepareOptions) -> dict[str, Any]:
-    """The options as JSON gives them back."""
+    """The options as JSON gives them back, without filters that meet no source."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(options)))
+    own = [is_own(name) for name in options.sources]
+    if all(own):
+        del plain["filters"]
+    if not any(own):
+        del plain["own_filters"]
     return plain
 
 
 def _check(options: PrepareOptions) -> None:
     checked(options.filters)
+    checked(options.own_filters)
     if not 0 < options.near <= 1:
         raise UsageError(f"--near must lie above 0 and not above 1; got {options.near}.")
     if not 0 < options.validation < 1:
         raise UsageError(f"--validation must lie between 0 and 1; got {options.validation}.")
-    if options.vocabulary_size < 257:
+    if options.vocabulary_size and options.vocabulary_size < 257:
         raise UsageError(
             f"--vocabulary must be 257 at least: all bytes and the end token; got {options.vocabulary_size}."
         )

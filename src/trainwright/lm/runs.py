@@ -37,6 +37,8 @@ class Run:
     tokenizer: Tokenizer
     step: int
     """Updates it was trained for."""
+    precision: str = "fp32"
+    """fp32 or bf16: what the training's passes were computed in."""
 
 
 def open_run(folder: Path, checkpoint: str | int = "best") -> Run:
@@ -55,7 +57,14 @@ def open_run(folder: Path, checkpoint: str | int = "best") -> Run:
     held = checkpoints.load(checkpoints.step_folder(folder / CHECKPOINTS, step))
     model = Transformer(recipe.model)
     checkpoints.fill(model, held)
-    return Run(folder=folder, recipe=recipe, model=model.eval(), tokenizer=tokenizer, step=step)
+    return Run(
+        folder=folder,
+        recipe=recipe,
+        model=model.eval(),
+        tokenizer=tokenizer,
+        step=step,
+        precision=held.state.precision,
+    )
 
 
 def create_run(
@@ -189,6 +198,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         ReadError: if it cannot be read.
     """
     return _read(folder / DATA)
+
+
+def chosen_keywords(manifest: Mapping[str, Any]) -> list[str]:
+    """The words by which files of the data were chosen; none where all of a source's files were taken."""
+    options = manifest.get("options", {})
+    found = [options.get(name, {}).get("keywords", ()) for name in ("filters", "own_filters")]
+    return list(dict.fromkeys(word for words in found for word in words))
 
 
 @contextlib.contextmanager

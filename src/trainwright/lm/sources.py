@@ -121,6 +121,8 @@ def _open(name: str, fields: Fields, suffixes: tuple[str, ...], largest: int) ->
         from trainwright.lm.tables import open_table
 
         return open_table(name, path, fields, largest)
+    if path.name.endswith(suffixes) and path.is_file():
+        raise UsageError(f"A source must be a folder of files, not one of them; name {path.parent}.")
     if path.exists():
         raise UsageError(
             f"A source must be {INSTALLED}, a folder, a table ({', '.join(TABLES)}) or {HUB}NAME; {name} is another kind of file."
@@ -128,6 +130,11 @@ def _open(name: str, fields: Fields, suffixes: tuple[str, ...], largest: int) ->
     raise UsageError(
         f'A source must be {INSTALLED}, an existing folder or table, or {HUB}NAME; "{name}" does not exist.'
     )
+
+
+def is_own(name: str) -> bool:
+    """Whether a source of this name is code of the user's choice, file by file: a folder or a table."""
+    return name != INSTALLED and not name.startswith(HUB)
 
 
 def text_of(item: Item, largest: int = LARGEST_BYTES) -> tuple[str, str]:

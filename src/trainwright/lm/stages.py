@@ -41,6 +41,12 @@ _AT_HAND = 64
 _BATCH_CHARACTERS = 1 << 20
 # After so many batches the tokens are made sure to be on the disk: what a killed run does again.
 _FLUSHED_BATCHES = 16
+# Whole groups are held out if they come so near to the wanted share: not half of it, not four times. A folder's few loose
+# files would be no measure, and half of two repositories too high a price; then files are held out.
+_LEAST, _MOST = 0.5, 4.0
+# A tokenizer's entries: in less text most of 8,192 are seen too seldom to be learnt, and the preset for it, tiny, is made for few.
+FEW_ENTRIES, MANY_ENTRIES = 2048, 8192
+MUCH_TEXT_BYTES = 30_000_000
 # Bars are drawn anew after so many documents.
 _EVERY = 32
 
@@ -114,7 +120,8 @@ def _judged(item: Item, job: Job, *, own: bool) -> tuple[Document, str]:
     """The item as a document, and why it is dropped, or ""."""
     text, problem = text_of(item, job.options.largest)
     document = Document(text=text, path=item.path, group=item.group, licence=item.licence)
-    return document, problem or drop_reason(document, job.options.filters, own=own) or ""
+    filters = job.options.own_filters if own else job.options.filters
+    return document, problem or drop_reason(document, filters, own=own) or ""
 
 
 def deduplicate(job: Job) -> None:
@@ -172,15 +179,21 @@ def split(job: Job) -> None:
 
 def _sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.int8]:
     """For each document the number of its split, or GONE."""
-    units = list(_units(pieces, verdicts))
-    if len({unit for unit, _ in units if unit is not None}) < 2:
-        units = list(_units(pieces, verdicts, files=True))
-    bytes_of: Counter[str] = Counter()
-    for unit, size in units:
-        if unit is not None:
-            bytes_of[unit] += size
-    _need_documents(job, len(bytes_of))
-    held_out = validation_groups(bytes_of, share=job.options.validation, seed=job.options.seed)
+    for files in (False, True):
+        units = list(_units(pieces, verdicts, files=files))
+        bytes_of: Counter[str] = Counter()
+        for unit, size in units:
+            if unit is not None:
+                bytes_of[unit] += size
+        if files:
+            _need_documents(job, len(bytes_of))
+        elif len(bytes_of) < 2:
+            continue
+        wanted = job.options.validation
+        held_out = validation_groups(bytes_of, share=wanted, seed=job.options.seed)
+        share = sum(bytes_of[unit] for unit in held_out) / sum(bytes_of.values())
+        if _LEAST * wanted <= share <= _MOST * wanted:
+            break
     return np.array([GONE if unit is None else int(unit in held_out) for unit, _ in units], dtype=np.int8)
 
 
@@ -209,10 +222,11 @@ def make_tokenizer(job: Job) -> None:
     if file.exists():
         return
     budget, total = job.options.tokenizer_bytes, read_outcome(job.outcome)["splits"]["train"]["bytes"]
+    size = job.options.vocabulary_size or (FEW_ENTRIES if total < MUCH_TEXT_BYTES else MANY_ENTRIES)
     with stage("tokenizer") as report:
-        report(0.0, f"{min(budget, total) / 1e6:.1f} MB, {job.options.vocabulary_size:,} entries")
+        report(0.0, f"{min(budget, total) / 1e6:.1f} MB, {size:,} entries")
         texts = _sample(Texts(folder=job.out, split="train"), budget / total, min(budget, total), report)
-        tokenizer = train_tokenizer(texts, vocabulary_size=job.options.vocabulary_size, byte_budget=budget)
+        tokenizer = train_tokenizer(texts, vocabulary_size=size, byte_budget=budget)
     tokenizer.save(file)
 
 

@@ -17,8 +17,11 @@ from trainwright.lm.data import PreparedData
 from trainwright.lm.processes import Processes
 from trainwright.lm.runs import CHECKPOINTS, LOG, begin_run, is_run, read_manifest, read_recipe
 
-# Settings that may change when a run goes on: they alter no weight and no line of the log's training.
+# Settings that may change when a run goes on: they alter no weight and no line of the log's training, but for precision
+# and threads, which alter their last digits, and whose change is said.
 FREE = {
+    "run.precision",
+    "run.threads",
     "run.keep",
     "run.sinks",
     "run.check",
@@ -96,6 +99,12 @@ def surroundings(state: State, now: State) -> list[str]:
     told = []
     if state.precision != now.precision:
         told.append(f"computed in {state.precision} until here, from here on in {now.precision}")
+    if now.recipe["optimizer"]["name"] == "muon" and state.muon_precision != now.muon_precision:
+        told.append(
+            f"Muon's products computed in {state.muon_precision} until here, from here on in {now.muon_precision}"
+        )
+    if state.threads and state.threads != now.threads:
+        told.append(f"threads: {state.threads} until here, from here on {now.threads}")
     if state.processes != now.processes:
         told.append(f"trained by {state.processes} processes until here, from here on by {now.processes}")
     for name, version in now.versions.items():

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import signal
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from trainwright.errors import TrainwrightError
 from trainwright.lm import checkpoint as checkpoints
 from trainwright.lm import log as logs
+from trainwright.lm.arithmetic import decided
 from trainwright.lm.assembly import Training, assembled, first_state, with_vocabulary
 from trainwright.lm.checkpoint import State
 from trainwright.lm.config import Recipe
@@ -28,6 +29,7 @@ from trainwright.lm.precision import computing
 from trainwright.lm.processes import exchanging, joined, whole
 from trainwright.lm.runs import CHECKPOINTS, LOG, claimed
 from trainwright.lm.samples import sample, unsharded
+from trainwright.lm.speed import on_threads
 from trainwright.lm.start import opened
 from trainwright.lm.stopping import Stopping
 from trainwright.lm.tally import Tally
@@ -66,11 +68,17 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
     """
     recipe = with_vocabulary(recipe, data)
     logs.check_sinks(recipe.run.sinks)
-    with joined() as processes, claimed(folder) if processes.first else nullcontext():
+    with ExitStack() as stack:
+        processes = stack.enter_context(joined())
+        stack.enter_context(claimed(folder) if processes.first else nullcontext())
         live = Live(silent=not processes.first)
         begun = time.monotonic()
         held = opened(data, folder, recipe, resume, processes, live.say)
-        training = assembled(data, folder, recipe, held, processes, live)
+        with live.waiting("Measures what is fastest here"):
+            decision = decided(recipe, held.state if held else None, processes)
+        live.say(decision.line)
+        stack.enter_context(on_threads(decision.arithmetic.threads))
+        training = assembled(data, folder, recipe, held, processes, live, decision.arithmetic)
         state = first_state(training, held)
         if state.update == training.plan.updates:
             live.say(f"All {state.update} updates are done.")
@@ -79,7 +87,7 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
                 f"Goes on after update {state.update}, {time.monotonic() - begun:.1f} s after its start."
             )
         sinks = logs.open_sinks(recipe.run.sinks, folder, recipe, state.update) if processes.first else []
-        log = logs.Log(folder / LOG, sinks)
+        log = logs.Log(folder / LOG, sinks, heading={"kind": "computing", "update": 0, **decision.record})
         try:
             with Stopping() as stopping, live.shown(state.update, training.plan.updates):
                 return train_from(state, training, log, stopping)
@@ -136,7 +144,7 @@ def take_update(training: Training, update: int) -> tuple[Tensor, Tensor | float
     for start in range(0, windows, at_once):
         piece = slice(start, start + at_once)
         with exchanging(training.module, now=start + at_once >= windows):
-            with computing(training.precision, processes.device):
+            with computing(training.arithmetic.precision, processes.device):
                 summed = training.module(
                     inputs_BT[piece], targets_BT[piece], None if weights_B is None else weights_B[piece]
                 )
@@ -187,7 +195,7 @@ def evaluated(state: State, training: Training, log: logs.Log) -> State:
     if not len(training.validation):
         return state
     loss = mean_nats(
-        training.loss, training.validation, training.processes, training.precision,
+        training.loss, training.validation, training.processes, training.arithmetic.precision,
         limit=training.recipe.run.evaluate_windows,
     )  # fmt: skip
     check_finite(loss, state.update)

@@ -10,7 +10,6 @@ from torch.utils.data import DataLoader, Dataset
 
 from trainwright.lm.config import ModelConfig, OptimizerConfig
 from trainwright.lm.data import open_data
-from trainwright.lm.filters import FilterOptions
 from trainwright.lm.loss import total_weight, training_loss
 from trainwright.lm.model import Transformer
 from trainwright.lm.optim import build_optimizer
@@ -33,7 +32,7 @@ class CodeWindows(Dataset):
 torch.manual_seed(0)
 folder = Path(tempfile.mkdtemp()) / "data"
 source = str(Path(email.__file__).parent)
-prepare(folder, PrepareOptions(sources=(source,), vocabulary_size=400, filters=FilterOptions(keywords=())))
+prepare(folder, PrepareOptions(sources=(source,), vocabulary_size=400))
 data = open_data(folder)
 
 train = DataLoader(CodeWindows(data.train, 48), batch_size=16, shuffle=True, drop_last=True)

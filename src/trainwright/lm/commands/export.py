@@ -29,7 +29,9 @@ def export(
         trainwright lm export run model --checkpoint last --force
     """
     from trainwright.lm.export import export_run
+    from trainwright.lm.funnel import unit_of
 
     export_run(run, folder, checkpoint=checkpoint, force=force)
     for file in sorted(folder.iterdir()):
-        print(f"{file.stat().st_size / 1e6:10.2f} MB  {file}")
+        unit, size = unit_of(file.stat().st_size)
+        print(f"{file.stat().st_size / size:10.2f} {unit}  {file}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,31 +22,35 @@ def prepare(
         "folder in it is a group, a git checkout is one), a table (.jsonl, .jsonl.gz, .parquet), or hub:OWNER/NAME. "
         "Several may be named."))],
     out: Annotated[Path, Parameter(name="--out", help="The folder to prepare.")],
-    keywords: Annotated[str, Parameter(name="--keywords", help=(
-        "Keep files that mention one of these words anywhere, separated by commas; \"\" keeps all."))]
-        = "pandas,sklearn,matplotlib,seaborn",
+    keywords: Annotated[str | None, Parameter(name="--keywords", help=(
+        "Keep files that mention one of these words anywhere, separated by commas; \"\" keeps all. By default pandas, "
+        "sklearn, matplotlib, seaborn for `installed` and the Hub."))] = None,
     all_files: Annotated[bool, Parameter(name="--all", negative=(), help="Keep files whatever they mention.")] = False,
-    licences: Annotated[str, Parameter(name=("--licences", "--licenses"), help=(
-        "permissive, any (known or not), or SPDX identifiers separated by commas."))] = "permissive",
+    licences: Annotated[str | None, Parameter(name=("--licences", "--licenses"), help=(
+        "permissive, any (known or not), or SPDX identifiers separated by commas. By default permissive for `installed` "
+        "and the Hub."))] = None,
     unknown_licences: Annotated[Literal["own", "keep", "drop"], Parameter(
         name=("--unknown-licences", "--unknown-licenses"), help=(
         "Files without a known licence. own: keep them from folders and tables, which you named yourself; drop them "
         "from installed and the Hub."))] = "own",
     generated: Annotated[bool, Parameter(name="--generated", negative=(), help=(
-        "Keep files that say in their first five lines that a program wrote them."))] = False,
-    min_bytes: Annotated[int, Parameter(name="--min-bytes", help="Drop shorter files.")] = 64,
-    longest_line: Annotated[int, Parameter(name="--longest-line", help=(
-        "Drop files with a line of more characters."))] = 1000,
-    mean_line: Annotated[float, Parameter(name="--mean-line", help=(
-        "Drop files whose mean line has more characters."))] = 100.0,
-    alphanumeric_share: Annotated[float, Parameter(name="--alphanumeric-share", help=(
-        "Drop files with a smaller share of letters and digits."))] = 0.25,
+        "Keep files that say in their first five lines that a program wrote them (those of folders and tables: that "
+        "they are generated and not to be edited)."))] = False,
+    min_bytes: Annotated[int | None, Parameter(name="--min-bytes", help=(
+        "Drop shorter files. By default 64; none in folders and tables."))] = None,
+    longest_line: Annotated[int | None, Parameter(name="--longest-line", help=(
+        "Drop files with a line of more characters. By default 1000; none in folders and tables."))] = None,
+    mean_line: Annotated[float | None, Parameter(name="--mean-line", help=(
+        "Drop files whose mean line has more characters. By default 100; 1000 in folders and tables."))] = None,
+    alphanumeric_share: Annotated[float | None, Parameter(name="--alphanumeric-share", help=(
+        "Drop files with a smaller share of letters and digits. By default 0.25."))] = None,
     near: Annotated[float, Parameter(name="--near", help=(
         "Files are near duplicates from this Jaccard index of their five-word shingles on."))] = 0.7,
     validation: Annotated[float, Parameter(name="--validation", help=(
         "The share of bytes to hold out, in whole groups."))] = 0.05,
     seed: Annotated[int, Parameter(name="--seed", help="Of the choice of the groups that are held out.")] = 0,
-    vocabulary: Annotated[int, Parameter(name="--vocabulary", help="Entries of the tokenizer.")] = 8192,
+    vocabulary: Annotated[int, Parameter(name="--vocabulary", help=(
+        "Entries of the tokenizer. By default 2048 for less than 30 MB of training text, else 8192."))] = 0,
     tokenizer_bytes: Annotated[str, Parameter(name="--tokenizer-bytes", help=(
         "Text to train the tokenizer on, evenly sampled: bytes, or as in 20MB."))] = "20MB",
     max_bytes: Annotated[str, Parameter(name="--max-bytes", help=(
@@ -69,21 +74,30 @@ def prepare(
 ) -> int:  # fmt: skip
     """Gather source code, filter and deduplicate it, split it by package or repository, train a tokenizer, pack tokens.
 
+    Of folders and tables everything is kept but what is unreadable, generated, a duplicate or no source; `installed` and
+    the Hub are filtered by keywords, licences and looks as well. What you give of these options counts for all sources.
     What is done is skipped; what was stopped goes on. Exit status: 0 prepared; 2 wrong usage, or nothing to prepare from.
 
     Examples:
 
         trainwright lm prepare --out data                   this environment's packages
-        trainwright lm prepare ~/code --out data --all      every Python file of yours
+        trainwright lm prepare ~/code --out data            every Python file of yours
         trainwright lm prepare --out data --max-bytes 20MB --max-group-bytes 2MB  a varied trial
         trainwright lm prepare a.jsonl.gz b.parquet --out data --keywords torch,numpy
         trainwright lm prepare hub:codeparrot/codeparrot-clean --out data --vocabulary 50000
     """
-    from trainwright.lm.filters import FilterOptions
+    from trainwright.lm.filters import OWN, FilterOptions
     from trainwright.lm.prepare import PrepareOptions
     from trainwright.lm.prepare import prepare as prepare_data
     from trainwright.lm.sources import Fields
 
+    given: dict[str, Any] = {
+        "keywords": () if all_files else None if keywords is None else _words(keywords),
+        "licences": None if licences is None else _licences(licences),
+        "unknown_licences": unknown_licences, "generated": generated, "min_bytes": min_bytes,
+        "longest_line": longest_line, "mean_line": mean_line, "alphanumeric_share": alphanumeric_share,
+    }  # fmt: skip
+    given = {name: value for name, value in given.items() if value is not None}
     options = PrepareOptions(
         sources=sources or ("installed",),
         suffixes=_words(suffixes),
@@ -91,11 +105,8 @@ def prepare(
         largest=_size(largest, "--largest"),
         max_bytes=_size(max_bytes, "--max-bytes"),
         max_group_bytes=_size(max_group_bytes, "--max-group-bytes"),
-        filters=FilterOptions(
-            keywords=() if all_files else _words(keywords), licences=_licences(licences), unknown_licences=unknown_licences,
-            generated=generated, min_bytes=min_bytes, longest_line=longest_line, mean_line=mean_line,
-            alphanumeric_share=alphanumeric_share,
-        ),
+        filters=replace(FilterOptions(), **given),
+        own_filters=replace(OWN, **given),
         near=near, validation=validation, seed=seed, vocabulary_size=vocabulary,
         tokenizer_bytes=_size(tokenizer_bytes, "--tokenizer-bytes"),
     )  # fmt: skip
@@ -138,16 +149,17 @@ def _size(given: str, option: str) -> int:
 
 def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
     """The summary in numbers."""
-    from trainwright.lm.funnel import render
+    from trainwright.lm.funnel import render, unit_of
 
     console = Console(file=sys.stdout, highlight=False)
     if already:
         console.print(f"{out} is prepared already; --restart prepares it anew.", soft_wrap=True)
     console.print(render(manifest["funnel"]), soft_wrap=True)
     console.print()
+    unit, size = unit_of(manifest["funnel"]["seen"]["bytes"])
     for name, split in manifest["splits"].items():
         console.print(
-            f"[bold]{name:<10}[/] {split['documents']:>9,} files  {split['bytes'] / 1e6:>9,.1f} MB  "
+            f"[bold]{name:<10}[/] {split['documents']:>9,} files  {split['bytes'] / size:>9,.1f} {unit}  "
             f"{split['tokens']:>13,} tokens  {split['groups']:>7,} groups"
         )
     proof = manifest["proof"]
@@ -158,11 +170,12 @@ def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
     )
     if manifest["split_by"] == "file":
         console.print(
-            "[yellow]There is one group only, so the split is by file: scores on it will look better than on new code.[/]",
+            "[yellow]No whole group comes near to --validation of the bytes, so the split is by file: scores on it will look "
+            "better than on new code.[/]",
             soft_wrap=True,
         )
     vocabulary = manifest["tokenizer"]
     console.print(
-        f"Tokenizer: {vocabulary['vocabulary_size']:,} entries, trained on {vocabulary['trained_on_bytes'] / 1e6:,.1f} MB."
+        f"Tokenizer: {vocabulary['vocabulary_size']:,} entries, trained on {vocabulary['trained_on_bytes'] / size:,.1f} {unit}."
     )
     console.print(f"Prepared in {out}. Next: trainwright lm train {out} --out run", soft_wrap=True)

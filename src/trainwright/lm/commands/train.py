@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
 
-from trainwright.lm.config import load_recipe
+from trainwright.lm.config import Recipe, checked, load_recipe, recipe_from
 
 
 def train(
@@ -22,6 +22,12 @@ def train(
     recipe: Annotated[Path | None, Parameter(name="--recipe", help="A TOML file that changes the preset.")] = None,
     settings: Annotated[list[str] | None, Parameter(name="--set", negative=(), allow_leading_hyphen=True, help=(
         "section.key=value, after the file; may be given several times."))] = None,
+    precision: Annotated[str | None, Parameter(name="--precision", help=(
+        "fp32 or bf16; auto (the default) takes what is faster here, as measured when the run begins. A run that goes on "
+        "keeps its own."))] = None,
+    threads: Annotated[int | None, Parameter(name="--threads", help=(
+        "Threads on the CPU; by default OMP_NUM_THREADS, or as many as are fastest here, as measured when the run begins. A "
+        "run that goes on keeps its own."))] = None,
     resume: Annotated[bool | None, Parameter(name="--resume", negative="--restart", help=(
         "--resume: go on, and refuse to begin; --restart: remove the run that lies there and begin anew. "
         "Without either a run goes on if there is one."))] = None,
@@ -36,6 +42,7 @@ def train(
 
         trainwright lm train data --out run
         trainwright lm train data --out run --preset small --set run.updates=2000
+        trainwright lm train data --out run --precision fp32 --threads 1
         trainwright lm train data --out run --set 'run.sinks=["tensorboard"]'
         torchrun --nproc_per_node 8 -m trainwright lm train data --out run --preset gpt2
     """
@@ -49,6 +56,7 @@ def train(
         chosen = read_recipe(out)
     else:
         chosen = load_recipe(preset or "tiny", recipe, settings or ())
+    chosen = _with(chosen, precision=precision, threads=threads)
     outcome = train_run(open_data(data), out, chosen, resume=resume)
     if os.environ.get("RANK", "0") != "0":  # one of torchrun's processes; the first one speaks
         return 128 + outcome.signal if outcome.signal else 0
@@ -65,3 +73,10 @@ def train(
         return 0
     console.print("Stopped and saved. The same command goes on from here.", soft_wrap=True, highlight=False)
     return 128 + outcome.signal  # as shells do for a program that a signal ended
+
+
+def _with(recipe: Recipe, **run: Any) -> Recipe:
+    """The recipe with those settings of the run that were given; a run that goes on takes them, too."""
+    return checked(
+        recipe_from({"run": {name: value for name, value in run.items() if value is not None}}, recipe)
+    )

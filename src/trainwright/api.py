@@ -148,7 +148,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
     display = sys.modules.get("IPython.display")
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if display is None or shell is None or not hasattr(shell, "kernel"):
-        from trainwright.cli import progress
+        from trainwright.output import progress
 
         with progress() as say:
             yield say

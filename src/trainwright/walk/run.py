@@ -30,20 +30,15 @@ def check_script(script: str | Path, arguments: Sequence[str] = (), options: Opt
         strict: let errors of our own out (tests).
 
     Raises:
-        UsageError: if the script does not exist or is no Python file.
+        UsageError: if the script does not exist.
         ScriptFailed: if it raised during or after its real training.
         SystemExit: with its exit status, if it was run anew for its real training and that is not 0.
     """
     options = options or Options()
     options.check()
     path = Path(script)
-    if not module:
-        if not path.exists():
-            raise UsageError(f"{script} must be an existing Python script; there is no such file.")
-        if path.is_dir() or path.suffix not in (".py", ".pyw", ""):
-            raise UsageError(
-                f"{script} must be a Python script (.py); for a module use `trainwright check -m`."
-            )
+    if not module and not path.is_file():
+        raise UsageError(f"{script} must be an existing Python script; there is no such file.")
     shown = str(script) if module else show(str(path))
     session = Session(shown, options, train=train, say=say, done=done, strict=strict)
     anew = Anew.of(script, arguments, module=module)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import linecache
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trainwright.core import cells
 from trainwright.core.finding import Finding
 from trainwright.core.fix import Edit
 from trainwright.core.report import Report
@@ -33,10 +35,26 @@ def diff(edits: Sequence[Edit], context: int = 1) -> str | None:
     files = edited(edits)
     parts: list[str] = []
     for file, (before, after) in (files or {}).items():
-        old, new = (text.splitlines(keepends=True) for text in (before, after))
-        for line in difflib.unified_diff(old, new, file, file, n=context):
-            parts.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+        for name, old, new in _sources(file, before, after):
+            for line in difflib.unified_diff(old, new, name, name, n=context):
+                parts.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
     return "".join(parts) or None
+
+
+def _sources(file: str, before: str, after: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """What is compared, by name: a file's lines before and after, or those of each of its cells."""
+    old, new = (text.splitlines(keepends=True) for text in (before, after))
+    if not cells.is_notebook(file):
+        yield file, old, new
+        return
+    of_old, of_new = cells.starts(before), cells.starts(after)
+    numbers = list(of_old)
+    for number, following in zip(numbers, [*numbers[1:], None]):
+        parts = [
+            lines[first[number] - 1 : first[following] - 2 if following else None]
+            for lines, first in ((old, of_old), (new, of_new))
+        ]
+        yield f"{file}, cell {number}", parts[0], parts[1]
 
 
 def edited(edits: Sequence[Edit]) -> dict[str, tuple[str, str]] | None:
@@ -46,7 +64,7 @@ def edited(edits: Sequence[Edit]) -> dict[str, tuple[str, str]] | None:
     files: dict[str, tuple[str, str]] = {}
     for file in dict.fromkeys(e.file for e in edits):
         try:
-            before = Path(file).read_text("utf-8")
+            before = _text(file)
         except (OSError, UnicodeDecodeError):
             return None
         after = apply(before, [e for e in edits if e.file == file])
@@ -54,6 +72,13 @@ def edited(edits: Sequence[Edit]) -> dict[str, tuple[str, str]] | None:
             return None
         files[file] = (before, after)
     return files
+
+
+def _text(file: str) -> str:
+    """A file's source; of a notebook the text of its cells."""
+    if cells.is_notebook(file):
+        return "".join(linecache.getlines(str(Path(file).absolute())))
+    return Path(file).read_text("utf-8")
 
 
 def fitting(report: Report) -> list[Finding]:
@@ -71,5 +96,6 @@ def edits_of(findings: Iterable[Finding]) -> list[Edit]:
 
 
 def patch(report: Report) -> str:
-    """One unified diff of all fixes that can be made together; empty if no edit is known."""
-    return diff(edits_of(fitting(report)), context=3) or ""
+    """One unified diff of all fixes that can be made together; empty if no edit is known. No patch edits a notebook."""
+    edits = [edit for edit in edits_of(fitting(report)) if not cells.is_notebook(edit.file)]
+    return diff(edits, context=3) or ""

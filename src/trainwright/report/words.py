@@ -33,6 +33,13 @@ def headline(report: Report) -> str:
     return "nothing found" if any(s.status == Status.PASSED for s in report.stages) else "not walked"
 
 
+def timing(report: Report) -> str:
+    """What took how long, as it follows the headline."""
+    if report.start_seconds is None:
+        return f", {report.seconds:.1f} s"
+    return f"; {report.start_seconds:.1f} s to start the script, {report.seconds:.1f} s to walk it"
+
+
 def measured(finding: Finding) -> str:
     """The measured numbers that the message does not say already: "outputs 2, largest label 2"."""
     return ", ".join(
@@ -160,7 +167,7 @@ def _row(part: Sequence[StageRun]) -> Row:
 
 def short(report: Report) -> str:
     """The report in a few lines: what was found, the first cause, and what the user should know besides."""
-    lines = [f"trainwright {report.script}: {headline(report)}, {report.seconds:.1f} s"]
+    lines = [f"trainwright {report.script}: {headline(report)}{timing(report)}"]
     first = report.first_cause
     for finding in [*([first] if first else []), *(f for f in report.findings if f is not first)]:
         lines.append(f"  {finding.code} {finding.name} ({finding.severity}){_at(finding)}: {finding.message}")

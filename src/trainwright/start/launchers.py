@@ -41,7 +41,8 @@ _DEEPSPEED_FLAGS = frozenset({
     "-h", "-m", "--help", "--module", "--no_python", "--no_local_rank", "--no_ssh", "--no_ssh_check", "--force_multi",
     "--save_pid", "--elastic_training", "--bind_cores_to_rank",
 })  # fmt: skip
-_PYTHON_VALUED = frozenset({"-W", "-X", "--check-hash-based-pycs"})
+# Short options of Python, several in one word, the last of which takes what follows it.
+_PYTHON_SHORT = re.compile(r"-[bBdEhiIOPqsSuvVx]*([cmWX])(.*)", re.DOTALL)
 
 # What runs another program: its options that take a value, and how many words follow them before the program.
 _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
@@ -253,13 +254,15 @@ class _Reading:
             self.elsewhere = named
         while self.words and self.words[0].startswith("-"):
             word = self.words.pop(0)
-            if word == "-" or word.startswith("-c"):
+            ends = _PYTHON_SHORT.fullmatch(word)
+            if word == "-" or (ends and ends[1] == "c"):
                 raise UsageError(f"a script or -m MODULE must follow {named}; got {word}.")
-            if word.startswith("-m"):
-                self.words[:0] = [word[2:]] if word[2:] else []
+            takes = word == "--check-hash-based-pycs" or (ends is not None and not ends[2])
+            if ends and ends[1] == "m":
+                self.words[:0] = [ends[2]] if ends[2] else []
                 self._module()
                 return
-            if word in _PYTHON_VALUED:
+            if takes:
                 self._first(f"the value of {word}")
                 self.words.pop(0)
         self._first("a script")

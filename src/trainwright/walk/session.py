@@ -19,7 +19,7 @@ from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import listening
 from trainwright.seams.place import failure_of
-from trainwright.seams.ranks import unconnected
+from trainwright.seams.ranks import group_kept, unconnected
 from trainwright.seams.seen import Seen
 from trainwright.seams.training_loops import Loop, loop_of_error, training_loop
 from trainwright.stages.setup import RankFacts
@@ -332,7 +332,7 @@ class Session:
         try:
             adapter = make()
             try:
-                with undisturbed():
+                with undisturbed(), group_kept():
                     pull(walk, adapter)
             except Exception as error:  # ours: the user's were caught where their code was called
                 walk.internal_error("the walk", error)

@@ -122,7 +122,11 @@ def write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> N
     from trainwright.report import html, json
 
     if targets.diff and not patch(report):
-        why = "no patch edits a notebook" if report.script.endswith(".ipynb") else "no fix here is known as an edit"
+        why = (
+            "no patch edits a notebook"
+            if report.script.endswith(".ipynb")
+            else "no fix here is known as an edit"
+        )
         print(f"trainwright: {why}; {targets.diff} stays empty.", file=sys.stderr)
     for target, render in ((targets.json, json.render), (targets.html, html.render), (targets.diff, patch)):
         if target == "-":

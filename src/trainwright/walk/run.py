@@ -73,6 +73,7 @@ def _notebook(path: Path) -> Iterator[dict[str, Any] | None]:
         yield None
         return
     os.environ.setdefault("MPLBACKEND", "agg")  # as in a notebook, no figure opens a window
+    sys.path.insert(1, "")  # a kernel imports from its working directory, wherever that is
     shell = Shell(show(str(path)))
     with standing_for(path, text) if text is not None else contextlib.nullcontext():
         yield shell.namespace()

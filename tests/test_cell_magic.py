@@ -62,7 +62,7 @@ def test_a_healthy_cell_is_silent_and_trains_afterwards(shell):
 
 def test_lines_of_earlier_cells_are_named(shell):
     ran(shell, DATA)
-    ran(shell, MODEL.replace("lr=1e-2", "lr=30.0"))
+    ran(shell, MODEL.replace("lr=1e-2", "lr=1.0"))
     report = ran(shell, f"%%check\n{HEALTHY}").result
     assert report.first_cause is not None and str(report.first_cause.where) == "In [3]:2", said(report)
 

@@ -1,13 +1,15 @@
 """Which words of a command are ours: options behind SCRIPT, and whether the script reads its command line."""
 
 import json
+from typing import get_type_hints
 
 import pytest
 
 from test_bad_input import command
 from test_launchers import LOOP
+from trainwright.cli import check, run
 from trainwright.start.reading import takes_no_arguments
-from trainwright.start.words import arranged
+from trainwright.start.words import VALUED, arranged
 
 SILENT = "import os, json\nimport torch\nfrom torch import nn\nmodel = nn.Linear(2, 2)\nmodel.eval()\nprint('no arguments')\n"
 
@@ -69,6 +71,19 @@ def test_a_script_that_cannot_read_arguments_is_known(here):
         SILENT + "import sys\nfrom helpers import ROWS\nfrom transformers import Trainer\nsys.exit(0)\n"
     )
     assert takes_no_arguments(script, here)
+
+
+@pytest.mark.parametrize("of", [check, run], ids=lambda of: of.__name__)
+def test_the_options_that_take_a_value_are_those_of_the_commands(of):
+    hints = get_type_hints(of, include_extras=True)
+    named = {
+        h.__metadata__[0].name[0]: h.__origin__
+        for n, h in hints.items()
+        if n not in ("script", "arguments", "return")
+    }
+    valued = {name for name, kind in named.items() if kind is not bool}
+    assert valued <= set(VALUED)
+    assert not {name for name, kind in named.items() if kind is bool} & set(VALUED)
 
 
 def test_options_behind_a_silent_script_are_taken(here):

@@ -195,6 +195,20 @@ def test_each_line_of_a_cell_stays_on_its_line(notebook):
     compile("\n".join(written), "train.ipynb", "exec")
 
 
+def test_a_broken_script_is_no_export(tmp_path):
+    script = tmp_path / "train.py"
+    for broken in ("x = (1\n", "if x:\n    y\n  z\n", 'text = "a"\n % 3\n', "a b\n%matplotlib inline\n"):
+        script.write_text(broken)
+        assert text_of(script) is None
+    written = text(notebook_of(tmp_path, "if x:\n    y\n  z"))
+    assert "get_ipython().refuse(1" in written
+
+
+def notebook_of(folder: Path, source: str) -> Path:
+    nbformat.write(new_notebook(cells=[new_code_cell(source)]), folder / "one.ipynb")
+    return folder / "one.ipynb"
+
+
 def test_future_imports_of_a_later_cell_hold(notebook):
     written = text(notebook("x = 1", "from __future__ import annotations\ndef f(a: Unknown): ..."))
     scope = {}

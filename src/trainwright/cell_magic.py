@@ -80,7 +80,7 @@ def _compiled(shell: Any, cell: str, number: int) -> CodeType:
     # The line of the magic is the cell's first: what follows keeps the numbers that the notebook shows.
     source = "\n" + shell.transform_cell(cell)
     name = shell.compile.cache(source, number, raw_code=f"%%check\n{cell}")
-    code = compile(source, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    code: CodeType = compile(source, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     if code.co_flags & inspect.CO_COROUTINE:
         raise UsageError(
             "%%check runs a cell as a script: `await` must stand in an `async def`, which asyncio.run(…) calls; "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import inspect
 import io
 import json
@@ -49,8 +50,8 @@ def text_of(file: Path) -> str | None:
     try:
         text = data.decode()
         ast.parse(text)
-    except SyntaxError:
-        return _of_export(text, file) if _SHELL_LINE.search(text) else None
+    except SyntaxError as error:
+        return _of_export(text, file) if _SHELL_LINE.match(error.text or "") else None
     except ValueError:
         return None
     return None
@@ -86,8 +87,8 @@ def standing_for(file: Path, text: str) -> Iterator[None]:
 
 
 def _of_export(text: str, file: Path) -> str | None:
-    lines = _transformed(text, file).splitlines()
     try:
+        lines = _transformed(text, file).splitlines()
         ast.parse("\n".join(lines))
     except SyntaxError:  # no export: what is wrong with it is Python's to say
         return None
@@ -141,7 +142,9 @@ def _cell(source: str, number: int, file: Path) -> list[str]:
         at += 1
     if len(lines) == 1 and _AUTOMATIC.match(lines[0].strip()) and not _parses(lines[0]):
         lines = [f"%{lines[0].strip()}"]
-    text = _transformed("\n".join(lines), file)
+    text = "\n".join(lines)
+    with contextlib.suppress(SyntaxError):  # not even its words can be told apart: said once it is reached
+        text = _transformed(text, file)
     return _refused(text, number, file) or text.splitlines()
 
 
@@ -182,14 +185,14 @@ def _transformed(source: str, file: Path) -> str:
     if not any(sign in source for sign in "%!?") and not source[:1].isspace():
         return source
     try:
-        from IPython.core.inputtransformer2 import TransformerManager, ipython_prompt, leading_indent
+        ipython: Any = importlib.import_module("IPython.core.inputtransformer2")
     except ImportError as error:
         raise UsageError(
             f"{file} is read by IPython, which must be installed: pip install ipython."
         ) from error
-    manager = TransformerManager()
+    manager = ipython.TransformerManager()
     lines = f"{source}\n".splitlines(keepends=True)
-    for clean in (leading_indent, ipython_prompt):
+    for clean in (ipython.leading_indent, ipython.ipython_prompt):
         lines = clean(lines)
     for _ in range(10 * len(lines)):
         changed, after = manager.do_one_token_transform(lines)

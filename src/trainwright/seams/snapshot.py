@@ -72,7 +72,7 @@ def _seed_torch(torch: Any, seed: int) -> None:
 def _accelerated(torch: Any) -> bool:
     named = [getattr(torch, name, None) for name in ("cuda", "xpu", "mtia", "npu", "hpu", "musa", "mlu")]
     kinds = [*named, getattr(torch.backends, "mps", None)]
-    return any(kind.is_available() for kind in kinds if hasattr(kind, "is_available"))
+    return any(kind.is_available() for kind in kinds if kind is not None and hasattr(kind, "is_available"))
 
 
 def is_generator(value: Any) -> bool:

@@ -94,12 +94,13 @@ def test_a_healthy_notebook_is_silent(notebook):
 
 def test_a_fix_in_a_cell_is_shown_as_its_diff_and_verified(notebook, tmp_path):
     later = "\n".join([DATA, MODEL, HEALTHY])
-    notebook("x = 1", ARGUMENTS, later)
+    (tmp_path / "below").mkdir()
+    notebook("%cd below", ARGUMENTS, later)
     done = command(tmp_path, "check", "--verify", "--json", "report.json", "train.ipynb", status=1)
     finding = json.loads((tmp_path / "report.json").read_text())["first_cause"]
-    assert finding["where"] == {"file": "train.ipynb", "line": 4, "cell": 2}
+    assert (finding["where"]["cell"], finding["where"]["line"]) == (2, 4)
     assert finding["fix"]["verified"], done.stdout
-    assert "+++ train.ipynb, cell 2\n@@ -3,2 +3,2 @@" in finding["fix"]["diff"]
+    assert "train.ipynb, cell 2\n@@ -3,2 +3,2 @@" in finding["fix"]["diff"]
 
 
 def test_a_rule_is_silenced_by_a_comment_in_a_cell(notebook):

@@ -77,7 +77,7 @@ def edited(edits: Sequence[Edit]) -> dict[str, tuple[str, str]] | None:
 def _text(file: str) -> str:
     """A file's source; of a notebook the text of its cells."""
     if cells.is_notebook(file):
-        return "".join(linecache.getlines(str(Path(file).absolute())))
+        return "".join(linecache.getlines(file if file in linecache.cache else str(Path(file).absolute())))
     return Path(file).read_text("utf-8")
 
 

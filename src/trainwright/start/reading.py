@@ -32,6 +32,7 @@ _NAMES = re.compile(
     r"_?(orig_)?argv|.*Parser|parse_(known_)?args.*|add_argument|.*CLI|cli|commands?|main_cli|flags|FLAGS|app|argparse_util"
     r"|parse_flags_with_absl|config_with_absl|__import__|__builtins__|import_module|run_path|run_module"
 )
+_MODULES = ("torch.distributed.run", "torch.distributed.launch")
 _RUNNING = ("exec", "eval")  # as names alone: `model.eval()` is none of these
 _TEXTS = re.compile(r"argv|/proc/|cmdline|argparse")
 
@@ -86,8 +87,16 @@ def _leads_there(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _TEXTS.search(node.value) is not None
     if isinstance(node, ast.alias):
-        return any(_NAMES.fullmatch(part) for part in node.name.split("."))
+        return _is_reading(node.name)
+    if isinstance(node, ast.ImportFrom):
+        return _is_reading(node.module or "") or any(
+            _is_reading(f"{node.module}.{a.name}") for a in node.names
+        )
     return False
+
+
+def _is_reading(module: str) -> bool:
+    return module in _MODULES or any(_NAMES.fullmatch(part) for part in module.split("."))
 
 
 def _bare_sys(tree: ast.Module) -> bool:

@@ -1,7 +1,9 @@
 """What is typed wrong, and scripts that misbehave: what happened, what to do, the exit status; through the real command."""
 
+import contextlib
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -170,13 +172,63 @@ def test_a_report_cannot_be_written_where_there_is_no_folder(tmp_path, script):
     assert "both" in command(tmp_path, "check", "--json", "-", "--html", "-", script("pass"), status=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check"], "check must be given a SCRIPT"),
+        (["run", "--seed", "3"], "run must be given a SCRIPT"),
+        (["check", "tran.py"], "Did you mean train.py?"),
+        (["check", "project.fit"], "trainwright check -m project.fit"),
+        (["check", "project"], "Name one in it: project/train.py, project/fit.py."),
+        (["check", "train.sh"], "trainwright check -- python train.py --lr 1"),
+        (["check", "-m", "train.py"], "leave -m out"),
+        (["check", "launch"], "must begin with one of python, accelerate launch"),
+        (["check", "--", "accelerate", "config"], "only `accelerate launch` starts a training"),
+    ],
+)
+def test_wrong_usage_is_told_with_what_to_write(tmp_path, script, words, said):
+    (tmp_path / "project").mkdir()
+    for name in ("project/fit.py", "project/train.py", "project/__init__.py"):
+        script("print('ran')", name)
+    script("print('ran')")
+    script("#!/bin/sh\nset -e\npython train.py --lr 1\n", "train.sh")
+    done = command(tmp_path, *words, status=2)
+    assert said in done.stderr and "ran" not in done.stdout and "Traceback" not in done.stderr
+
+
+def on_a_terminal(folder: Path, *words: str) -> str:
+    """What a command writes to standard error where that is a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([sys.executable, "-m", "trainwright", *words], cwd=folder, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=theirs, env=environment()) as process:  # fmt: skip
+        os.close(theirs)
+        written = b""
+        with contextlib.suppress(OSError):  # the other end was closed
+            while part := os.read(ours, 4096):
+                written += part
+        process.wait(300)
+    os.close(ours)
+    return written.decode()
+
+
+def test_a_terminal_is_told_at_once_what_runs_and_a_pipe_is_not(tmp_path, script):
+    name = script("import sys\nprint('from the script', file=sys.stderr)")
+    told = on_a_terminal(tmp_path, "check", name)
+    assert told.index("running train.py up to its training call") < told.index("from the script")
+    assert told.split("from the script")[0].count("\n") == 1
+    piped = command(tmp_path, "check", name, status=2)
+    assert "running" not in piped.stdout + piped.stderr
+
+
 # Scripts that do not reach training
 
 
 def test_a_syntax_error_is_placed(tmp_path, script):
     done = command(tmp_path, "check", script("rate = 3\nbatch = (4\nprint(rate)\n"), status=1)
     assert "train.py:2" in done.stdout
-    assert "SyntaxError" in done.stdout
+    assert "SyntaxError: '(' was never closed" in done.stdout
+    lines = [line.strip("│ ") for line in done.stdout.split("\n")]
+    assert lines[lines.index("batch = (4") + 1] == "^"
     assert "runpy" not in done.stdout
 
 

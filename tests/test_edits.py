@@ -1,7 +1,8 @@
 """Edits change what they name and nothing else."""
 
 from trainwright.core.fix import RemoveKeyword, RenameKeyword, SetKeyword
-from trainwright.fixes.edits import apply, diff
+from trainwright.fixes.edits import diff
+from trainwright.fixes.rewriting import apply
 
 SOURCE = """\
 model = load(path)  # a comment

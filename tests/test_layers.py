@@ -32,19 +32,21 @@ MAY_IMPORT = {
     "rules": {"rules", "stages", "core"},
     # A tensor's numbers are facts (stages/tensor.py): the only thing of the stages that tensors know.
     "tensors": {"tensors", "stages.tensor", "core"},
-    "seams": {"seams", "tensors", "stages", "core"},
+    "seams": {"seams", "tensors", "stages", "core", "errors"},
     "adapters": {"adapters", "seams", "tensors", "stages", "core"},
     "walk": {"walk", "adapters", "seams", "tensors", "stages", "core", "options", "errors", "fixes"},
     "watch": {"watch", "adapters", "seams", "tensors", "stages", "core", "options", "errors"},
     # Edits are made from where things were written, which seams/place.py knows.
     "fixes": {"fixes", "seams.place", "core", "errors"},
+    # What the words of a command name; nothing of the walk is loaded for that.
+    "start": {"start", "errors"},
     "report": {"report", "core"},
     "options": {"core", "errors"},
     "explain": {"core", "errors", "report"},
     "errors": set(),
     "lm": {"lm", "errors"},
 }
-FREE = {"cli", "__main__", "__init__", "api"}  # on top: they put the parts together
+FREE = {"cli", "output", "cell_magic", "__main__", "__init__", "api"}  # on top: they put the parts together
 
 
 def name_of(path: Path) -> str:

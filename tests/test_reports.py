@@ -170,7 +170,7 @@ def test_an_empty_report_says_that_nothing_was_walked() -> None:
 
 def test_json_has_the_keys_of_schema_1() -> None:
     data = json.loads(as_json.render(REPORT))
-    assert list(data) == ["schema", "script", "framework", "versions", "seconds", "first_cause", "findings", "stages",
+    assert list(data) == ["schema", "script", "framework", "versions", "seconds", "start_seconds", "first_cause", "findings", "stages",
                           "redirected", "message", "failure", "internal_errors"]  # fmt: skip
     assert data["schema"] == 1
     assert data["first_cause"]["name"] == "label-out-of-range"

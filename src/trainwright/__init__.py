@@ -40,3 +40,10 @@ def check(training: Any = None, loader: Any = None, evaluation_loader: Any = Non
 
     return walk(training, loader, evaluation_loader, model=model, loss=loss, optimizer=optimizer, scheduler=scheduler,
                 datamodule=datamodule, budget=budget, seed=seed, ignore=ignore, repair=repair, fit=fit, caller=sys._getframe(1))  # fmt: skip
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext trainwright` does: it gives the notebook the magic `%%check`."""
+    from trainwright.cell_magic import register
+
+    register(shell)

@@ -42,7 +42,7 @@ def check(training: Any, loader: Any, evaluation_loader: Any, *, model: Any, los
     syntax_tree.cache_clear()
     plain = {"model": model, "loss": loss, "optimizer": optimizer, "scheduler": scheduler}
     make = _maker(training, loader, evaluation_loader, datamodule, plain, fit, caller)
-    with _progress() as say:
+    with cell_progress() as say:
         return Session(show(caller.f_code.co_filename), options, say=say).check(make)
 
 
@@ -143,12 +143,12 @@ def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> 
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
+def cell_progress() -> Iterator[Callable[[str], None]]:
     """One line that says what is going on: below the cell of a notebook, or on a terminal."""
     display = sys.modules.get("IPython.display")
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if display is None or shell is None or not hasattr(shell, "kernel"):
-        from trainwright.cli import progress
+        from trainwright.output import progress
 
         with progress() as say:
             yield say

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 from rich.text import Text
 
 from trainwright import __version__
-from trainwright.errors import ScriptFailed, TrainwrightError
+from trainwright.errors import ScriptFailed, TrainwrightError, UsageError
+from trainwright.output import Targets, announce, checked, own_stdout, progress, tell, write_all
+from trainwright.start.launchers import free_port
+from trainwright.start.program import Program
+from trainwright.start.scripts import program_of
+from trainwright.start.words import arranged
 
 if TYPE_CHECKING:
     from trainwright.core.report import Report
@@ -36,6 +40,8 @@ app = App(
 
     trainwright check train.py --epochs 3      walk train.py, given its own arguments
     trainwright check --json report.json train.py
+    trainwright check train.ipynb
+    trainwright check -- torchrun --nproc_per_node 4 train.py --epochs 3
     trainwright run train.py                   check it; if nothing is wrong, train
     python train.py 2>&1 | trainwright explain -
 """,
@@ -84,12 +90,18 @@ Diff = Annotated[
 Module = Annotated[
     bool, Parameter(name="-m", help="SCRIPT is a module's name, as in python -m.", negative=())
 ]
+Script = Annotated[
+    str,
+    Parameter(
+        help="The training script or notebook (a module with -m), or the command that starts it, such as torchrun."
+    ),
+]
 Tokens = Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]
 
 
 @app.command
 def check(
-    script: Annotated[str, Parameter(help="The training script (or module, with -m).")],
+    script: Script,
     /,
     *arguments: Tokens,
     m: Module = False,
@@ -110,11 +122,12 @@ def check(
 ) -> int:  # fmt: skip
     """Walk a script's pipeline and stop before training.
 
-    The script runs unmodified until it would train. What follows SCRIPT is the script's own.
+    The script runs unmodified until it would train. What follows SCRIPT is the script's own. SCRIPT may be a notebook,
+    or a command such as `accelerate launch train.py`, of which one process is walked.
     Exit status: 0 nothing found above a note; 1 findings, or the script failed; 2 wrong usage, no training
     reached, or a failure of Trainwright itself; 130 interrupted before anything was found.
     """
-    program = Program(script=script, arguments=arguments, module=m)
+    program = program_of(script, arguments, module=m)
     targets = Targets(json=json, html=html, diff=diff)
     options = replace(_options(program, budget, seed, ignore, repair), device=device)
     return _walk(program, targets, options, verify=verify, copies=copies)
@@ -122,7 +135,7 @@ def check(
 
 @app.command
 def run(
-    script: Annotated[str, Parameter(help="The training script (or module, with -m).")],
+    script: Script,
     /,
     *arguments: Tokens,
     m: Module = False,
@@ -136,33 +149,14 @@ def run(
 
     The losses and weights are bit for bit those of `python script.py`.
     """
-    program = Program(script=script, arguments=arguments, module=m)
+    program = program_of(script, arguments, module=m)
+    if program.launcher or program.script.endswith(".ipynb"):
+        what = f"what {program.launcher} starts" if program.launcher else "a notebook"
+        raise UsageError(
+            f"run trains scripts that Python alone runs; {what} can be checked: trainwright check."
+        )
     options = _options(program, budget, seed, ignore, True)
     return _walk(program, Targets(json=json, html=html), options, train=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Program:
-    """What is run: a script or a module, with its own arguments."""
-
-    script: str
-    arguments: tuple[str, ...] = ()
-    module: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Targets:
-    """Files to write to; "-" is standard output."""
-
-    json: str | None = None
-    html: str | None = None
-    diff: str | None = None
-
-    @property
-    def given(self) -> dict[str, str]:
-        """The files by the options that named them."""
-        named = {"--json": self.json, "--html": self.html, "--diff": self.diff}
-        return {option: file for option, file in named.items() if file}
 
 
 def _options(program: Program, budget: float, seed: int, ignore: list[str] | None, repair: bool) -> Options:
@@ -174,24 +168,28 @@ def _options(program: Program, budget: float, seed: int, ignore: list[str] | Non
 
 def _walk(program: Program, targets: Targets, options: Options, *, train: bool = False, verify: bool = False,
           copies: str | None = None) -> int:  # fmt: skip
+    targets = checked(targets)
+    tell(program.said)
+    announce(program.script)
+    program.set_environment()
+
     from trainwright.report import terminal
     from trainwright.seams.source import standing_in
     from trainwright.walk.run import check_script
 
-    targets = _checked(targets)
     to_stdout = "-" in targets.given.values()
     console = Console(stderr=to_stdout)
     reports: list[Report] = []
     second = _second_walk(program, options)
     started = time.monotonic()
 
-    with progress() as say, _own_stdout(to_stdout) as stdout:
+    with progress() as say, own_stdout(to_stdout) as stdout:
 
         def show(report: Report) -> None:
             say("")
             reports.append(report)
             terminal.show(report, console)
-            _write_all(targets, report, len(reports), stdout)
+            write_all(targets, report, len(reports), stdout)
 
         waiting: list[Report] = []
         with standing_in(_copies(copies)):
@@ -215,8 +213,11 @@ def _second_walk(program: Program, options: Options) -> SecondWalk:
     words += [] if options.repair else ["--no-repair"]
     words += ["--device", options.device]
     words += ["-m"] if program.module else []
+    environment = dict(os.environ)
+    if "MASTER_PORT" in program.environment:  # this process may still listen at its own
+        environment["MASTER_PORT"] = str(free_port())
     return SecondWalk(
-        words=(*words, program.script, *program.arguments), folder=str(Path.cwd()), environment=dict(os.environ),
+        words=(*words, "--", program.script, *program.arguments), folder=str(Path.cwd()), environment=environment,
         seconds=options.budget, safe_path=not {"", str(Path.cwd())} & set(sys.path),
     )  # fmt: skip
 
@@ -256,97 +257,6 @@ def _status(reports: list[Report]) -> int:
     return 0 if any(s.status == "passed" for s in reports[-1].stages) else 2
 
 
-@contextlib.contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """A line on standard error that says what is going on, on a terminal only."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda text: None
-        return
-    # Started by the first thing said: until the walk begins, the terminal is the script's.
-    status = console.status("")
-
-    def say(text: str) -> None:
-        if text:
-            status.start()
-            status.update(text)
-        else:
-            status.stop()
-
-    try:
-        yield say
-    finally:
-        status.stop()
-
-
-@contextlib.contextmanager
-def _own_stdout(alone: bool) -> Iterator[TextIO]:
-    """Standard output, for the report; if it is to be alone there, all else that is written goes to standard error.
-
-    The file descriptor is moved, so that what a script's child processes and libraries write moves too, and it
-    stays moved: what a script prints at its exit must not follow the report.
-    """
-    if not alone:
-        yield sys.stdout
-        return
-    sys.stdout.flush()
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as stdout:
-        os.dup2(2, 1)
-        yield stdout
-
-
-def _checked(targets: Targets) -> Targets:
-    """The targets by absolute paths: a script may change its working directory.
-
-    Raises:
-        UsageError: if one of them cannot be written to, or two are standard output.
-    """
-    from trainwright.errors import UsageError
-
-    on_stdout = [option for option, file in targets.given.items() if file == "-"]
-    if len(on_stdout) > 1:
-        raise UsageError(
-            f"{' and '.join(on_stdout)} cannot both be standard output; name a file for one of them."
-        )
-    for target in targets.given.values():
-        if target == "-":
-            continue
-        if not Path(target).absolute().parent.is_dir():
-            raise UsageError(
-                f"{target} must lie in an existing folder; {Path(target).parent} does not exist."
-            )
-        if Path(target).is_dir():
-            raise UsageError(f"{target} must be a file to write the report to; it is a folder.")
-    return Targets(json=_absolute(targets.json), html=_absolute(targets.html), diff=_absolute(targets.diff))
-
-
-def _absolute(target: str | None) -> str | None:
-    return str(Path(target).absolute()) if target and target != "-" else target
-
-
-def _write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> None:
-    """Write the so-manieth report as soon as it is there: what comes after it in the script may take days."""
-    from trainwright.fixes.edits import patch
-    from trainwright.report import html, json
-
-    if targets.diff and not patch(report):
-        print(f"trainwright: no fix here is known as an edit; {targets.diff} stays empty.", file=sys.stderr)
-    for target, render in ((targets.json, json.render), (targets.html, html.render), (targets.diff, patch)):
-        if target == "-":
-            stdout.write(render(report))
-            stdout.flush()
-        elif target:
-            Path(target).with_name(numbered(Path(target).name, count)).write_text(
-                render(report), encoding="utf-8"
-            )
-
-
-def numbered(name: str, count: int) -> str:
-    """The name of the so-manieth file: report.json, report.2.json, report.3.json."""
-    file = Path(name)
-    return name if count == 1 else f"{file.stem}.{count}{file.suffix}"
-
-
 @app.command
 def explain(
     what: Annotated[
@@ -376,26 +286,12 @@ def rules() -> int:
     return 0
 
 
-# Options of check and run that take a value, to know which word is the script.
-_VALUED = ("--json", "--html", "--diff", "--budget", "--seed", "--ignore", "--device", "--copies")
-
-
-def split_arguments(words: Sequence[str]) -> list[str]:
-    """The command line with `--` before SCRIPT: what follows it is the script's own, even a `--json`."""
-    if not words or words[0] not in ("check", "run"):
-        return list(words)
-    at = 1
-    while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
-        at += 2 if words[at] in _VALUED else 1
-    if at >= len(words) or words[at] == "--":
-        return list(words)
-    return [*words[:at], "--", *words[at:]]
-
-
 def main() -> None:
     """The entry point: exit statuses, and our own errors as one line."""
     try:
-        status = app(split_arguments(sys.argv[1:]), exit_on_error=False)
+        words, said = arranged(sys.argv[1:])
+        tell(said)
+        status = app(words, exit_on_error=False)
     except CycloptsError:  # shown by cyclopts
         sys.exit(2)
     except ScriptFailed as error:

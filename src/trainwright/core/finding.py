@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from trainwright.core import cells
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Repair
 from trainwright.core.stage import Stage
@@ -28,9 +29,25 @@ class Place:
 
     file: str
     line: int
+    cell: int | None = None
+    """The cell of a notebook that the line is counted in; None: it is counted in the file's text."""
+
+    def in_cell(self) -> Place:
+        """The same place, in a notebook as a line of its cell."""
+        found = cells.cell_of(self.file, self.line) if self.cell is None else None
+        return Place(self.file, found[1], found[0]) if found else self
+
+    def in_text(self) -> Place:
+        """The same place as a line of its file's text."""
+        return self if self.cell is None else Place(self.file, cells.line_of(self.file, self.cell, self.line))
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        shown = self.in_cell()
+        return (
+            f"{self.file}:{self.line}"
+            if shown.cell is None
+            else f"{self.file}, cell {shown.cell}, line {shown.line}"
+        )
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,9 @@ class Report:
     framework: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    """Of the walk; where nothing was walked, of all there was."""
+    start_seconds: float | None = None
+    """What the script took up to the training that was walked, imports and data included; None where no script ran."""
     findings: tuple[Finding, ...] = ()
     stages: tuple[StageRun, ...] = ()
     message: str = ""
@@ -118,6 +121,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "framework": report.framework,
         "versions": dict(report.versions),
         "seconds": round(report.seconds, 2),
+        "start_seconds": None if report.start_seconds is None else round(report.start_seconds, 2),
         "first_cause": _finding(first) if first else None,
         "findings": [_finding(f) for f in report.findings],
         "stages": [
@@ -144,6 +148,7 @@ def from_dict(data: Mapping[str, Any]) -> Report:
         framework=data["framework"],
         versions=data["versions"],
         seconds=data["seconds"],
+        start_seconds=data.get("start_seconds"),
         findings=tuple(_read_finding(f) for f in data["findings"]),
         stages=tuple(
             StageRun(
@@ -169,7 +174,7 @@ def _finding(f: Finding) -> dict[str, Any]:
         "severity": str(f.severity),
         "message": f.message,
         "measured": {k: _plain(v) for k, v in f.measured.items()},
-        "where": {"file": f.where.file, "line": f.where.line} if f.where else None,
+        "where": _place(f.where),
         "proof": _proof(f.proof),
         "repair": f.repair.does if f.repair else None,
         "fix": {
@@ -222,11 +227,10 @@ def _read_redirected(data: Mapping[str, Any] | None) -> Redirected | None:
 def _failure(f: Failure | None) -> dict[str, Any] | None:
     if f is None:
         return None
-    where = {"file": f.where.file, "line": f.where.line} if f.where else None
     return {
         "type": f.type,
         "message": f.message,
-        "where": where,
+        "where": _place(f.where),
         "function": f.function,
         "trace": list(f.trace),
     }
@@ -244,8 +248,16 @@ def _read_failure(data: Mapping[str, Any] | None) -> Failure | None:
     )
 
 
+def _place(place: Place | None) -> dict[str, Any] | None:
+    if place is None:
+        return None
+    shown = place.in_cell()
+    cell = {} if shown.cell is None else {"cell": shown.cell}
+    return {"file": shown.file, "line": shown.line, **cell}
+
+
 def _read_place(data: Mapping[str, Any] | None) -> Place | None:
-    return Place(data["file"], data["line"]) if data else None
+    return Place(data["file"], data["line"], data.get("cell")) if data else None
 
 
 def _read_fix(data: Mapping[str, Any] | None) -> Fix | None:

@@ -1,17 +1,16 @@
-"""Edits to Python source that leave everything else as it was written, and what they come to as a diff."""
+"""The edits of fixes: which of them go together, and what they come to as a diff."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import linecache
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
-
+from trainwright.core import cells
 from trainwright.core.finding import Finding
-from trainwright.core.fix import Edit, RemoveKeyword, RenameKeyword, SetKeyword
+from trainwright.core.fix import Edit
 from trainwright.core.report import Report
 
 
@@ -36,18 +35,36 @@ def diff(edits: Sequence[Edit], context: int = 1) -> str | None:
     files = edited(edits)
     parts: list[str] = []
     for file, (before, after) in (files or {}).items():
-        old, new = (text.splitlines(keepends=True) for text in (before, after))
-        for line in difflib.unified_diff(old, new, file, file, n=context):
-            parts.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+        for name, old, new in _sources(file, before, after):
+            for line in difflib.unified_diff(old, new, name, name, n=context):
+                parts.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
     return "".join(parts) or None
+
+
+def _sources(file: str, before: str, after: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """What is compared, by name: a file's lines before and after, or those of each of its cells."""
+    old, new = (text.splitlines(keepends=True) for text in (before, after))
+    if not cells.is_notebook(file):
+        yield file, old, new
+        return
+    of_old, of_new = cells.starts(before), cells.starts(after)
+    numbers = list(of_old)
+    for number, following in zip(numbers, [*numbers[1:], None]):
+        parts = [
+            lines[first[number] - 1 : first[following] - 2 if following else None]
+            for lines, first in ((old, of_old), (new, of_new))
+        ]
+        yield f"{file}, cell {number}", parts[0], parts[1]
 
 
 def edited(edits: Sequence[Edit]) -> dict[str, tuple[str, str]] | None:
     """The text of each file before and after its edits, or None if any of them does not fit."""
+    from trainwright.fixes.rewriting import apply  # libcst takes 0.2 s: only where there is something to edit
+
     files: dict[str, tuple[str, str]] = {}
     for file in dict.fromkeys(e.file for e in edits):
         try:
-            before = Path(file).read_text("utf-8")
+            before = _text(file)
         except (OSError, UnicodeDecodeError):
             return None
         after = apply(before, [e for e in edits if e.file == file])
@@ -55,6 +72,13 @@ def edited(edits: Sequence[Edit]) -> dict[str, tuple[str, str]] | None:
             return None
         files[file] = (before, after)
     return files
+
+
+def _text(file: str) -> str:
+    """A file's source; of a notebook the text of its cells."""
+    if cells.is_notebook(file):
+        return "".join(linecache.getlines(file if file in linecache.cache else str(Path(file).absolute())))
+    return Path(file).read_text("utf-8")
 
 
 def fitting(report: Report) -> list[Finding]:
@@ -72,122 +96,6 @@ def edits_of(findings: Iterable[Finding]) -> list[Edit]:
 
 
 def patch(report: Report) -> str:
-    """One unified diff of all fixes that can be made together; empty if no edit is known."""
-    return diff(edits_of(fitting(report)), context=3) or ""
-
-
-def apply(source: str, edits: Sequence[Edit]) -> str | None:
-    """The source with the edits made, or None if one of them finds nothing to change.
-
-    The last line is edited first: an edit moves the lines below it, and each names a line of the source as it was.
-    """
-    for edit in sorted(edits, key=lambda e: e.line, reverse=True):
-        try:
-            wrapper = MetadataWrapper(cst.parse_module(source))
-        except cst.ParserSyntaxError:
-            return None
-        editor = _Editor(edit, _target(wrapper, edit))
-        source_after = wrapper.visit(editor).code
-        if not editor.done:
-            return None
-        source = source_after
-    return source
-
-
-def _target(wrapper: MetadataWrapper, edit: Edit) -> tuple[int, int, int, int] | None:
-    """The position of the innermost call that spans the edit's line and that the edit fits."""
-    finder = _Finder(edit)
-    wrapper.visit(finder)
-    return finder.best
-
-
-def _fits(call: cst.Call, edit: Edit) -> bool:
-    if isinstance(edit, SetKeyword) and edit.function:
-        name = _last_name(call.func)
-        return name == edit.function or (edit.function[0].isupper() and name.endswith(edit.function))
-    name = edit.old if isinstance(edit, RenameKeyword) else edit.name
-    return any(a.keyword is not None and a.keyword.value == name for a in call.args)
-
-
-def _last_name(node: cst.BaseExpression) -> str:
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
-
-
-class _Finder(cst.CSTVisitor):
-    METADATA_DEPENDENCIES = (PositionProvider,)
-
-    def __init__(self, edit: Edit) -> None:
-        super().__init__()
-        self.edit = edit
-        self.best: tuple[int, int, int, int] | None = None
-
-    def visit_Call(self, node: cst.Call) -> None:
-        span = self.get_metadata(PositionProvider, node)
-        at = (span.start.line, span.start.column, span.end.line, span.end.column)
-        inner = self.best is None or at[2] - at[0] < self.best[2] - self.best[0]
-        if at[0] <= self.edit.line <= at[2] and _fits(node, self.edit) and inner:
-            self.best = at
-
-
-class _Editor(cst.CSTTransformer):
-    METADATA_DEPENDENCIES = (PositionProvider,)
-
-    def __init__(self, edit: Edit, target: tuple[int, int, int, int] | None) -> None:
-        super().__init__()
-        self.edit = edit
-        self.target = target
-        self.done = False
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        span = self.get_metadata(PositionProvider, original_node)
-        if (span.start.line, span.start.column, span.end.line, span.end.column) != self.target:
-            return updated_node
-        self.done = True
-        return updated_node.with_changes(args=_edited(updated_node, self.edit))
-
-
-def _edited(call: cst.Call, edit: Edit) -> list[cst.Arg]:
-    arguments = list(call.args)
-    name = edit.old if isinstance(edit, RenameKeyword) else edit.name
-    at = next((i for i, a in enumerate(arguments) if a.keyword is not None and a.keyword.value == name), None)
-    if isinstance(edit, RemoveKeyword):
-        kept = [a for i, a in enumerate(arguments) if i != at]
-        if kept and at == len(kept):  # the last one went: what stands before the bracket stays as it was
-            kept[-1] = kept[-1].with_changes(comma=arguments[-1].comma)
-        return kept
-    if isinstance(edit, RenameKeyword):
-        assert at is not None  # the call was chosen because it has this keyword
-        arguments[at] = arguments[at].with_changes(keyword=cst.Name(edit.new))
-        return arguments
-    value = cst.parse_expression(edit.value)
-    if at is None and _is_positional(arguments, edit.position):
-        at = edit.position
-    if at is not None:
-        arguments[at] = arguments[at].with_changes(value=value)
-        return arguments
-    return _appended(call, edit.name, value)
-
-
-def _is_positional(arguments: Sequence[cst.Arg], position: int | None) -> bool:
-    """Whether the argument at a position is given there, without its name."""
-    if position is None or len(arguments) <= position:
-        return False
-    return all(a.keyword is None and not a.star for a in arguments[: position + 1])
-
-
-def _appended(call: cst.Call, name: str, value: cst.BaseExpression) -> list[cst.Arg]:
-    """One keyword more, laid out as the others are: on a line of its own, or behind the last."""
-    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    new = cst.Arg(value=value, keyword=cst.Name(name), equal=equal)
-    if not call.args:
-        return [new]
-    last = call.args[-1]
-    opening = call.whitespace_before_args
-    if not (isinstance(last.comma, cst.Comma) and isinstance(opening, cst.ParenthesizedWhitespace)):
-        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        return [*call.args[:-1], last.with_changes(comma=comma), new.with_changes(comma=last.comma)]
-    line = opening.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=())
-    before = last.with_changes(comma=cst.Comma(whitespace_after=line))
-    return [*call.args[:-1], before, new.with_changes(comma=last.comma)]
+    """One unified diff of all fixes that can be made together; empty if no edit is known. No patch edits a notebook."""
+    edits = [edit for edit in edits_of(fitting(report)) if not cells.is_notebook(edit.file)]
+    return diff(edits, context=3) or ""

@@ -19,7 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trainwright.core.finding import Finding, Severity
+from trainwright.core import cells
+from trainwright.core.finding import Finding, Place, Severity
 from trainwright.core.report import CUT_OFF, Report, from_dict
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Stage
@@ -45,6 +46,7 @@ def verified(report: Report, again: WalkAgain) -> Report:
     second = again({str(Path(file).resolve()): after for file, (_, after) in files.items()})
     if isinstance(second, str):
         return _saying(report, f"No fix was verified on an edited copy: {second}.")
+    second = _in_text(second, {file: after for file, (_, after) in files.items()})
     moved = {file: _moved(before, after) for file, (before, after) in files.items()}
     left = _left(report, second, chosen, moved)
     if broken := _broken(report, second, left):
@@ -55,6 +57,19 @@ def verified(report: Report, again: WalkAgain) -> Report:
         for f in report.findings
     )
     return _saying(replace(report, findings=findings), _told(chosen, against, second, left, report))
+
+
+def _in_text(second: Report, texts: Mapping[str, str]) -> Report:
+    """The report with its findings in notebooks placed in the text that was walked."""
+
+    def placed(finding: Finding) -> Finding:
+        where = finding.where
+        if where is None or where.cell is None or where.file not in texts:
+            return finding
+        first = cells.starts(texts[where.file]).get(where.cell, 1)
+        return replace(finding, where=Place(where.file, first + where.line - 1))
+
+    return replace(second, findings=tuple(placed(f) for f in second.findings))
 
 
 def _saying(report: Report, text: str) -> Report:

@@ -6,6 +6,7 @@ import linecache
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainwright.core import cells
 from trainwright.core.finding import Place
 
 AROUND = 1
@@ -25,10 +26,20 @@ def excerpt(place: Place, around: int = AROUND) -> list[SourceLine]:
     """The line and its neighbours, without the indentation that they share; empty if there is no such file."""
     known = place.file in linecache.cache  # a notebook's cell is no file
     lines = linecache.getlines(place.file if known else str(Path(place.file).absolute()))
-    first, last = max(1, place.line - around), min(len(lines), place.line + around)
+    within = place.in_cell()
+    place = place.in_text()
+    start, end = (
+        cells.bounds(place.file, within.cell)
+        if within.cell and cells.is_notebook(place.file)
+        else (1, len(lines))
+    )
+    first, last = max(start, place.line - around), min(len(lines), end, place.line + around)
     found = {n: lines[n - 1].rstrip().expandtabs(4) for n in range(first, last + 1)}
     if not found.get(place.line):
         return []
     shown = {n: text for n, text in found.items() if text}
     shared = min(len(text) - len(text.lstrip()) for text in shown.values())
-    return [SourceLine(number=n, text=text[shared:], named=n == place.line) for n, text in shown.items()]
+    return [
+        SourceLine(number=n - start + 1, text=text[shared:], named=n == place.line)
+        for n, text in shown.items()
+    ]

@@ -33,7 +33,7 @@ def render(report: Report) -> RenderableType:
     head = Text.assemble(
         ("trainwright ", "bold"), (report.script, "bold cyan"), f": {words.headline(report)}"
     )
-    parts: list[RenderableType] = [head.append(f", {report.seconds:.1f} s"), Text()]
+    parts: list[RenderableType] = [head.append(words.timing(report)), Text()]
     if report.redirected is not None:
         parts[1:] = [Text(words.redirected(report), style="dim"), Text()]
     first = report.first_cause

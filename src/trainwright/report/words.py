@@ -43,6 +43,13 @@ def redirected(report: Report) -> str:
     return f"checked on the CPU{precision}: {asks}{found.why}"
 
 
+def timing(report: Report) -> str:
+    """What took how long, as it follows the headline."""
+    if report.start_seconds is None:
+        return f", {report.seconds:.1f} s"
+    return f"; {report.start_seconds:.1f} s to start the script, {report.seconds:.1f} s to walk it"
+
+
 def measured(finding: Finding) -> str:
     """The measured numbers that the message does not say already: "outputs 2, largest label 2"."""
     return ", ".join(
@@ -170,7 +177,7 @@ def _row(part: Sequence[StageRun]) -> Row:
 
 def short(report: Report) -> str:
     """The report in a few lines: what was found, the first cause, and what the user should know besides."""
-    lines = [f"trainwright {report.script}: {headline(report)}, {report.seconds:.1f} s"]
+    lines = [f"trainwright {report.script}: {headline(report)}{timing(report)}"]
     lines += [f"  {redirected(report)}"] if report.redirected else []
     first = report.first_cause
     for finding in [*([first] if first else []), *(f for f in report.findings if f is not first)]:

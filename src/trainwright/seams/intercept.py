@@ -18,13 +18,14 @@ from trainwright.seams.seen import Listener, Seen, told
 @contextmanager
 def listening(listener: Listener) -> Iterator[Seen]:
     """Tell a listener of the calls that scripts make, while the context lasts."""
-    _install()
+    install()
     with told(listener) as seen:
         yield seen
 
 
 @functools.cache
-def _install() -> None:
+def install() -> None:
+    """Have the frameworks patched, now or when they are imported."""
     for module, patch in (
         ("torch.nn.modules.module", torch_patches.patch_modules),
         ("torch.optim.optimizer", torch_patches.patch_optimizers),

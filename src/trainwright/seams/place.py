@@ -9,6 +9,7 @@ import linecache
 import re
 import sys
 import sysconfig
+import traceback
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -87,14 +88,14 @@ def is_ours(file: str) -> bool:
 
 def is_cell(file: str) -> bool:
     """Whether a code file is a cell of a notebook."""
-    return file.startswith("<ipython") or bool(_CELL.search(file)) or file in _cell_numbers()
+    return file.startswith("<ipython") or bool(_CELL.search(file)) or file in cell_numbers()
 
 
 # The kernel of Jupyter names a cell's code /tmp/ipykernel_<process>/<hash>.py, and keeps its text in linecache.
 _CELL = re.compile(r"ipykernel_\d+")
 
 
-def _cell_numbers() -> dict[str, Any]:
+def cell_numbers() -> dict[str, Any]:
     """By the name of its code: the number that a notebook shows before a cell."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     numbers = getattr(getattr(shell, "compile", None), "_filename_map", None)
@@ -106,7 +107,7 @@ def show(file: str) -> str:
 
     A cell of a notebook is called by the number that stands before it, and its text is found by that name as well.
     """
-    if (number := _cell_numbers().get(file)) is not None:
+    if (number := cell_numbers().get(file)) is not None:
         name = f"In [{number}]"
         if file in linecache.cache:
             linecache.cache[name] = linecache.cache[file]
@@ -171,7 +172,10 @@ def failure_of(error: BaseException) -> Failure:
             trace.append(f"{where} in {name}: {linecache.getline(file, line).strip()}")
     if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
         where = Place(show(error.filename), error.lineno or 1)
-        trace.append(f"{where}: {(error.text or '').strip()}")
+        shown = "".join(traceback.format_exception_only(error)).splitlines()
+        # As Python shows it: the line, and the sign below what is wrong; the place stands in our words before it.
+        trace += [str(where), *(line.rstrip() for line in shown if line.startswith("    "))]
+        error = SyntaxError(error.msg)
     said = telling(str(error))
     return Failure(
         type=type(error).__name__, message=said, where=where, function=function, trace=tuple(trace)

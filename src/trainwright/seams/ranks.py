@@ -106,6 +106,20 @@ def _started(process: int) -> str:
 
 
 @contextlib.contextmanager
+def group_kept() -> Iterator[None]:
+    """While the context lasts, a process group stays: what a script does after its epochs is run for a look as well."""
+    distributed: Any = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        yield
+        return
+    destroy, distributed.destroy_process_group = distributed.destroy_process_group, lambda group=None: None
+    try:
+        yield
+    finally:
+        distributed.destroy_process_group = destroy
+
+
+@contextlib.contextmanager
 def unconnected() -> Iterator[None]:
     """While the context lasts, collective calls go nowhere and wait for nobody: as if every rank gave what this one does.
 

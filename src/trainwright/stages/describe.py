@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+from trainwright.core import cells
 from trainwright.core.stage import Facts
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
@@ -138,10 +139,11 @@ def _(facts: EvaluationFacts) -> str:
 
 
 def _in_loop(facts: EvaluationFacts) -> str:
-    lines = ", ".join(str(p.line) for p in facts.evaluated_at[:3])
+    places = facts.evaluated_at[:3]
     where = (
-        f"{facts.batches} {'batch' if facts.batches == 1 else 'batches'} a pass evaluated at line {lines}"
-        if lines
+        f"{facts.batches} {'batch' if facts.batches == 1 else 'batches'} a pass evaluated at "
+        f"{cells.told(places[0].file, [p.line for p in places])}"
+        if places
         else "metrics of the training steps"
     )
     counted = ", ".join(c.name for c in facts.counters[:4])

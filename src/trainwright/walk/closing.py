@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Sequence
 
+from trainwright.core import cells
 from trainwright.core.finding import Severity
 from trainwright.core.report import Report, Status
 
@@ -43,9 +44,8 @@ def _version(package: str) -> str:
         return str(getattr(sys.modules[package], "__version__", ""))
 
 
-def not_walked(lines: Sequence[int]) -> str:
+def not_walked(file: str, lines: Sequence[int]) -> str:
     """What to say of training calls that a check does not reach, because it leaves the script at the first."""
     if not lines:
         return ""
-    shown = ", ".join(str(n) for n in lines)
-    return f"The check ends at the first training call; the one at line {shown} was not walked."
+    return f"The check ends at the first training call; the one at {cells.told(file, list(lines))} was not walked."

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import linecache
+import os
 import runpy
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from trainwright.core.report import Report
 from trainwright.errors import UsageError
 from trainwright.options import Options
+from trainwright.seams.notebook import asks_for_shell, standing_for, text_of
+from trainwright.seams.notebook_shell import Shell
 from trainwright.seams.place import show, walking_module
 from trainwright.walk.anew import Anew
 from trainwright.walk.session import Say, Session
@@ -30,35 +34,49 @@ def check_script(script: str | Path, arguments: Sequence[str] = (), options: Opt
         strict: let errors of our own out (tests).
 
     Raises:
-        UsageError: if the script does not exist or is no Python file.
+        UsageError: if the script does not exist.
         ScriptFailed: if it raised during or after its real training.
         SystemExit: with its exit status, if it was run anew for its real training and that is not 0.
     """
     options = options or Options()
     options.check()
     path = Path(script)
-    if not module:
-        if not path.exists():
-            raise UsageError(f"{script} must be an existing Python script; there is no such file.")
-        if path.is_dir() or path.suffix not in (".py", ".pyw", ""):
-            raise UsageError(
-                f"{script} must be a Python script (.py); for a module use `trainwright check -m`."
-            )
+    if not module and not path.is_file():
+        raise UsageError(f"{script} must be an existing Python script; there is no such file.")
     shown = str(script) if module else show(str(path))
     session = Session(shown, options, train=train, say=say, done=done, strict=strict)
     anew = Anew.of(script, arguments, module=module)
     linecache.checkcache()
-    with _as_program(str(script), arguments, module), walking_module(str(script) if module else ""):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_as_program(str(script), arguments, module))
+        stack.enter_context(walking_module(str(script) if module else ""))
         if module:
             start = functools.partial(runpy.run_module, str(script), run_name="__main__", alter_sys=True)
         else:
+            notebook = stack.enter_context(_notebook(path))
             # By its whole path, as `python script.py` has it: `__file__` holds after a change of directory.
-            start = functools.partial(runpy.run_path, str(path.absolute()), run_name="__main__")
+            start = functools.partial(
+                runpy.run_path, str(path.absolute()), init_globals=notebook, run_name="__main__"
+            )
         reports = session.run(start)
     if session.restart:
         del session, start
         anew.run()
     return reports
+
+
+@contextlib.contextmanager
+def _notebook(path: Path) -> Iterator[dict[str, Any] | None]:
+    """Run a notebook, or what was exported from one, as a script; gives the names that it has from the start."""
+    text = text_of(path)
+    if text is None and not asks_for_shell(path):
+        yield None
+        return
+    os.environ.setdefault("MPLBACKEND", "agg")  # as in a notebook, no figure opens a window
+    sys.path.insert(1, "")  # a kernel imports from its working directory, wherever that is
+    shell = Shell(show(str(path)))
+    with standing_for(path, text) if text is not None else contextlib.nullcontext():
+        yield shell.namespace()
 
 
 @contextlib.contextmanager

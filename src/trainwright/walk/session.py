@@ -12,6 +12,7 @@ from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from trainwright.adapters.base import Adapter
+from trainwright.core import cells
 from trainwright.core.repair import Call, Seam
 from trainwright.core.report import Report
 from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkFinished
@@ -21,7 +22,7 @@ from trainwright.seams.devices.standing_in import Devices
 from trainwright.seams.intercept import listening
 from trainwright.seams.passing import is_passing
 from trainwright.seams.place import failure_of
-from trainwright.seams.ranks import unconnected
+from trainwright.seams.ranks import group_kept, unconnected
 from trainwright.seams.seen import Seen
 from trainwright.seams.loop_choice import is_still_ahead, loop_of_error, training_loop
 from trainwright.seams.training_loops import Loop, callers
@@ -73,11 +74,14 @@ class Session:
         self._ranks = Ranks()
         self._followed = False
         self._swallowed = 0
+        self._began: float | None = None
+        """When the script began, until its first walk: what is trained for real before a second one is no start."""
         self.restart = False
         """The script is to be run anew, for real, in a process of its own."""
 
     def run(self, start: Callable[[], Any]) -> list[Report]:
         """Run the script; return a report of each training that was walked, or of why there was none."""
+        self._began = time.monotonic()
         with self._devices.told():
             return self._run(start)
 
@@ -96,6 +100,8 @@ class Session:
             self._ended(
                 f"The script ended itself with sys.exit({error.code!r}) before it reached a training call."
             )
+        except UsageError:  # what a notebook has that cannot be run here
+            raise
         except Exception as error:  # the user's script raised: that is what we came to see
             self._raised(error)
         if self._own_error is not None:
@@ -341,7 +347,7 @@ class Session:
             training = trainings.of_loop(loop, self._seen or Seen())
         except SyntaxError as error:  # `await` in the body
             self._ended(
-                f"The training loop at line {loop.line} cannot be run by itself and was not walked: {error.msg}."
+                f"The training loop at {cells.told(loop.file, [loop.line])} cannot be run by itself and was not walked: {error.msg}."
             )
             return
         self._walk_one(training, anew=True)
@@ -372,11 +378,13 @@ class Session:
     def _walk_adapter(self, make: Callable[[], A], ending: Callable[[], str]) -> A:
         walk = self._walk
         walk.clock.started = time.monotonic()
+        if self._began is not None:
+            walk.start_seconds, self._began = walk.clock.started - self._began, None
         self._walking = True
         try:
             adapter = make()
             try:
-                with undisturbed():
+                with undisturbed(), group_kept():
                     pull(walk, adapter)
             except Exception as error:  # ours: the user's were caught where their code was called
                 walk.internal_error("the walk", error)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trainwright.adapters.base import Adapter
+from trainwright.core import cells
 from trainwright.seams.later_calls import fit_lines, training_lines
 from trainwright.seams.seen import Seen
 from trainwright.seams.training_loops import Loop, callers, loops_after
@@ -38,7 +39,7 @@ def of_trainer(trainer: Any, frame: FrameType, seen: Seen) -> Training[Adapter]:
 
         return HFTrainerAdapter(trainer, frame, seen)
 
-    return Training(make, not_walked(training_lines(frame.f_code.co_filename, frame.f_lineno)))
+    return Training(make, _not_walked(frame, training_lines(frame.f_code.co_filename, frame.f_lineno)))
 
 
 def of_model(model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> Training[KerasAdapter]:
@@ -49,7 +50,7 @@ def of_model(model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen)
 
         return KerasAdapter(model, given, frame, seen)
 
-    return Training(make, not_walked(fit_lines(frame)))
+    return Training(make, _not_walked(frame, fit_lines(frame)))
 
 
 def of_fit(trainer: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> Training[Adapter]:
@@ -78,6 +79,10 @@ def of_loop(loop: Loop, seen: Seen) -> Training[Adapter]:
         with undisturbed():
             return LoopAdapter(body, seen)
 
-    lines = ", ".join(str(line) for line in later)
-    remark = f"The check ends at the first training loop; what trains at line {lines} was not walked."
+    lines = cells.told(loop.file, list(later))
+    remark = f"The check ends at the first training loop; what trains at {lines} was not walked."
     return Training(make, remark if later else "")
+
+
+def _not_walked(frame: FrameType, lines: Sequence[int]) -> str:
+    return not_walked(frame.f_code.co_filename, lines)

@@ -93,6 +93,7 @@ class Walk:
         self.script = script
         self.seed = seed
         self.clock = Clock(budget)
+        self.start_seconds: float | None = None
         self.facts: dict[type[Facts], Facts] = {}
         self.findings: list[Finding] = []
         self.repaired: tuple[str, ...] = ()
@@ -311,6 +312,7 @@ class Walk:
             framework=framework,
             versions=versions or {},
             seconds=self.clock.spent,
+            start_seconds=self.start_seconds,
             findings=tuple(sorted(findings, key=_order)),
             stages=stages,
             message=message,

@@ -1,0 +1,144 @@
+"""`%%check` in a notebook: the cell is run under watch, in the notebook's own variables, up to its training."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import shlex
+import sys
+from collections.abc import Mapping
+from types import CodeType, FrameType
+from typing import Any, NoReturn
+
+from trainwright.core.finding import Place
+from trainwright.core.report import Report
+from trainwright.errors import TrainwrightError, UsageError
+from trainwright.seams.intercept import install
+from trainwright.seams.place import assignment_place, cell_numbers, show, syntax_tree
+from trainwright.seams.seen import Construction, seen
+from trainwright.seams.training_loops import is_users_object
+
+
+def register(shell: Any) -> None:
+    """Give a shell the magic."""
+    install()  # what later cells import and build is seen as a script's is
+
+    def check(line: str, cell: str) -> Report:
+        try:
+            return check_cell(shell, line, cell)
+        except TrainwrightError as error:
+            from IPython.core.error import UsageError as Shown
+
+            raise Shown(str(error)) from None
+
+    check.__doc__ = _parser().format_help()
+    shell.register_magic_function(check, "cell", "check")
+
+
+def check_cell(shell: Any, line: str, cell: str) -> Report:
+    """Walk the training of a cell; the variables stay as they were when it was reached.
+
+    Raises:
+        UsageError: for options that there are not, and a cell with `await`.
+    """
+    import trainwright.report  # noqa: F401 - the report shows itself
+    from trainwright.api import cell_progress
+    from trainwright.options import Options
+    from trainwright.walk.session import Session
+
+    given = _parser().parse_args(shlex.split(line))
+    options = Options(budget=given.budget, seed=given.seed, ignore=tuple(given.ignore), repair=given.repair)
+    options.check()
+    number = _number(shell)
+    code = _compiled(shell, cell, number)
+    syntax_tree.cache_clear()
+
+    def start() -> None:
+        note_earlier(shell.user_ns, code.co_filename)
+        exec(code, shell.user_ns)
+
+    with cell_progress() as say:
+        report = Session(f"In [{number}]", options, say=say).run(start)[-1]
+    for name in [name for name in shell.user_ns if name.startswith("__trainwright_")]:
+        del shell.user_ns[name]
+    return report
+
+
+def _number(shell: Any) -> int:
+    """The number that stands before the cell that is running: its code is on the stack."""
+    numbers = getattr(shell.compile, "_filename_map", {})
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename in numbers:
+            return int(numbers[frame.f_code.co_filename])
+        frame = frame.f_back
+    return int(shell.execution_count)
+
+
+def _compiled(shell: Any, cell: str, number: int) -> CodeType:
+    # The line of the magic is the cell's first: what follows keeps the numbers that the notebook shows.
+    source = "\n" + shell.transform_cell(cell)
+    name = shell.compile.cache(source, number, raw_code=f"%%check\n{cell}")
+    code: CodeType = compile(source, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    if code.co_flags & inspect.CO_COROUTINE:
+        raise UsageError(
+            "%%check runs a cell as a script: `await` must stand in an `async def`, which asyncio.run(…) calls; "
+            "this cell has it outside of one."
+        )
+    return code
+
+
+def note_earlier(namespace: Mapping[str, Any], cell: str) -> None:
+    """Note what earlier cells built, which nobody watched: optimizers, schedules, modules and loaders, by their names."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    known = seen()
+    owned = {
+        (name, id(value)): value
+        for name, one in namespace.items()
+        if not name.startswith("_")
+        for value in (one, *(vars(one).values() if is_users_object(one) else ()))
+    }
+    for (name, _), value in owned.items():
+        if isinstance(value, type):
+            continue
+        if isinstance(value, torch.optim.Optimizer):
+            known.optimizers[value] = _construction(name, value, cell)
+        elif isinstance(
+            value, (torch.optim.lr_scheduler.LRScheduler, torch.optim.lr_scheduler.ReduceLROnPlateau)
+        ):
+            known.schedules[value] = _construction(name, value, cell)
+        elif isinstance(value, torch.nn.Module):
+            known.modules.setdefault(value, _construction(name, value, cell).place)
+        elif isinstance(value, torch.utils.data.DataLoader):
+            known.loaders.setdefault(id(value.dataset), _construction(name, value, cell))
+
+
+def _construction(name: str, value: Any, cell: str) -> Construction:
+    """Where the last cell that assigns to a name does so; the cell that is checked, where none does."""
+    for file in reversed(list(cell_numbers())):
+        place = assignment_place(file, name, sys.maxsize)
+        if place is not None:
+            return Construction(name=type(value).__name__, frame_file=file, line=place.line, place=place,
+                                keywords=frozenset())  # fmt: skip
+    return Construction(name=type(value).__name__, frame_file=cell, line=1, place=Place(show(cell), 1),
+                        keywords=frozenset())  # fmt: skip
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"%%check: {message}. {self.format_usage().strip()}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="%%check", add_help=False, allow_abbrev=False,
+                     description="Walk the cell's training and stop before it begins.")  # fmt: skip
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds for the walk itself")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the walk's experiments")
+    parser.add_argument(
+        "--ignore", action="append", default=[], metavar="NAME", help="a rule's name; repeatable"
+    )
+    parser.add_argument("--no-repair", dest="repair", action="store_false", help="stop at the first fault")
+    return parser

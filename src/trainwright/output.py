@@ -1,0 +1,144 @@
+"""Where a check's report goes: the terminal, files, standard output; and what is said while it is made."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from trainwright.errors import UsageError
+
+if TYPE_CHECKING:
+    from trainwright.core.report import Report
+
+
+def tell(text: str) -> None:
+    """Tell the user something besides the report, on standard error."""
+    if text:
+        line = Text.assemble(("trainwright: ", "bold"), text)
+        Console(stderr=True, highlight=False).print(line, soft_wrap=True)
+
+
+def announce(script: str) -> None:
+    """Tell what begins now, on a terminal only: one line that stays, for what follows it is the script's."""
+    console = Console(stderr=True, highlight=False)
+    if console.is_terminal:
+        console.print(
+            f"running {script} up to its training call …", style="dim", markup=False, soft_wrap=True
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Targets:
+    """Files to write to; "-" is standard output."""
+
+    json: str | None = None
+    html: str | None = None
+    diff: str | None = None
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The files by the options that named them."""
+        named = {"--json": self.json, "--html": self.html, "--diff": self.diff}
+        return {option: file for option, file in named.items() if file}
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """A line on standard error that says what is going on, on a terminal only."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda text: None
+        return
+    # Started by the first thing said: until the walk begins, the terminal is the script's.
+    status = console.status("")
+
+    def say(text: str) -> None:
+        if text:
+            status.start()
+            status.update(text)
+        else:
+            status.stop()
+
+    try:
+        yield say
+    finally:
+        status.stop()
+
+
+@contextlib.contextmanager
+def own_stdout(alone: bool) -> Iterator[TextIO]:
+    """Standard output, for the report; if it is to be alone there, all else that is written goes to standard error.
+
+    The file descriptor is moved, so that what a script's child processes and libraries write moves too, and it
+    stays moved: what a script prints at its exit must not follow the report.
+    """
+    if not alone:
+        yield sys.stdout
+        return
+    sys.stdout.flush()
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as stdout:
+        os.dup2(2, 1)
+        yield stdout
+
+
+def checked(targets: Targets) -> Targets:
+    """The targets by absolute paths: a script may change its working directory.
+
+    Raises:
+        UsageError: if one of them cannot be written to, or two are standard output.
+    """
+    on_stdout = [option for option, file in targets.given.items() if file == "-"]
+    if len(on_stdout) > 1:
+        raise UsageError(
+            f"{' and '.join(on_stdout)} cannot both be standard output; name a file for one of them."
+        )
+    for target in targets.given.values():
+        if target == "-":
+            continue
+        if not Path(target).absolute().parent.is_dir():
+            raise UsageError(
+                f"{target} must lie in an existing folder; {Path(target).parent} does not exist."
+            )
+        if Path(target).is_dir():
+            raise UsageError(f"{target} must be a file to write the report to; it is a folder.")
+    return Targets(json=_absolute(targets.json), html=_absolute(targets.html), diff=_absolute(targets.diff))
+
+
+def _absolute(target: str | None) -> str | None:
+    return str(Path(target).absolute()) if target and target != "-" else target
+
+
+def write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> None:
+    """Write the so-manieth report as soon as it is there: what comes after it in the script may take days."""
+    from trainwright.fixes.edits import patch
+    from trainwright.report import html, json
+
+    if targets.diff and not patch(report):
+        why = (
+            "no patch edits a notebook"
+            if report.script.endswith(".ipynb")
+            else "no fix here is known as an edit"
+        )
+        print(f"trainwright: {why}; {targets.diff} stays empty.", file=sys.stderr)
+    for target, render in ((targets.json, json.render), (targets.html, html.render), (targets.diff, patch)):
+        if target == "-":
+            stdout.write(render(report))
+            stdout.flush()
+        elif target:
+            Path(target).with_name(numbered(Path(target).name, count)).write_text(
+                render(report), encoding="utf-8"
+            )
+
+
+def numbered(name: str, count: int) -> str:
+    """The name of the so-manieth file: report.json, report.2.json, report.3.json."""
+    file = Path(name)
+    return name if count == 1 else f"{file.stem}.{count}{file.suffix}"

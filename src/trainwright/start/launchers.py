@@ -1,0 +1,389 @@
+"""Commands that start a training, understood: the script and its arguments, whatever stands before them.
+
+A single process of it is walked, in the Python that runs Trainwright. No launcher is imported for that: which of their
+options take no value is written here, and tests compare it with the launchers' own parsers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trainwright.errors import UsageError
+from trainwright.start.program import Program
+
+UNDERSTOOD = (
+    "python, accelerate launch, torchrun, python -m torch.distributed.run, deepspeed, lightning run, fabric run, "
+    "horovodrun, mpirun, srun, uv run, poetry run, pipenv run, pdm run, conda run, env, nohup, time, nice, timeout, "
+    "and NAME=value before any of them"
+)
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_PYTHON = re.compile(r"(python|pythonw|pypy)(\d+(\.\d+)?)?(\.exe)?")
+
+# Options without a value; every other one has one. `-` within a name may be written for `_`.
+ACCELERATE_FLAGS = frozenset({
+    "-h", "-m", "-q", "--help", "--module", "--no_python", "--quiet", "--cpu", "--debug", "--downcast_bf16",
+    "--dynamo_use_dynamic", "--dynamo_use_fullgraph", "--dynamo_use_regional_compilation", "--enable_cpu_affinity",
+    "--fp8_use_autocast_during_eval", "--multi_gpu", "--no_tpu_cluster", "--same_network", "--tpu", "--tpu_cluster",
+    "--tpu_use_sudo", "--use_deepspeed", "--use_fsdp", "--use_megatron_lm", "--use_parallelism_config",
+})  # fmt: skip
+TORCHRUN_FLAGS = frozenset({
+    "-h", "-m", "--help", "--module", "--no_python", "--run_path", "--standalone", "--virtual_local_rank", "--use_env",
+})  # fmt: skip
+_DEEPSPEED_FLAGS = frozenset({
+    "-h", "-m", "--help", "--module", "--no_python", "--no_local_rank", "--no_ssh", "--no_ssh_check", "--force_multi",
+    "--save_pid", "--elastic_training", "--bind_cores_to_rank",
+})  # fmt: skip
+# Short options of Python, several in one word, the last of which takes what follows it.
+_PYTHON_SHORT = re.compile(r"-[bBdEhiIOPqsSuvVx]*([cmWX])(.*)", re.DOTALL)
+
+# What runs another program: its options that take a value, and how many words follow them before the program.
+_WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
+    "nohup": (frozenset(), 0),
+    "exec": (frozenset({"-a"}), 0),
+    "setsid": (frozenset(), 0),
+    "caffeinate": (frozenset(), 0),
+    "time": (frozenset({"-f", "--format", "-o", "--output"}), 0),
+    "env": (frozenset({"-u", "--unset"}), 0),
+    "nice": (frozenset({"-n", "--adjustment"}), 0),
+    "ionice": (frozenset({"-c", "-n", "--class", "--classdata"}), 0),
+    "stdbuf": (frozenset({"-i", "-o", "-e", "--input", "--output", "--error"}), 0),
+    "timeout": (frozenset({"-k", "-s", "--kill-after", "--signal"}), 1),
+    "taskset": (frozenset(), 1),
+}
+# Runners of environments and of clusters have options without end: what follows is found by what it is.
+_RUNNERS = ("uv run", "poetry run", "pipenv run", "pdm run", "hatch run", "rye run", "pixi run", "conda run", "mamba run",
+            "micromamba run")  # fmt: skip
+_RUNNERS_VALUED = frozenset(
+    {"-n", "--name", "-p", "--prefix", "--python", "--with", "--env-file", "--extra", "--group"}
+)
+_MANY = ("srun", "mpirun", "mpiexec", "horovodrun")
+_MANY_VALUED = frozenset({"-n", "-np", "--np", "--num-proc", "--ntasks", "-N", "--nodes", "-H", "--hosts"})
+_PROCESSES = ("-n", "-np", "--np", "--num-proc", "--ntasks")
+_MODULES = {
+    "torch.distributed.run": "torchrun",
+    "torch.distributed.launch": "torch.distributed.launch",
+    "accelerate.commands.launch": "accelerate-launch",
+    "accelerate.commands.accelerate_cli": "accelerate",
+    "deepspeed": "deepspeed",
+    "deepspeed.launcher.runner": "deepspeed",
+}
+# Changes the folder or the environment in ways that are not done here.
+_NOT_DONE = {
+    "env": ("-i", "--ignore-environment", "-C", "--chdir", "-S", "--split-string"),
+    "uv run": ("--directory", "--project"),
+    "poetry run": ("-C", "--directory", "-P", "--project"),
+    "conda run": ("--cwd",),
+    "srun": ("-D", "--chdir"),
+    "mpirun": ("-wd", "--wdir"),
+}
+
+
+def is_command(word: str) -> bool:
+    """Whether a word begins a command that is understood, and is no file here."""
+    return _is_known(word) and not Path(word).is_file()
+
+
+def understood(words: Sequence[str]) -> Program:
+    """The program that a command line would start.
+
+    Raises:
+        UsageError: if the command is none of those that are understood, or starts no script.
+    """
+    if len(words) == 1 and " " in words[0] and not Path(words[0]).exists():
+        words = shlex.split(words[0])
+    reading = _Reading(list(words))
+    reading.command()
+    return reading.program()
+
+
+def is_launcher_module(module: str) -> bool:
+    """Whether a module is run to start another script."""
+    return module in _MODULES
+
+
+def _base(word: str) -> str:
+    return Path(word).name.removesuffix(".exe")
+
+
+def _is_python(word: str) -> bool:
+    return _PYTHON.fullmatch(Path(word).name) is not None
+
+
+def _is_script(word: str) -> bool:
+    return Path(word).suffix in (".py", ".pyw", ".ipynb")
+
+
+def _is_known(word: str) -> bool:
+    base = _base(word)
+    runners = {name.split()[0] for name in _RUNNERS}
+    launchers = {*_LAUNCHERS, *_WRAPPERS, *_MANY, *runners}
+    return base in launchers or _is_python(word) or _ASSIGNMENT.fullmatch(word) is not None
+
+
+@dataclass
+class _Reading:
+    """A command line, read from its first word on."""
+
+    words: list[str]
+    environment: dict[str, str | None] = field(default_factory=dict)
+    launcher: str = ""
+    processes: str = ""
+    elsewhere: str = ""
+    """A Python that is not the one that runs here."""
+    unapplied: list[str] = field(default_factory=list)
+    before: list[str] = field(default_factory=list)
+    """Arguments that the launcher itself gives the script."""
+    module: bool = False
+
+    def program(self) -> Program:
+        script, *arguments = self.words
+        said = ""
+        if self.launcher:
+            many = f" would start {self.processes} processes;" if self.processes not in ("", "1") else ":"
+            said = f"{self.launcher}{many} one process of {script} is walked here"
+            if self.unapplied:
+                said += f", without {', '.join(self.unapplied)}"
+            said += f", by {sys.executable}." if self.elsewhere else "."
+        elif self.elsewhere:
+            said = f"{script} is walked by {sys.executable}, not by {self.elsewhere}."
+        return Program(script=script, arguments=(*self.before, *arguments), module=self.module,
+                       environment=self.environment, launcher=self.launcher, said=said)  # fmt: skip
+
+    # What a command begins with
+
+    def command(self) -> None:
+        """Read up to the script."""
+        self._assignments()
+        word = self._first("a command")
+        base = _base(word)
+        if _is_script(word) or (Path(word).is_file() and not _is_known(word)):
+            return
+        if _is_python(word):
+            self._python(self.words.pop(0))
+        elif base in _LAUNCHERS:
+            self.words.pop(0)
+            _LAUNCHERS[base](self)
+        elif base in _WRAPPERS:
+            self.words.pop(0)
+            self._wrapper(base)
+        elif base in _MANY:
+            self.words.pop(0)
+            self.launcher = base
+            self._up_to_command(base, _MANY_VALUED)
+        elif (runner := " ".join([base, *self.words[1:2]])) in _RUNNERS:
+            del self.words[:2]
+            self.elsewhere = runner
+            self._up_to_command(runner, _RUNNERS_VALUED)
+        else:
+            raise UsageError(
+                f"a command must begin with one of {UNDERSTOOD}, or with the script; got {word}."
+            )
+
+    def _assignments(self) -> None:
+        while self.words and (found := _ASSIGNMENT.fullmatch(self.words[0])):
+            self.environment[found[1]] = found[2]
+            self.words.pop(0)
+
+    def _first(self, wanted: str) -> str:
+        if not self.words:
+            raise UsageError(
+                f"the command ends where {wanted} must follow; write it as you would start the training."
+            )
+        return self.words[0]
+
+    def _wrapper(self, name: str) -> None:
+        valued, further = _WRAPPERS[name]
+        for option, value in self._options(lambda option: option in valued, name):
+            if option in ("-u", "--unset") and name == "env":
+                self.environment[value] = None
+        del self.words[:further]
+        self.command()
+
+    def _up_to_command(self, name: str, valued: frozenset[str]) -> None:
+        """Past options of which not all are known, to the program that is started."""
+        while self.words and self.words[0].startswith("-"):
+            option, value = self._option(name)
+            if option == "--":
+                break
+            if option in ("-m", "--module") and name == "uv run":
+                self.module = True
+                self._first("a module")
+                return
+            takes = option in valued or not (_is_known(self._first("a command")) or _is_script(self.words[0])
+                                             or self.words[0].startswith("-"))  # fmt: skip
+            if value is None and takes:
+                value = self.words.pop(0)
+            if option in _PROCESSES and name in _MANY and value:
+                self.processes = value
+        self.command()
+
+    def _options(self, takes_value: Callable[[str], bool], name: str) -> list[tuple[str, str]]:
+        """The options in front, taken off, each with its value (empty without one)."""
+        found: list[tuple[str, str]] = []
+        while self.words and self.words[0].startswith("-"):
+            option, value = self._option(name)
+            if option == "--":
+                break
+            if value is None and takes_value(option):
+                self._first(f"the value of {option}")
+                value = self.words.pop(0)
+            found.append((option, value or ""))
+        return found
+
+    def _option(self, name: str) -> tuple[str, str | None]:
+        word = self.words.pop(0)
+        option, equal, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if option in _NOT_DONE.get(name, ()):
+            raise UsageError(
+                f"{name} {option} is not done here: do what it does yourself, and leave it out of the command."
+            )
+        return option, value if equal else None
+
+    # Python
+
+    def _python(self, named: str) -> None:
+        if self.elsewhere == "" and _is_another(named):
+            self.elsewhere = named
+        while self.words and self.words[0].startswith("-"):
+            word = self.words.pop(0)
+            ends = _PYTHON_SHORT.fullmatch(word)
+            if word == "-" or (ends and ends[1] == "c"):
+                raise UsageError(f"a script or -m MODULE must follow {named}; got {word}.")
+            takes = word == "--check-hash-based-pycs" or (ends is not None and not ends[2])
+            if ends and ends[1] == "m":
+                self.words[:0] = [ends[2]] if ends[2] else []
+                self._module()
+                return
+            if takes:
+                self._first(f"the value of {word}")
+                self.words.pop(0)
+        self._first("a script")
+
+    def _module(self) -> None:
+        launcher = _MODULES.get(self._first("a module"))
+        if launcher is None:
+            self.module = True
+            return
+        self.words.pop(0)
+        _LAUNCHERS[launcher](self)
+
+    # Launchers
+
+    def _launched(self, launcher: str, flags: frozenset[str]) -> dict[str, str]:
+        """The launcher's options, taken off, by names with underscores."""
+        self.launcher = launcher
+
+        def name(option: str) -> str:
+            return "--" + option[2:].replace("-", "_") if option.startswith("--") else option
+
+        found = {name(o): v for o, v in self._options(lambda option: name(option) not in flags, launcher)}
+        if {"-m", "--module"} & set(found):
+            self.module = True
+        if "--no_python" in found:
+            self.command()
+        self._first("a script")
+        return found
+
+    def accelerate(self) -> None:
+        if self._first("launch") != "launch":
+            raise UsageError(
+                f"of accelerate only `accelerate launch` starts a training; got {self.words[0]}."
+            )
+        self.words.pop(0)
+        self.accelerate_launch()
+
+    def accelerate_launch(self) -> None:
+        """What `accelerate launch` tells the script through its environment (accelerate 1.15, utils/launch.py)."""
+        given = self._launched("accelerate launch", ACCELERATE_FLAGS)
+        self.processes = given.get("--num_processes", "")
+        told = {"--mixed_precision": "ACCELERATE_MIXED_PRECISION", "--gpu_ids": "CUDA_VISIBLE_DEVICES"}
+        for option, variable in told.items():
+            if option in given and given[option] != "all":
+                self.environment.setdefault(variable, given[option])
+        if "--cpu" in given:
+            self.environment.setdefault("ACCELERATE_USE_CPU", "True")
+        self.unapplied += [o for o in ("--config_file", "--use_deepspeed", "--use_fsdp", "--use_megatron_lm",
+                                       "--use_parallelism_config", "--tpu", "--deepspeed_config_file",
+                                       "--dynamo_backend") if o in given]  # fmt: skip
+
+    def torchrun(self) -> None:
+        given = self._launched("torchrun", TORCHRUN_FLAGS)
+        self._ranks(given)
+
+    def distributed_launch(self) -> None:
+        given = self._launched("torch.distributed.launch", TORCHRUN_FLAGS)
+        self._ranks(given)
+        if "--use_env" not in given:
+            self.before.append("--local-rank=0")
+
+    def _ranks(self, given: dict[str, str]) -> None:
+        """What a process finds in its environment whose launcher started it alone."""
+        self.processes = given.get("--nproc_per_node", "")
+        if given.get("--nnodes", "1") not in ("1", "1:1"):
+            self.processes = f"{self.processes or '1'} x {given['--nnodes']}"
+        self._alone()
+
+    def _alone(self) -> None:
+        for name in ("RANK", "LOCAL_RANK", "GROUP_RANK"):
+            self.environment[name] = "0"
+        for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE"):
+            self.environment[name] = "1"
+        self.environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+
+    def deepspeed(self) -> None:
+        given = self._launched("deepspeed", _DEEPSPEED_FLAGS)
+        self.processes = given.get("--num_gpus", "")
+        self._alone()
+        if "--no_local_rank" not in given:
+            self.before.append("--local_rank=0")
+
+    def lightning(self) -> None:
+        """`lightning run model`, `lightning run`, `fabric run` and `fabric run model` (lightning 2.6, fabric/cli.py)."""
+        if self._first("run") != "run":
+            raise UsageError(f"of lightning and fabric only `run` starts a training; got {self.words[0]}.")
+        self.words.pop(0)
+        if self.words[:1] == ["model"]:
+            self.words.pop(0)
+        given = self._launched("fabric run", frozenset({"--help"}))
+        self.processes = given.get("--devices", "")
+        self.environment |= {"LT_CLI_USED": "1", "LT_DEVICES": "1", "LT_NUM_NODES": "1"}
+        for name in ("accelerator", "precision"):
+            if f"--{name}" in given:
+                self.environment[f"LT_{name.upper()}"] = given[f"--{name}"]
+        self.unapplied += ["--strategy"] if "--strategy" in given else []
+
+
+def _is_another(named: str) -> bool:
+    """Whether a Python that a command names is not the one that runs here."""
+    if os.sep in named:
+        return Path(named).absolute().parent != Path(sys.executable).absolute().parent
+    version = _PYTHON.fullmatch(named)
+    major, minor = sys.version_info[:2]
+    return version is not None and version[2] not in (None, str(major), f"{major}.{minor}")
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+    return port
+
+
+_LAUNCHERS: dict[str, Callable[[_Reading], None]] = {
+    "accelerate": _Reading.accelerate,
+    "accelerate-launch": _Reading.accelerate_launch,
+    "torchrun": _Reading.torchrun,
+    "torch.distributed.launch": _Reading.distributed_launch,
+    "deepspeed": _Reading.deepspeed,
+    "lightning": _Reading.lightning,
+    "fabric": _Reading.lightning,
+}

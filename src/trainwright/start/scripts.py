@@ -1,0 +1,114 @@
+"""What a user names as the script: found, or refused with what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from trainwright.errors import UsageError
+from trainwright.start.launchers import UNDERSTOOD, is_command, is_launcher_module, understood
+from trainwright.start.program import Program
+
+SUFFIXES = (".py", ".pyw", ".ipynb", ".ipy", "")
+_SHELL = (".sh", ".bash", ".zsh", ".slurm", ".sbatch")
+# So many files of a folder are proposed.
+MOST_PROPOSED = 5
+
+
+def program_of(script: str, arguments: Sequence[str], *, module: bool) -> Program:
+    """The program that the words of a command name.
+
+    Raises:
+        UsageError: if there is no such script, or a launcher's command is not understood.
+    """
+    if module:
+        if is_launcher_module(script):
+            return understood(["python", "-m", script, *arguments])
+        if Path(script).is_file() and Path(script).suffix in (".py", ".ipynb"):
+            raise UsageError(f"-m takes the name of a module; {script} is a file: leave -m out.")
+        return Program(script=script, arguments=tuple(arguments), module=True)
+    path = Path(script)
+    spaced = " " in script and not path.exists()
+    if (is_command(script) and (arguments or not path.exists())) or (
+        spaced and is_command(script.split()[0])
+    ):
+        program = understood([script, *arguments])
+    else:
+        program = Program(script=script, arguments=tuple(arguments))
+    if not program.module:
+        check_script_file(program.script)
+    return program
+
+
+def check_script_file(script: str) -> None:
+    """Whether a file can be walked.
+
+    Raises:
+        UsageError: if it does not exist, or is no Python script and no notebook.
+    """
+    path = Path(script)
+    if not path.exists():
+        raise UsageError(
+            f"{script} must be an existing Python script; there is no such file.{_did_you_mean(path)}"
+        )
+    if path.is_dir():
+        raise UsageError(
+            f"{script} must be a Python script; it is a folder.{_inside(path)} For a module use `trainwright check -m`."
+        )
+    if path.suffix in _SHELL:
+        raise UsageError(f"{script} must be a Python script; it is a shell script.{_commands_told(path)}")
+    if path.suffix not in SUFFIXES:
+        raise UsageError(
+            f"{script} must be a Python script (.py) or a notebook (.ipynb); for a module use `trainwright check -m`."
+        )
+
+
+def _did_you_mean(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f" Nor is there a folder {folder}."
+    names = [p.name for p in folder.iterdir() if p.suffix in SUFFIXES and p.suffix and p.is_file()]
+    near = difflib.get_close_matches(path.name, names, 1) or [n for n in names if Path(n).stem == path.name]
+    if near:
+        return f" Did you mean {folder / near[0]}?"
+    module = Path(*path.name.split("."))
+    if len(module.parts) > 1 and Path(f"{module}.py").is_file():
+        return f" A module is named with -m: trainwright check -m {path.name}."
+    if not path.suffix:
+        return f" A command that starts the training must begin with one of {UNDERSTOOD}."
+    return ""
+
+
+def _inside(folder: Path) -> str:
+    """The scripts of a folder, those that look like a training first."""
+    found = sorted(
+        (p for p in folder.iterdir() if p.suffix in (".py", ".ipynb") and p.name != "__init__.py"),
+        key=lambda p: ("train" not in p.name and p.name != "__main__.py", p.name),
+    )
+    if not found:
+        return ""
+    more = ", …" if len(found) > MOST_PROPOSED else ""
+    return f" Name one in it: {', '.join(str(p) for p in found[:MOST_PROPOSED])}{more}."
+
+
+def _commands_told(path: Path) -> str:
+    commands = list(_commands(path.read_text("utf-8", errors="replace")))
+    if not commands:
+        return " Write the command that starts the training: trainwright check -- COMMAND."
+    lines = "".join(f"\n    trainwright check -- {c}" for c in commands[:MOST_PROPOSED])
+    return f" Check the command inside:{lines}"
+
+
+def _commands(text: str) -> Iterator[str]:
+    """The lines of a shell script that start a Python script."""
+    for line in re.sub(r"\\\n\s*", "", text).splitlines():
+        try:
+            words = shlex.split(line, comments=True)
+            understood(words)
+        except (ValueError, UsageError):
+            continue
+        if words:
+            yield line.strip()

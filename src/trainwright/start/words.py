@@ -1,0 +1,91 @@
+"""The words of `trainwright check` and `run`: which are ours, and which are the script's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from trainwright.errors import UsageError
+from trainwright.start.launchers import is_command
+from trainwright.start.reading import names_option, takes_no_arguments
+
+# Options that take a value, to know which word is the script.
+VALUED = ("--json", "--html", "--diff", "--budget", "--seed", "--ignore", "--device", "--copies")
+_PLAIN = {"check": ("--repair", "--no-repair", "--verify"), "run": ()}
+_CHECK_ALONE = ("--diff", "--copies")
+
+
+def arranged(words: Sequence[str]) -> tuple[list[str], str]:
+    """The command line with `--` before SCRIPT, for what follows it is the script's own; and what to tell the user.
+
+    Options of ours that were written behind SCRIPT are taken where the script surely reads no command line.
+
+    Raises:
+        UsageError: if there is no SCRIPT.
+    """
+    if not words or words[0] not in ("check", "run"):
+        return list(words), ""
+    at = 1
+    while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
+        at += 2 if words[at] in VALUED else 1
+    if at >= len(words) and not {"--help", "-h", "--version"} & set(words):
+        raise UsageError(
+            f"{words[0]} must be given a SCRIPT: trainwright {words[0]} [OPTIONS] train.py [ARGS…]. "
+            f"`trainwright {words[0]} --help` lists the options."
+        )
+    if at >= len(words) or words[at] == "--":
+        return list(words), ""
+    before, script, behind = list(words[:at]), words[at], list(words[at + 1 :])
+    ours, theirs = _parted(behind, words[0])
+    said = ""
+    if ours:
+        names = ", ".join(dict.fromkeys(word.partition("=")[0] for word in ours if word.startswith("--")))
+        if _sees_no_arguments(script, module="-m" in before):
+            said = f"{script} reads no command line: {names} behind it is taken as Trainwright's own."
+            before, behind = before + ours, theirs
+        elif unnamed := [n for n in names.split(", ") if not _names(script, n)]:
+            goes = "go" if len(unnamed) > 1 else "goes"
+            them = "them" if len(unnamed) > 1 else "it"
+            said = (
+                f"{', '.join(unnamed)} after {script} {goes} to the script; "
+                f"write {them} before {script} to give {them} to Trainwright."
+            )
+    return [*before, "--", script, *behind], said
+
+
+def _parted(words: Sequence[str], command: str) -> tuple[list[str], list[str]]:
+    """Options of ours among words, with their values, and the other words."""
+    valued = [o for o in VALUED if o != "--copies" and (command == "check" or o not in _CHECK_ALONE)]
+    ours: list[str] = []
+    theirs: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equal, _ = word.partition("=")
+        if word in _PLAIN[command] or (name in valued and equal):
+            ours.append(word)
+        elif name in valued and rest:
+            ours += [word, rest.pop(0)]
+        else:
+            theirs.append(word)
+    return ours, theirs
+
+
+def _sees_no_arguments(script: str, *, module: bool) -> bool:
+    if script.endswith(".ipynb"):
+        return True
+    file = _module_file(script) if module else Path(script)
+    if file is None or not file.is_file() or (not module and is_command(script)):
+        return False
+    return takes_no_arguments(file, Path.cwd() if module else file.resolve().parent)
+
+
+def _names(script: str, option: str) -> bool:
+    return Path(script).is_file() and names_option(Path(script), option)
+
+
+def _module_file(module: str) -> Path | None:
+    """The source of a module below the working directory; nothing is imported to find it."""
+    at = Path.cwd().joinpath(*module.split("."))
+    files = (at.with_suffix(".py"), at / "__main__.py")
+    return next((file for file in files if file.is_file()), None)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
 from rich.text import Text
 
 from trainwright import __version__
@@ -171,7 +173,8 @@ def _walk(program: Program, targets: Targets, options: Options, *, train: bool =
 
     targets = _checked(targets)
     to_stdout = "-" in targets.given.values()
-    console = Console(stderr=to_stdout)
+    # The streams as they are now: a script may put its own in their place, and write what goes there into a file.
+    console = Console(file=sys.stderr if to_stdout else sys.stdout)
     reports: list[Report] = []
     second = _second_walk(program, options)
     started = time.monotonic()
@@ -249,24 +252,27 @@ def _status(reports: list[Report]) -> int:
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """A line on standard error that says what is going on, on a terminal only."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    if not Console(stderr=True).is_terminal:
         yield lambda text: None
         return
-    # Started by the first thing said: until the walk begins, the terminal is the script's.
-    status = console.status("")
+    # Through a number of its own: what goes to standard error during the walk is the script's, and is kept away.
+    with os.fdopen(os.dup(2), "w", encoding="utf-8") as terminal:
+        spinner = Spinner("dots")
+        # Started by the first thing said: until the walk begins, the terminal is the script's.
+        line = Live(spinner, console=Console(file=terminal), transient=True, redirect_stdout=False,
+                    redirect_stderr=False)  # fmt: skip
 
-    def say(text: str) -> None:
-        if text:
-            status.start()
-            status.update(text)
-        else:
-            status.stop()
+        def say(text: str) -> None:
+            if text:
+                spinner.update(text=text)
+                line.start(refresh=True)
+            else:
+                line.stop()
 
-    try:
-        yield say
-    finally:
-        status.stop()
+        try:
+            yield say
+        finally:
+            line.stop()
 
 
 @contextlib.contextmanager

@@ -64,6 +64,8 @@ class Report:
     failure: Failure | None = None
     """The user's exception that no rule knows."""
     internal_errors: tuple[str, ...] = ()
+    kept_away: tuple[str, ...] = ()
+    """What the script would have logged, written, tracked or sent during the check, in a few words each."""
 
     @property
     def first_cause(self) -> Finding | None:
@@ -114,6 +116,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "message": report.message,
         "failure": _failure(report.failure),
         "internal_errors": list(report.internal_errors),
+        "kept_away": list(report.kept_away),
     }
 
 
@@ -143,6 +146,7 @@ def from_dict(data: Mapping[str, Any]) -> Report:
         message=data.get("message", ""),
         failure=_read_failure(data.get("failure")),
         internal_errors=tuple(data["internal_errors"]),
+        kept_away=tuple(data.get("kept_away", ())),
     )
 
 

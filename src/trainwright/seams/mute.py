@@ -1,180 +1,331 @@
-"""Keeps what the user's code would print or write to itself, while the walk runs it for a look.
-
-What it writes is kept in a folder of our own, and given back where the code reads it again.
-"""
+"""Keeps what the user's code would print, write, log or send to itself, while the walk runs it for a look."""
 
 from __future__ import annotations
 
 import builtins
 import contextlib
-import copy
 import io
+import logging
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-_WRITING = frozenset("wax+")
-_MAKING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-# Calls that make, copy or delete files: module, owner in it ("" for the module itself), names. Checkpoints are written
-# by native code (safetensors) or into folders that were not made, and rotated by deleting older ones; trackers send.
+from trainwright.seams.desk import MOST_BYTES, Desk
+from trainwright.seams.network import unsent
+from trainwright.seams.open_files import held
+from trainwright.seams.stand_in import Nothing
+from trainwright.seams.tally import Tally
+from trainwright.seams.trackers import untracked
+
+# Calls that make, copy or delete folders as a whole, save what nobody reads again, or draw: module, owner in it ("" for
+# the module itself), names.
 _SILENT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("os", "", ("mkdir", "rmdir", "symlink", "link", "system")),
-    ("shutil", "", ("rmtree", "copytree", "make_archive")),
-    ("safetensors.torch", "", ("serialize_file",)),
-    ("accelerate.accelerator", "Accelerator", ("save_state", "save_model", "save", "log", "log_images",
-                                               "init_trackers", "end_training")),
+    ("os", "", ("chmod", "chown", "utime", "symlink", "link", "truncate")),
+    ("shutil", "", ("copytree", "make_archive")),
+    ("accelerate.accelerator", "Accelerator", ("save_state", "save_model", "log", "log_images", "init_trackers",
+                                               "end_training")),
     ("transformers.modeling_utils", "PreTrainedModel", ("save_pretrained", "push_to_hub")),
     ("transformers.configuration_utils", "PreTrainedConfig", ("save_pretrained",)),
+    ("transformers.configuration_utils", "PretrainedConfig", ("save_pretrained",)),
     ("transformers.tokenization_utils_base", "PreTrainedTokenizerBase", ("save_pretrained", "push_to_hub")),
+    ("transformers.trainer", "Trainer", ("save_model", "save_state", "_save_checkpoint", "push_to_hub", "log")),
+    ("lightning.pytorch.trainer.trainer", "Trainer", ("save_checkpoint",)),
+    ("pytorch_lightning.trainer.trainer", "Trainer", ("save_checkpoint",)),
+    ("keras.src.models.model", "Model", ("save", "save_weights", "export")),
+    ("tf_keras.src.engine.training", "Model", ("save", "save_weights", "export")),
+    ("tensorflow", "train.Checkpoint", ("save", "write")),
+    ("tensorflow", "train.CheckpointManager", ("save",)),
+    ("matplotlib.figure", "Figure", ("savefig",)),
+    ("matplotlib.pyplot", "", ("savefig", "show", "pause")),
+    ("tensorboard.summary.writer.event_file_writer", "EventFileWriter", ("add_event",)),
+    ("h5py._hl.dataset", "Dataset", ("__setitem__", "resize", "write_direct")),
+    ("h5py._hl.group", "Group", ("create_dataset", "create_group", "require_dataset", "require_group", "__setitem__",
+                                 "__delitem__")),
+    ("h5py._hl.attrs", "AttributeManager", ("__setitem__", "create", "modify")),
+    ("h5py._hl.files", "File", ("flush",)),
 )  # fmt: skip
+# Code that is given the path of what it writes or reads, and does not ask `open` of builtins: module, owner, name, the
+# argument's position and name; what comes after it may be the mode.
+_NATIVE: tuple[tuple[str, str, str, int, str], ...] = (
+    ("sqlite3", "", "connect", 0, "database"),
+    ("sqlite3.dbapi2", "", "connect", 0, "database"),
+    ("pyarrow.parquet.core", "ParquetWriter", "__init__", 1, "where"),
+    ("h5py._hl.files", "", "make_fid", 0, "name"),
+    ("cv2", "", "imwrite", 0, "filename"),
+    ("numpy.lib._datasource", "", "open", 0, "path"),
+)
+_READING: tuple[tuple[str, str, str, int, str], ...] = (
+    ("pyarrow.parquet.core", "ParquetFile", "__init__", 1, "source"),
+    ("pyarrow.parquet.core", "ParquetDataset", "__init__", 1, "path_or_paths"),
+    ("cv2", "", "imread", 0, "filename"),
+)
+# Writers that hold a state of their own which what is written becomes part of: those from before are left as they are.
+_STATEFUL: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("gzip", "GzipFile", ("write", "flush")),
+    ("bz2", "BZ2File", ("write", "writelines")),
+    ("lzma", "LZMAFile", ("write",)),
+    ("zipfile", "ZipFile", ("write", "writestr", "mkdir")),
+    ("tarfile", "TarFile", ("add", "addfile")),
+    ("pyarrow.parquet.core", "ParquetWriter", ("write", "write_table", "write_batch")),
+)
+
+# Commands that change nothing, where what they print is read; of git's those that only show.
+_ASKING = frozenset({"nvidia-smi", "rocm-smi", "hostname", "uname", "nproc", "lscpu", "free", "df", "du", "ps", "which",
+                     "whoami", "date", "uptime", "ls", "cat", "wc"})  # fmt: skip
+_SHOWING = frozenset({"rev-parse", "log", "status", "describe", "diff", "show", "symbolic-ref", "rev-list"})
+
+_away: contextlib.ExitStack | None = None
+_in_step = False
 
 
-class _Desk:
-    """What was written since the process began, by its path: in a file of ours, or as the object that was saved."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, str] = {}
-        self.saved: dict[str, Any] = {}
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-
-    def path_for(self, path: Any) -> str:
-        """Our file for a path that is written; it begins with what the path holds."""
-        key, make, read = _key(path), _ORIGINAL["os.mkdir"], _ORIGINAL["open"]
-        if key not in self.files:
-            if self._folder is None:
-                with _replaced(os, "mkdir", make):
-                    self._folder = tempfile.TemporaryDirectory(prefix="trainwright-")
-            self.files[key] = str(Path(self._folder.name) / str(len(self.files)))
-            with contextlib.suppress(OSError), read(path, "rb") as old, read(self.files[key], "wb") as new:
-                new.write(old.read())
-        return self.files[key]
-
-    def move(self, source: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-        """Rename or copy what was written; what was not is left alone."""
-        for kept in (self.files, self.saved):
-            if _key(source) in kept:
-                kept[_key(target)] = kept[_key(source)]
-        return target
-
-    def remove(self, path: Any, *args: Any, **kwargs: Any) -> None:
-        """Delete what was written."""
-        self.files.pop(_key(path), None)
-        self.saved.pop(_key(path), None)
-
-    def save(self, value: Any, path: Any, *args: Any, **kwargs: Any) -> None:
-        """`torch.save` without a file."""
-        if isinstance(path, (str, os.PathLike)):
-            self.saved[_key(path)] = value
-
-    def loading(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """`torch.load`, of what was saved too."""
-
-        def load(path: Any, *args: Any, **kwargs: Any) -> Any:
-            if isinstance(path, (str, os.PathLike)) and _key(path) in self.saved:
-                return copy.deepcopy(self.saved[_key(path)])
-            return original(path, *args, **kwargs)
-
-        return load
-
-    def opening(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """`open`, with our files for what is written."""
-
-        def open_aside(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-            if isinstance(file, (str, os.PathLike)):
-                if _WRITING & set(mode):
-                    return original(self.path_for(file), mode.replace("x", "w"), *args, **kwargs)
-                file = self.files.get(_key(file), file)
-            return original(file, mode, *args, **kwargs)
-
-        return open_aside
-
-    def existing(self, original: Callable[..., bool]) -> Callable[..., bool]:
-        """`os.path.exists` and its like, of what was written too."""
-
-        def exists(path: Any) -> bool:
-            written = isinstance(path, (str, os.PathLike)) and (
-                _key(path) in self.files or _key(path) in self.saved
-            )
-            return written or original(path)
-
-        return exists
-
-    def measuring(self, original: Callable[..., int]) -> Callable[..., int]:
-        """`os.path.getsize`, of what was written too."""
-
-        def size(path: Any) -> int:
-            if isinstance(path, (str, os.PathLike)) and _key(path) in self.saved:
-                return 1
-            return original(
-                self.files.get(_key(path), path) if isinstance(path, (str, os.PathLike)) else path
-            )
-
-        return size
+def is_away() -> bool:
+    """Whether everything is kept away now."""
+    return _away is not None
 
 
-_DESK = _Desk()
-_ORIGINAL: dict[str, Callable[..., Any]] = {"os.mkdir": os.mkdir, "open": builtins.open}
+@contextlib.contextmanager
+def away(tally: Tally) -> Iterator[None]:
+    """Nothing that the code inside prints, writes, logs, tracks or sends reaches anybody; what was kept is counted.
 
-
-def _key(path: Any) -> str:
-    return str(Path(os.fsdecode(path)).absolute())
+    Files that were open before take nothing either, nor do writers, handlers and connections. All is as it was at the end.
+    """
+    global _away
+    if _away is not None:
+        yield
+        return
+    desk = Desk()
+    try:
+        with contextlib.ExitStack() as stack:
+            _away = stack
+            before, flush = stack.enter_context(held(desk, _stateful_kinds(), tally))
+            stack.enter_context(_silenced())
+            for owner, name, value in _changes(desk, tally, before):
+                stack.enter_context(replaced(owner, name, value))
+            stack.enter_context(untracked(tally))
+            stack.enter_context(unsent(tally, lambda: _in_step))
+            stack.callback(flush)  # before anything is as it was
+            yield
+    finally:
+        _away = None
+        _forget_folders(desk)
+        tally.files |= desk.touched
+        desk.clear()
 
 
 @contextlib.contextmanager
 def muted() -> Iterator[None]:
-    """Nothing is printed, and no file or folder is written, moved or deleted through the calls that scripts make for it."""
-    torch = sys.modules.get("torch")
-    shutil = sys.modules["shutil"]
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
-        stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
-        changes: list[tuple[Any, str, Any]] = [
-            (builtins, "open", _DESK.opening(builtins.open)),
-            (io, "open", _DESK.opening(io.open)),
-            (os, "open", _only_reading(os.open)),
-            *((os.path, n, _DESK.existing(getattr(os.path, n))) for n in ("exists", "isfile")),
-            (os.path, "getsize", _DESK.measuring(os.path.getsize)),
-            *((os, n, _DESK.move) for n in ("rename", "replace")),
-            *((shutil, n, _DESK.move) for n in ("move", "copy", "copy2", "copyfile")),
-            *((os, n, _DESK.remove) for n in ("remove", "unlink")),
-            *((subprocess, n, _done) for n in ("run", "call", "check_call", "check_output")),
-        ]
-        if torch is not None:
-            changes += [(torch, "save", _DESK.save), (torch, "load", _DESK.loading(torch.load))]
-        for owner, name, value in changes:
-            stack.enter_context(_replaced(owner, name, value))
-        for module, owner_name, names in _SILENT:
-            found: Any = sys.modules.get(module)
-            if found is not None and owner_name:
-                found = getattr(found, owner_name, None)
-            for name in names:
-                if found is not None and hasattr(found, name):
-                    stack.enter_context(_replaced(found, name, lambda *args, **kwargs: None))
-        yield
-
-
-def _only_reading(original: Callable[..., int]) -> Callable[..., int]:
-    def open_for_reading(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
-        return original(
-            os.devnull if flags & _MAKING else path, flags & ~(os.O_CREAT | os.O_EXCL), *args, **kwargs
-        )
-
-    return open_for_reading
-
-
-def _done(command: Any, *args: Any, **kwargs: Any) -> Any:
-    """A command that was not run, as if it had succeeded in silence."""
-    return subprocess.CompletedProcess(command, 0, stdout="" if kwargs.get("text") else b"", stderr=b"")
+    """One run of the user's step for a look: as `away`, which it is part of in a walk."""
+    global _in_step
+    was, _in_step = _in_step, True
+    try:
+        with away(Tally()):
+            yield
+    finally:
+        _in_step = was
 
 
 @contextlib.contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+def _silenced() -> Iterator[None]:
+    """Nothing is printed; no bytecode of modules that the step imports is left in the script's folder."""
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    with open(os.devnull, "w", encoding="utf-8", errors="replace") as nowhere:  # noqa: PTH123
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            try:
+                yield
+            finally:
+                sys.dont_write_bytecode = written
+
+
+def _changes(desk: Desk, tally: Tally, before: set[int]) -> Iterator[tuple[Any, str, Any]]:
+    """What is replaced: owner, name, value."""
+    yield from (
+        (builtins, "open", desk.opening(builtins.open)),
+        (io, "open", desk.opening(io.open)),
+        (os, "open", desk.opening_low(os.open)),
+        *((os, n, desk.finding(getattr(os, n))) for n in ("stat", "lstat", "access")),
+        (os, "listdir", desk.listing(os.listdir)),
+        (os, "scandir", desk.scanning(os.scandir)),
+        (os, "mkdir", desk.make),
+        *((os, n, desk.move) for n in ("rename", "replace")),
+        *((os, n, desk.remove) for n in ("remove", "unlink", "rmdir")),
+        (sys.modules["shutil"], "rmtree", desk.remove),
+        (sys.modules["shutil"], "move", desk.move),
+        *((sys.modules["shutil"], n, desk.copy) for n in ("copy", "copy2", "copyfile")),
+        (tempfile, "tempdir", desk.temporary),
+        (os, "write", _printing_nothing(os.write)),
+        (os, "system", _counted(tally, "commands", 0)),
+        (subprocess, "Popen", _done(tally, subprocess.Popen)),
+        (logging.Logger, "callHandlers", _counting_records(tally)),
+        (logging.Handler, "handle", _counted(tally, "records", False)),
+    )
+    if torch := sys.modules.get("torch"):
+        yield from ((torch, "save", desk.saving(torch.save)), (torch, "load", desk.loading(torch.load)))
+    if safetensors := sys.modules.get("safetensors.torch"):
+        yield safetensors, "serialize_file", _small(desk, safetensors.serialize_file)
+        yield safetensors, "safe_open", desk.finding(safetensors.safe_open)
+    if handlers := sys.modules.get("loguru._handler"):
+        yield handlers.Handler, "emit", _counted(tally, "records", None)
+    for module, path, names in _SILENT:
+        owner = _named(module, path)
+        value = Nothing() if module.startswith("h5py") else None
+        yield from ((owner, n, _giving(value)) for n in names if owner is not None and hasattr(owner, n))
+    for table, write in ((_NATIVE, True), (_READING, False)):
+        for module, path, name, position, keyword in table:
+            if (owner := _named(module, path)) is not None and hasattr(owner, name):
+                yield owner, name, _on_desk(desk, getattr(owner, name), position, keyword, write=write)
+    for module, kind, names in _STATEFUL:
+        if (owner := _named(module, kind)) is not None:
+            yield from ((owner, n, _left_alone(getattr(owner, n), before)) for n in names if hasattr(owner, n))
+
+
+def _stateful_kinds() -> tuple[type, ...]:
+    found = (_named(module, kind) for module, kind, _ in _STATEFUL)
+    return tuple(k for k in found if isinstance(k, type))
+
+
+def _named(module: str, path: str) -> Any:
+    """Something in a module that is loaded, or None."""
+    found: Any = sys.modules.get(module)
+    for name in path.split(".") if path else ():
+        found = getattr(found, name, None)
+    return found
+
+
+def _giving(value: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: value
+
+
+def _counted(tally: Tally, what: str, value: Any) -> Callable[..., Any]:
+    def kept(*args: Any, **kwargs: Any) -> Any:
+        setattr(tally, what, getattr(tally, what) + 1)
+        return value
+
+    return kept
+
+
+def _counting_records(tally: Tally) -> Callable[..., None]:
+    def call_handlers(self: logging.Logger, record: logging.LogRecord) -> None:
+        tally.records += self.hasHandlers()
+
+    return call_handlers
+
+
+def _printing_nothing(original: Callable[[int, Any], int]) -> Callable[[int, Any], int]:
+    """`os.write`, but to standard output and error."""
+    return lambda number, data: len(data) if number in (1, 2) else original(number, data)
+
+
+def _left_alone(original: Callable[..., Any], before: set[int]) -> Callable[..., Any]:
+    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if id(self) not in before:
+            return original(self, *args, **kwargs)
+        return len(args[0]) if args and hasattr(args[0], "__len__") else None
+
+    return write
+
+
+def _on_desk(desk: Desk, original: Callable[..., Any], position: int, keyword: str, *,
+             write: bool) -> Callable[..., Any]:  # fmt: skip
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = list(args)
+        path = given[position] if len(given) > position else kwargs.get(keyword)
+        mode = kwargs.get("mode", given[position + 1] if len(given) > position + 1 else None)
+        if isinstance(path, (str, bytes, os.PathLike)) and not os.fsdecode(path).startswith((":memory:", "file:")):
+            writes = write and not (isinstance(mode, str) and mode.startswith("r") and "+" not in mode)
+            ours = desk.place_for(path) if writes else desk.seen_as(path)
+            if len(given) > position:
+                given[position] = os.fsencode(ours) if isinstance(path, bytes) else ours
+            else:
+                kwargs[keyword] = ours
+        return original(*given, **kwargs)
+
+    return call
+
+
+def _small(desk: Desk, original: Callable[..., Any]) -> Callable[..., Any]:
+    """safetensors' writer, where that is quick."""
+
+    def write(tensors: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
+        ours = desk.place_for(path, fresh=True)
+        size = sum(len(t.get("data", b"")) if isinstance(t, dict) else 0 for t in tensors.values())
+        if size <= MOST_BYTES:
+            return original(tensors, ours, *args, **kwargs)
+        return None
+
+    return write
+
+
+def asks_only(args: Any, given: dict[str, Any]) -> bool:
+    """Whether a command only asks the machine for something, and its answer is read."""
+    words = [os.fsdecode(w) for w in (args.split() if isinstance(args, str) else args)] or [""]
+    name = os.path.basename(words[0])  # noqa: PTH119
+    shows = name in _ASKING or (name == "git" and bool(_SHOWING & set(words[1:3])))
+    return given.get("stdout") == subprocess.PIPE and shows and not {">", "|", ";", "&&", ">>"} & set(words)
+
+
+def _done(tally: Tally, original: Any) -> type:
+    """`subprocess.Popen`, of commands that are not run, as if they had succeeded in silence."""
+
+    class Done:
+        def __new__(cls, args: Any, *rest: Any, **kwargs: Any) -> Any:
+            return original(args, *rest, **kwargs) if asks_only(args, kwargs) else super().__new__(cls)
+
+        def __init__(self, args: Any, *rest: Any, **kwargs: Any) -> None:
+            tally.commands += 1
+            self.args, self.pid, self.returncode = args, 0, 0
+            as_text = (kwargs.get(n) for n in ("text", "universal_newlines", "encoding", "errors"))
+            self._silence: Any = "" if any(as_text) else b""
+            self.stdin, self.stdout, self.stderr = (
+                (io.StringIO() if self._silence == "" else io.BytesIO())
+                if kwargs.get(n) == subprocess.PIPE
+                else None
+                for n in ("stdin", "stdout", "stderr")
+            )
+
+        def communicate(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            return (
+                None if self.stdout is None else self._silence,
+                None if self.stderr is None else self._silence,
+            )
+
+        def wait(self, timeout: float | None = None) -> int:
+            return 0
+
+        def poll(self) -> int:
+            return 0
+
+        def kill(self) -> None:
+            """It has ended already."""
+
+        def send_signal(self, number: int) -> None:
+            """It has ended already."""
+
+        terminate = kill
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *raised: object) -> None:
+            """Nothing is open."""
+
+    return Done
+
+
+def _forget_folders(desk: Desk) -> None:
+    """multiprocessing keeps the temporary folder that it made for the whole process."""
+    settings = getattr(getattr(sys.modules.get("multiprocessing.process"), "_current_process", None), "_config", {})
+    if str(settings.get("tempdir") or "").startswith(desk.temporary):
+        del settings["tempdir"]
+
+
+@contextlib.contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """An attribute is another one while the context lasts."""
     inherited = isinstance(owner, type) and name not in vars(owner)
-    original = getattr(owner, name)
+    original = vars(owner)[name] if isinstance(owner, type) and not inherited else getattr(owner, name)
     setattr(owner, name, value)
     try:
         yield

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -17,9 +19,12 @@ from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkF
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import listening
+from trainwright.seams.mute import away
+from trainwright.seams.offline import offline
 from trainwright.seams.place import failure_of
 from trainwright.seams.ranks import unconnected
 from trainwright.seams.seen import Seen
+from trainwright.seams.tally import Tally
 from trainwright.seams.training_loops import Loop, loop_of_error, training_loop
 from trainwright.stages.setup import RankFacts
 from trainwright.walk import trainings
@@ -53,6 +58,7 @@ class Session:
         self._say = say
         self._done = done
         self._strict = strict
+        self._tally = Tally()
         self._walk = self._new_walk()
         self._seen: Seen | None = None
         self._own_error: Exception | None = None
@@ -66,8 +72,9 @@ class Session:
 
     def run(self, start: Callable[[], Any]) -> list[Report]:
         """Run the script; return a report of each training that was walked, or of why there was none."""
+        kept = contextlib.nullcontext() if self._train else offline(self._tally)
         try:
-            with listening(self) as self._seen:
+            with kept, listening(self) as self._seen:
                 start()
         except WalkFinished:
             pass
@@ -322,14 +329,15 @@ class Session:
         walk.clock.started = time.monotonic()
         self._walking = True
         try:
-            adapter = make()
-            try:
-                with undisturbed():
-                    pull(walk, adapter)
-            except Exception as error:  # ours: the user's were caught where their code was called
-                walk.internal_error("the walk", error)
-            finally:
-                adapter.put_back()
+            with away(self._tally):
+                adapter = make()
+                try:
+                    with undisturbed():
+                        pull(walk, adapter)
+                except Exception as error:  # ours: the user's were caught where their code was called
+                    walk.internal_error("the walk", error)
+                finally:
+                    adapter.put_back()
             said = remarks(self._seen.ranks) if self._seen else []
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             self._close(walk.report(adapter.framework, versions()))
@@ -366,7 +374,7 @@ class Session:
             self._close(self._walk.report(None, versions()))
 
     def _close(self, report: Report) -> None:
-        report = with_diffs(report)
+        report = replace(with_diffs(report), kept_away=self._tally.said())
         if self._ranks.follows:  # the first of the processes speaks
             self._followed = True
             self._ranks.put_failure(str(report.failure or report.message))

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import io
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import wrapt
+
 from trainwright.seams.desk import MOST_BYTES, Desk
-from trainwright.seams.network import unsent
+from trainwright.seams.network import Change, sending, unsent, unsent_by_library
 from trainwright.seams.open_files import held
 from trainwright.seams.stand_in import Nothing
 from trainwright.seams.tally import Tally
 from trainwright.seams.trackers import untracked
 
-# Calls that make, copy or delete folders as a whole, save what nobody reads again, or draw: module, owner in it ("" for
-# the module itself), names.
+# Calls that save what nobody reads again, or draw: module, owner in it ("" for the module itself), names.
 _SILENT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("os", "", ("chmod", "chown", "utime", "symlink", "link", "truncate")),
-    ("shutil", "", ("copytree", "make_archive")),
     ("accelerate.accelerator", "Accelerator", ("save_state", "save_model", "log", "log_images", "init_trackers",
                                                "end_training")),
     ("transformers.modeling_utils", "PreTrainedModel", ("save_pretrained", "push_to_hub")),
@@ -78,6 +79,7 @@ _ASKING = frozenset({"nvidia-smi", "rocm-smi", "hostname", "uname", "nproc", "ls
 _SHOWING = frozenset({"rev-parse", "log", "status", "describe", "diff", "show", "symbolic-ref", "rev-list"})
 
 _away: contextlib.ExitStack | None = None
+_late: Callable[[str], None] | None = None
 _in_step = False
 
 
@@ -92,7 +94,7 @@ def away(tally: Tally) -> Iterator[None]:
 
     Files that were open before take nothing either, nor do writers, handlers and connections. All is as it was at the end.
     """
-    global _away
+    global _away, _late
     if _away is not None:
         yield
         return
@@ -102,14 +104,20 @@ def away(tally: Tally) -> Iterator[None]:
             _away = stack
             before, flush = stack.enter_context(held(desk, _stateful_kinds(), tally))
             stack.enter_context(_silenced())
-            for owner, name, value in _changes(desk, tally, before):
-                stack.enter_context(replaced(owner, name, value))
+            passes = sending(tally, lambda: _in_step)
+            for change in (*_changes(desk, tally), *unsent(passes)):
+                stack.enter_context(replaced(*change))
             stack.enter_context(untracked(tally))
-            stack.enter_context(unsent(tally, lambda: _in_step))
+            libraries = _Libraries(desk, tally, before, unsent_by_library(passes))
+            for module in libraries.modules:
+                if module in sys.modules:
+                    libraries.put_in(module, stack)
+            _late = lambda module: libraries.put_in(module, stack)  # noqa: E731
+            _watch_imports(tuple(libraries.modules))
             stack.callback(flush)  # before anything is as it was
             yield
     finally:
-        _away = None
+        _away = _late = None
         _forget_folders(desk)
         tally.files |= desk.touched
         desk.clear()
@@ -139,8 +147,8 @@ def _silenced() -> Iterator[None]:
                 sys.dont_write_bytecode = written
 
 
-def _changes(desk: Desk, tally: Tally, before: set[int]) -> Iterator[tuple[Any, str, Any]]:
-    """What is replaced: owner, name, value."""
+def _changes(desk: Desk, tally: Tally) -> Iterator[Change]:
+    """What is replaced in the standard library."""
     yield from (
         (builtins, "open", desk.opening(builtins.open)),
         (io, "open", desk.opening(io.open)),
@@ -151,9 +159,11 @@ def _changes(desk: Desk, tally: Tally, before: set[int]) -> Iterator[tuple[Any, 
         (os, "mkdir", desk.make),
         *((os, n, desk.move) for n in ("rename", "replace")),
         *((os, n, desk.remove) for n in ("remove", "unlink", "rmdir")),
-        (sys.modules["shutil"], "rmtree", desk.remove),
-        (sys.modules["shutil"], "move", desk.move),
-        *((sys.modules["shutil"], n, desk.copy) for n in ("copy", "copy2", "copyfile")),
+        *((os, n, _giving(None)) for n in ("chmod", "chown", "utime", "symlink", "link", "truncate")),
+        (shutil, "rmtree", desk.remove),
+        (shutil, "move", desk.move),
+        *((shutil, n, desk.copy) for n in ("copy", "copy2", "copyfile")),
+        *((shutil, n, _giving(None)) for n in ("copytree", "make_archive")),
         (tempfile, "tempdir", desk.temporary),
         (os, "write", _printing_nothing(os.write)),
         (os, "system", _counted(tally, "commands", 0)),
@@ -161,24 +171,57 @@ def _changes(desk: Desk, tally: Tally, before: set[int]) -> Iterator[tuple[Any, 
         (logging.Logger, "callHandlers", _counting_records(tally)),
         (logging.Handler, "handle", _counted(tally, "records", False)),
     )
-    if torch := sys.modules.get("torch"):
-        yield from ((torch, "save", desk.saving(torch.save)), (torch, "load", desk.loading(torch.load)))
-    if safetensors := sys.modules.get("safetensors.torch"):
-        yield safetensors, "serialize_file", _small(desk, safetensors.serialize_file)
-        yield safetensors, "safe_open", desk.finding(safetensors.safe_open)
-    if handlers := sys.modules.get("loguru._handler"):
-        yield handlers.Handler, "emit", _counted(tally, "records", None)
-    for module, path, names in _SILENT:
-        owner = _named(module, path)
-        value = Nothing() if module.startswith("h5py") else None
-        yield from ((owner, n, _giving(value)) for n in names if owner is not None and hasattr(owner, n))
-    for table, write in ((_NATIVE, True), (_READING, False)):
-        for module, path, name, position, keyword in table:
-            if (owner := _named(module, path)) is not None and hasattr(owner, name):
-                yield owner, name, _on_desk(desk, getattr(owner, name), position, keyword, write=write)
-    for module, kind, names in _STATEFUL:
-        if (owner := _named(module, kind)) is not None:
-            yield from ((owner, n, _left_alone(getattr(owner, n), before)) for n in names if hasattr(owner, n))
+
+
+class _Libraries:
+    """What is replaced in other libraries, by the module in which it is."""
+
+    def __init__(self, desk: Desk, tally: Tally, before: set[int],
+                 others: dict[str, Callable[[Any], Iterator[Change]]]) -> None:  # fmt: skip
+        self._desk, self._tally, self._before, self._others = desk, tally, before, others
+        self._done: set[str] = set()
+        tables = (*_SILENT, *_NATIVE, *_READING, *_STATEFUL)
+        self.modules = dict.fromkeys(
+            [*(row[0] for row in tables), *others, "torch", "safetensors.torch", "loguru._handler"]
+        )
+
+    def put_in(self, module: str, stack: contextlib.ExitStack) -> None:
+        """Replace what is replaced in a module, once."""
+        if module in self._done:
+            return
+        self._done.add(module)
+        for owner, name, value in self._changes(module, sys.modules[module]):
+            if owner is not None and hasattr(owner, name):
+                stack.enter_context(replaced(owner, name, value))
+
+    def _changes(self, module: str, loaded: Any) -> Iterator[Change]:
+        desk = self._desk
+        if module == "torch":
+            yield from ((loaded, "save", desk.saving(loaded.save)), (loaded, "load", desk.loading(loaded.load)))
+        if module == "safetensors.torch":
+            yield loaded, "serialize_file", _small(desk, loaded.serialize_file)
+            yield loaded, "safe_open", desk.finding(loaded.safe_open)
+        if module == "loguru._handler":
+            yield loaded.Handler, "emit", _counted(self._tally, "records", None)
+        yield from self._others[module](loaded) if module in self._others else ()
+        for path, names in (row[1:] for row in _SILENT if row[0] == module):
+            value = Nothing() if module.startswith("h5py") else None
+            yield from ((_named(module, path), name, _giving(value)) for name in names)
+        for table, write in ((_NATIVE, True), (_READING, False)):
+            for _, path, name, position, keyword in (row for row in table if row[0] == module):
+                if (owner := _named(module, path)) is not None and hasattr(owner, name):
+                    yield owner, name, _on_desk(desk, getattr(owner, name), position, keyword, write=write)
+        for path, names in (row[1:] for row in _STATEFUL if row[0] == module):
+            owner = _named(module, path)
+            yield from ((owner, n, _left_alone(getattr(owner, n), self._before)) for n in names if hasattr(owner, n))
+
+
+@functools.cache
+def _watch_imports(modules: tuple[str, ...]) -> None:
+    """Let what a step imports first be replaced as well."""
+    for module in modules:
+        if module not in sys.modules:
+            wrapt.register_post_import_hook(lambda loaded: _late and _late(loaded.__name__), module)
 
 
 def _stateful_kinds() -> tuple[type, ...]:

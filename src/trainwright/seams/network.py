@@ -5,11 +5,13 @@ Data may come over the network as training goes on: what only asks, from a data 
 
 from __future__ import annotations
 
-import contextlib
+import http.client
 import io
 import ipaddress
+import smtplib
 import socket
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
@@ -28,28 +30,25 @@ class Refused(ConnectionRefusedError):
     """A connection to another machine that was not made, because the walk only looks on."""
 
 
-@contextlib.contextmanager
-def unsent(tally: Tally, in_step: Callable[[], bool]) -> Iterator[None]:
-    """Nothing is sent to another machine, and what would be sent seems to have been.
+Passes = Callable[..., bool]
+Change = tuple[Any, str, Any]
+"""What is replaced: owner, name, value."""
+
+
+def sending(tally: Tally, in_step: Callable[[], bool]) -> Passes:
+    """Whether something may be sent to an address, with a method of HTTP's; what may not is counted.
 
     Args:
         in_step: whether the user's own step runs now, where a question is no reading of data unless a data set asks it.
     """
 
-    def passes(address: str, method: str = "GET") -> bool:
+    def passes(address: Any, method: str = "GET") -> bool:
         if is_this_machine(address) or (method.upper() in _ASKING and (not in_step() or _reads_data())):
             return True
         tally.requests += 1
         return False
 
-    with contextlib.ExitStack() as stack:
-        for owner, name, value in _changes(passes):
-            original = vars(owner).get(name) if isinstance(owner, type) else getattr(owner, name)
-            setattr(owner, name, value)
-            stack.callback(setattr, owner, name, original) if original is not None else stack.callback(
-                delattr, owner, name
-            )
-        yield
+    return passes
 
 
 def is_this_machine(address: Any) -> bool:
@@ -72,26 +71,30 @@ def _reads_data() -> bool:
     return False
 
 
-def _changes(passes: Callable[..., bool]) -> Iterator[tuple[Any, str, Any]]:
-    """What is replaced: owner, name, value."""
+def unsent(passes: Passes) -> Iterator[Change]:
+    """What is replaced in the standard library, so that nothing is sent and yet seems to have been."""
     yield socket.socket, "connect", _connecting(socket.socket.connect, passes, None)
     yield socket.socket, "connect_ex", _connecting(socket.socket.connect_ex, passes, 111)
-    if request := sys.modules.get("urllib.request"):
-        yield request.OpenerDirector, "open", _opening(request.OpenerDirector.open, passes)
-    if mail := sys.modules.get("smtplib"):
-        for name in ("SMTP", "SMTP_SSL"):
-            original = getattr(mail, name)
-            yield mail, name, lambda host="", *rest, _real=original, **kwargs: (
-                _real(host, *rest, **kwargs) if not host or passes(host, "SEND") else Nothing()
-            )
-    if requests := sys.modules.get("requests"):
-        yield requests.Session, "send", _sending_requests(requests, passes)
-    for library in ("httpx", "httpx2"):
-        if module := sys.modules.get(library):
-            yield module.Client, "send", _sending_httpx(module, passes)
+    yield urllib.request.OpenerDirector, "open", _opening(urllib.request.OpenerDirector.open, passes)
+    for kind in (http.client.HTTPConnection, http.client.HTTPSConnection):
+        yield kind, "connect", _answered(kind.connect, passes)
+    for name in ("SMTP", "SMTP_SSL"):
+        yield smtplib, name, _mailing(getattr(smtplib, name), passes)
 
 
-def _connecting(original: Callable[..., Any], passes: Callable[..., bool], status: int | None) -> Callable[..., Any]:
+def unsent_by_library(passes: Passes) -> dict[str, Callable[[Any], Iterator[Change]]]:
+    """The same of other libraries, by the module in which it is replaced."""
+
+    def urllib3(module: Any) -> Iterator[Change]:
+        yield module.HTTPConnectionPool, "urlopen", _pooled(module, passes)
+
+    def httpx(module: Any) -> Iterator[Change]:
+        yield module.Client, "send", _sending_httpx(module, passes)
+
+    return {"urllib3.connectionpool": urllib3, "httpx": httpx, "httpx2": httpx}
+
+
+def _connecting(original: Callable[..., Any], passes: Passes, status: int | None) -> Callable[..., Any]:
     def connect(self: Any, address: Any) -> Any:
         if isinstance(address, tuple) and not passes(address[0]):
             if status is not None:
@@ -102,7 +105,7 @@ def _connecting(original: Callable[..., Any], passes: Callable[..., bool], statu
     return connect
 
 
-def _opening(original: Callable[..., Any], passes: Callable[..., bool]) -> Callable[..., Any]:
+def _opening(original: Callable[..., Any], passes: Passes) -> Callable[..., Any]:
     """`urllib.request.urlopen`."""
 
     def open_url(self: Any, request: Any, data: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -120,21 +123,53 @@ def _opening(original: Callable[..., Any], passes: Callable[..., bool]) -> Calla
     return open_url
 
 
-def _sending_requests(requests: Any, passes: Callable[..., bool]) -> Callable[..., Any]:
-    original = requests.Session.send
+class _Answer:
+    """The socket of a connection that was not made: it takes everything, and says that all went well."""
 
-    def send(self: Any, request: Any, **kwargs: Any) -> Any:
-        if passes(urlsplit(request.url).hostname, request.method or "GET"):
-            return original(self, request, **kwargs)
-        answer = requests.Response()
-        answer.status_code, answer._content, answer.url, answer.request = 200, b"{}", request.url, request
-        answer.reason, answer.encoding = "OK", "utf-8"
-        return answer
+    def makefile(self, *args: Any, **kwargs: Any) -> io.BytesIO:
+        return io.BytesIO(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 
-    return send
+    def sendall(self, data: Any) -> None:
+        """Nothing is sent."""
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
-def _sending_httpx(module: Any, passes: Callable[..., bool]) -> Callable[..., Any]:
+def _answered(original: Callable[..., Any], passes: Passes) -> Callable[..., Any]:
+    """`http.client`'s connections."""
+
+    def connect(self: Any) -> None:
+        if passes(self.host, getattr(self, "_method", None) or "POST"):
+            original(self)
+        else:
+            self.sock = _Answer()
+
+    return connect
+
+
+def _mailing(original: Any, passes: Passes) -> Callable[..., Any]:
+    def connect(host: str = "", *args: Any, **kwargs: Any) -> Any:
+        return original(host, *args, **kwargs) if not host or passes(host, "POST") else Nothing()
+
+    return connect
+
+
+def _pooled(module: Any, passes: Passes) -> Callable[..., Any]:
+    """urllib3, which requests and others are built on."""
+    original = module.HTTPConnectionPool.urlopen
+
+    def urlopen(self: Any, method: str, url: str, *args: Any, **kwargs: Any) -> Any:
+        if passes(self.host, method):
+            return original(self, method, url, *args, **kwargs)
+        response = sys.modules["urllib3.response"].HTTPResponse
+        return response(body=io.BytesIO(b"{}"), status=200, reason="OK", request_url=url,
+                        preload_content=kwargs.get("preload_content", True))  # fmt: skip
+
+    return urlopen
+
+
+def _sending_httpx(module: Any, passes: Passes) -> Callable[..., Any]:
     original = module.Client.send
 
     def send(self: Any, request: Any, **kwargs: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
+import itertools
 import os
 import shutil
 import stat
@@ -33,6 +34,9 @@ _QUEUED = (
 )
 
 
+_LAYERS = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom, io.FileIO)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Exchanged:
     """A file that was open, and the copy that stands under its number."""
@@ -51,14 +55,15 @@ def held(desk: Desk, kinds: tuple[type, ...], tally: Tally) -> Iterator[tuple[se
 
     Gives the identities of the writers of some kinds that there are now, and a function that empties the files' buffers.
     """
-    files, writers = _objects(kinds)
+    opened = list(_open_for_writing())
+    files, writers = _objects(kinds, all_of_them=any(n > 2 for n, _ in opened))
     _flush(files)
     positions = [(f, _position(f)) for f in files if not isinstance(f, io.FileIO)]
     streams = [(f, f.fileno()) for f in files if isinstance(f, io.FileIO) and f.fileno() in (1, 2)]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     exchanged: list[_Exchanged] = []
     try:
-        for number, name in _open_for_writing():
+        for number, name in opened:
             exchanged += _exchange(number, name, desk)
         _enter_names(files, exchanged, desk)
         taken = {one.number for one in exchanged}
@@ -80,20 +85,39 @@ def held(desk: Desk, kinds: tuple[type, ...], tally: Tally) -> Iterator[tuple[se
                     file.seek(position)
 
 
-def _objects(kinds: tuple[type, ...]) -> tuple[list[Any], list[Any]]:
-    """The open files that are written, text before the bytes below it; and the objects of some kinds."""
+def _objects(kinds: tuple[type, ...], *, all_of_them: bool) -> tuple[list[Any], list[Any]]:
+    """The open files that are written, text before the bytes below it; and the objects of some kinds.
+
+    Args:
+        all_of_them: else standard output and error are enough, unless there are writers with a queue.
+    """
     queued = tuple(k for k in (getattr(sys.modules.get(m), n, None) for m, n in _QUEUED) if k is not None)
-    layers = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom, io.FileIO)
-    wanted = (*layers, *kinds, *queued)
-    # By type alone: objects that stand in for others answer isinstance by loading them.
-    found = [o for o in gc.get_objects() if issubclass(type(o), wanted)]
+    found = _alive({*_LAYERS, *kinds, *queued}) if all_of_them or queued else list(_standard())
     for writer in found:
         if queued and issubclass(type(writer), queued):
             with contextlib.suppress(Exception):  # the user's writer: one that was closed has nothing to flush
                 writer.flush()
-    files = [f for f in found if issubclass(type(f), layers) and _is_written(f)]
-    files.sort(key=lambda f: next(i for i, layer in enumerate(layers) if issubclass(type(f), layer)))
+    files = [f for f in found if issubclass(type(f), _LAYERS) and _is_written(f)]
+    files.sort(key=lambda f: next(i for i, layer in enumerate(_LAYERS) if issubclass(type(f), layer)))
     return files, [o for o in found if kinds and issubclass(type(o), kinds)]
+
+
+def _alive(kinds: set[type]) -> list[Any]:
+    """The objects of some kinds that there are.
+
+    By type alone: there are a million objects, and those that stand in for others answer isinstance by loading them.
+    """
+    alive = gc.get_objects()
+    types = list(map(type, alive))
+    chosen = {t for t in set(types) if not kinds.isdisjoint(t.__mro__)}
+    return list(itertools.compress(alive, map(chosen.__contains__, types)))
+
+
+def _standard() -> Iterator[Any]:
+    """Standard output and error with the layers below them."""
+    for text in (sys.__stdout__, sys.__stderr__):
+        binary = getattr(text, "buffer", None)
+        yield from (layer for layer in (text, binary, getattr(binary, "raw", None)) if layer is not None)
 
 
 def _is_written(file: Any) -> bool:

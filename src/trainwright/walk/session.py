@@ -59,6 +59,8 @@ class Session:
         self._done = done
         self._strict = strict
         self._tally = Tally()
+        self._leaving: contextlib.ExitStack | None = None
+        """Closed once the script was left."""
         self._walk = self._new_walk()
         self._seen: Seen | None = None
         self._own_error: Exception | None = None
@@ -74,7 +76,7 @@ class Session:
         """Run the script; return a report of each training that was walked, or of why there was none."""
         kept = contextlib.nullcontext() if self._train else offline(self._tally)
         try:
-            with kept, listening(self) as self._seen:
+            with kept, contextlib.ExitStack() as self._leaving, listening(self) as self._seen:
                 start()
         except WalkFinished:
             pass
@@ -165,6 +167,8 @@ class Session:
 
     def _leave(self) -> None:
         """A bare `except:` around the loop's step keeps the script alive after its check: end the process."""
+        if self._leaving is not None:
+            self._leaving.close()
         sys.stdout.flush()
         print(
             "trainwright: a bare `except:` in the script caught the end of the check; it ends here.",
@@ -177,6 +181,7 @@ class Session:
         """Do the work of a process that the script started; if that is its training, this process walks, and ends."""
         self._say = self._walk.say = lambda text: None
         self._done = lambda report: self._ranks.put_report(report)
+        self._leaving = None
         try:
             work()
         except WalkFinished:
@@ -341,6 +346,8 @@ class Session:
             said = remarks(self._seen.ranks) if self._seen else []
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             self._close(walk.report(adapter.framework, versions()))
+            if self._leaving is not None and not self._train:  # what it does in `finally` is no training's result
+                self._leaving.enter_context(away(Tally()))
             return adapter
         except (
             Exception

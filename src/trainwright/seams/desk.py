@@ -8,7 +8,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 _WRITING = frozenset("wax+")
@@ -291,8 +290,6 @@ def key_of(path: Any) -> str:
     return os.path.normpath(text if text.startswith(os.sep) else f"{os.getcwd()}{os.sep}{text}")  # noqa: PTH109
 
 
-
-
 def _exists(path: str) -> bool:
     with contextlib.suppress(OSError):
         _stat(path)
@@ -305,5 +302,3 @@ def _make_folder(path: str) -> None:
         if path and not _exists(path):
             _make_folder(path.rpartition(os.sep)[0])
             _mkdir(path)
-
-

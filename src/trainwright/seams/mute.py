@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import wrapt
@@ -76,6 +77,14 @@ _STATEFUL: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 # Commands that change nothing, where what they print is read; of git's those that only show.
 _ASKING = frozenset({"nvidia-smi", "rocm-smi", "hostname", "uname", "nproc", "lscpu", "free", "df", "du", "ps", "which",
                      "whoami", "date", "uptime", "ls", "cat", "wc"})  # fmt: skip
+_COMPILERS = (
+    "torch._inductor",
+    "torch.utils.cpp_extension",
+    "triton",
+    "numba.",
+    "multiprocessing.",
+    "joblib.",
+)
 _SHOWING = frozenset({"rev-parse", "log", "status", "describe", "diff", "show", "symbolic-ref", "rev-list"})
 
 _away: contextlib.ExitStack | None = None
@@ -139,12 +148,15 @@ def muted() -> Iterator[None]:
 def _silenced() -> Iterator[None]:
     """Nothing is printed; no bytecode of modules that the step imports is left in the script's folder."""
     written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    with open(os.devnull, "w", encoding="utf-8", errors="replace") as nowhere:  # noqa: PTH123
-        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
-            try:
-                yield
-            finally:
-                sys.dont_write_bytecode = written
+    try:
+        with (
+            open(os.devnull, "w", encoding="utf-8", errors="replace") as nowhere,  # noqa: PTH123
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+        ):
+            yield
+    finally:
+        sys.dont_write_bytecode = written
 
 
 def _changes(desk: Desk, tally: Tally) -> Iterator[Change]:
@@ -197,7 +209,10 @@ class _Libraries:
     def _changes(self, module: str, loaded: Any) -> Iterator[Change]:
         desk = self._desk
         if module == "torch":
-            yield from ((loaded, "save", desk.saving(loaded.save)), (loaded, "load", desk.loading(loaded.load)))
+            yield from (
+                (loaded, "save", desk.saving(loaded.save)),
+                (loaded, "load", desk.loading(loaded.load)),
+            )
         if module == "safetensors.torch":
             yield loaded, "serialize_file", _small(desk, loaded.serialize_file)
             yield loaded, "safe_open", desk.finding(loaded.safe_open)
@@ -213,7 +228,9 @@ class _Libraries:
                     yield owner, name, _on_desk(desk, getattr(owner, name), position, keyword, write=write)
         for path, names in (row[1:] for row in _STATEFUL if row[0] == module):
             owner = _named(module, path)
-            yield from ((owner, n, _left_alone(getattr(owner, n), self._before)) for n in names if hasattr(owner, n))
+            yield from (
+                (owner, n, _left_alone(getattr(owner, n), self._before)) for n in names if hasattr(owner, n)
+            )
 
 
 @functools.cache
@@ -276,7 +293,9 @@ def _on_desk(desk: Desk, original: Callable[..., Any], position: int, keyword: s
         given = list(args)
         path = given[position] if len(given) > position else kwargs.get(keyword)
         mode = kwargs.get("mode", given[position + 1] if len(given) > position + 1 else None)
-        if isinstance(path, (str, bytes, os.PathLike)) and not os.fsdecode(path).startswith((":memory:", "file:")):
+        if isinstance(path, (str, bytes, os.PathLike)) and not os.fsdecode(path).startswith(
+            (":memory:", "file:")
+        ):
             writes = write and not (isinstance(mode, str) and mode.startswith("r") and "+" not in mode)
             ours = desk.place_for(path) if writes else desk.seen_as(path)
             if len(given) > position:
@@ -309,12 +328,23 @@ def asks_only(args: Any, given: dict[str, Any]) -> bool:
     return given.get("stdout") == subprocess.PIPE and shows and not {">", "|", ";", "&&", ">>"} & set(words)
 
 
+def _is_compiling() -> bool:
+    """Whether a library makes code to run on: a step that is compiled cannot do without."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).startswith(_COMPILERS):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _done(tally: Tally, original: Any) -> type:
     """`subprocess.Popen`, of commands that are not run, as if they had succeeded in silence."""
 
     class Done:
         def __new__(cls, args: Any, *rest: Any, **kwargs: Any) -> Any:
-            return original(args, *rest, **kwargs) if asks_only(args, kwargs) else super().__new__(cls)
+            real = asks_only(args, kwargs) or _is_compiling()
+            return original(args, *rest, **kwargs) if real else super().__new__(cls)
 
         def __init__(self, args: Any, *rest: Any, **kwargs: Any) -> None:
             tally.commands += 1
@@ -358,8 +388,12 @@ def _done(tally: Tally, original: Any) -> type:
 
 
 def _forget_folders(desk: Desk) -> None:
-    """multiprocessing keeps the temporary folder that it made for the whole process."""
-    settings = getattr(getattr(sys.modules.get("multiprocessing.process"), "_current_process", None), "_config", {})
+    """multiprocessing keeps the temporary folder that it made for the whole process, compilers in a variable."""
+    for name in [n for n, v in os.environ.items() if v.startswith(desk.temporary)]:
+        del os.environ[name]
+    settings = getattr(
+        getattr(sys.modules.get("multiprocessing.process"), "_current_process", None), "_config", {}
+    )
     if str(settings.get("tempdir") or "").startswith(desk.temporary):
         del settings["tempdir"]
 

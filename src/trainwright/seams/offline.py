@@ -82,7 +82,9 @@ class _Offline:
         if isinstance(owner, type) and not inherited:
             own = vars(owner)[name]
         setattr(owner, name, value)
-        self.stack.callback(delattr, owner, name) if inherited else self.stack.callback(setattr, owner, name, own)
+        self.stack.callback(delattr, owner, name) if inherited else self.stack.callback(
+            setattr, owner, name, own
+        )
 
     def use(self, service: str) -> None:
         """The script uses a tracker."""
@@ -139,7 +141,9 @@ def _swap(service: str, owner: Any, name: str, value: Callable[..., Any]) -> Non
     assert _now is not None
     if hasattr(owner, name):
         call = _instead(service, getattr(owner, name), value)
-        bound = isinstance(owner, type) and isinstance(inspect.getattr_static(owner, name), (classmethod, staticmethod))
+        bound = isinstance(owner, type) and isinstance(
+            inspect.getattr_static(owner, name), (classmethod, staticmethod)
+        )
         _now.replace(owner, name, staticmethod(call) if bound else call)
 
 
@@ -186,7 +190,9 @@ def _patch_wandb(module: Any) -> None:
         sweeps["config"] = {name: _first_value(given) for name, given in parameters.items()}
         return "disabled"
 
-    def agent(sweep_id: Any = None, function: Callable[[], Any] | None = None, *args: Any, **kwargs: Any) -> None:
+    def agent(
+        sweep_id: Any = None, function: Callable[[], Any] | None = None, *args: Any, **kwargs: Any
+    ) -> None:
         if function is not None:
             function()
 
@@ -245,6 +251,11 @@ def _patch_accelerate(module: Any) -> None:
     _swap("TensorBoard", module.TensorBoardTracker, "store_init_configuration", lambda *args, **kwargs: None)
 
 
+def _patch_lightning(module: Any) -> None:
+    """Its TensorBoard logger makes a folder before there is a writer."""
+    _swap("TensorBoard", module, "get_filesystem", _nothing)
+
+
 # MLflow keeps its runs in a folder of ours: what a script asks of them is answered
 
 
@@ -255,13 +266,17 @@ def _patch_mlflow(module: Any) -> None:
     _now.stack.callback(os.environ.pop, "MLFLOW_ALLOW_FILE_STORE", None)
     before = (module.get_tracking_uri(), module.get_registry_uri()) if module.is_tracking_uri_set() else None
     module.set_tracking_uri(store)
-    _now.stack.callback(_mlflow_as_before, module, module.set_tracking_uri, before, os.environ.get("MLFLOW_TRACKING_URI"))
+    _now.stack.callback(
+        _mlflow_as_before, module, module.set_tracking_uri, before, os.environ.get("MLFLOW_TRACKING_URI")
+    )
     for name in ("set_tracking_uri", "set_registry_uri", "login"):
         _swap("MLflow", module, name, lambda *args, **kwargs: None)
     _swap("MLflow", module, "start_run", module.start_run)
     original = module.MlflowClient.__init__
 
-    def init(self: Any, tracking_uri: Any = None, registry_uri: Any = None, *args: Any, **kwargs: Any) -> None:
+    def init(
+        self: Any, tracking_uri: Any = None, registry_uri: Any = None, *args: Any, **kwargs: Any
+    ) -> None:
         original(self, store, store)
 
     _now.replace(module.MlflowClient, "__init__", _instead("MLflow", original, init))
@@ -272,7 +287,9 @@ def _mlflow_as_before(module: Any, put: Callable[..., Any], before: Any, variabl
         while module.active_run() is not None:
             module.end_run()
     put(before[0] if before else "")
-    os.environ.pop("MLFLOW_TRACKING_URI", None) if variable is None else os.environ.update(MLFLOW_TRACKING_URI=variable)
+    os.environ.pop("MLFLOW_TRACKING_URI", None) if variable is None else os.environ.update(
+        MLFLOW_TRACKING_URI=variable
+    )
 
 
 # Optuna keeps its studies in memory
@@ -327,7 +344,7 @@ def _patch_hub(module: Any) -> None:
         return {"type": "user", "id": "", "name": "user", "fullname": "user", "orgs": [], "auth": {}}
 
     made: dict[str, Callable[..., Any]] = {"create_repo": create_repo, "whoami": whoami}
-    made |= {name: change for name in _HUB_CHANGES}
+    made |= dict.fromkeys(_HUB_CHANGES, change)
     assert _now is not None
     for name, value in made.items():
         _swap("Hugging Face Hub", module.HfApi, name, value)
@@ -361,6 +378,8 @@ _PATCHES: dict[str, Callable[[Any], None]] = {
     "tensorboardX.writer": _patch_event_files,
     "tensorflow.python.ops.summary_ops_v2": _patch_summaries,
     "accelerate.tracking": _patch_accelerate,
+    "lightning.fabric.loggers.tensorboard": _patch_lightning,
+    "lightning_fabric.loggers.tensorboard": _patch_lightning,
     "mlflow": _patch_mlflow,
     "optuna": _patch_optuna,
     "huggingface_hub.hf_api": _patch_hub,
@@ -368,5 +387,5 @@ _PATCHES: dict[str, Callable[[Any], None]] = {
     "huggingface_hub._commit_scheduler": _patch_scheduler,
     "datasets.arrow_dataset": _patch_data,
     "datasets.dataset_dict": _patch_data,
-    **{name: _patch_beginnings for name in ("trackio", "comet_ml", "neptune", "neptune_scale", "clearml", "aim")},
+    **dict.fromkeys(("trackio", "comet_ml", "neptune", "neptune_scale", "clearml", "aim"), _patch_beginnings),
 }

@@ -54,7 +54,9 @@ def _methods(owner: Any, beginnings: tuple[str, ...]) -> list[str]:
     return [
         n
         for n in names
-        if n.startswith(beginnings) and callable(getattr(owner, n, None)) and not isinstance(getattr(owner, n), type)
+        if n.startswith(beginnings)
+        and callable(getattr(owner, n, None))
+        and not isinstance(getattr(owner, n), type)
     ]
 
 
@@ -69,7 +71,7 @@ def _counting(tally: Tally, service: str, original: Callable[..., Any]) -> Calla
 @contextlib.contextmanager
 def _numbered_as_before() -> Iterator[None]:
     """A W&B run counts its steps itself."""
-    run = getattr(sys.modules.get("wandb"), "run", None)
+    run: Any = getattr(sys.modules.get("wandb"), "run", None)
     step = getattr(run, "_step", None)
     try:
         yield

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from trainwright.seams.mute import asks_only, muted, replaced
+from trainwright.seams.commands import asks_only
+from trainwright.seams.mute import muted, replaced
 
 _REFUSED: tuple[tuple[Any, str], ...] = (
     (builtins, "input"), (os, "system"), (os, "_exit"),

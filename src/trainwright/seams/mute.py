@@ -13,11 +13,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any
 
 import wrapt
 
+from trainwright.seams.commands import not_run
 from trainwright.seams.desk import MOST_BYTES, Desk
 from trainwright.seams.network import Change, sending, unsent, unsent_by_library
 from trainwright.seams.open_files import held
@@ -73,19 +73,6 @@ _STATEFUL: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("tarfile", "TarFile", ("add", "addfile")),
     ("pyarrow.parquet.core", "ParquetWriter", ("write", "write_table", "write_batch")),
 )
-
-# Commands that change nothing, where what they print is read; of git's those that only show.
-_ASKING = frozenset({"nvidia-smi", "rocm-smi", "hostname", "uname", "nproc", "lscpu", "free", "df", "du", "ps", "which",
-                     "whoami", "date", "uptime", "ls", "cat", "wc"})  # fmt: skip
-_COMPILERS = (
-    "torch._inductor",
-    "torch.utils.cpp_extension",
-    "triton",
-    "numba.",
-    "multiprocessing.",
-    "joblib.",
-)
-_SHOWING = frozenset({"rev-parse", "log", "status", "describe", "diff", "show", "symbolic-ref", "rev-list"})
 
 _away: contextlib.ExitStack | None = None
 _late: Callable[[str], None] | None = None
@@ -179,7 +166,7 @@ def _changes(desk: Desk, tally: Tally) -> Iterator[Change]:
         (tempfile, "tempdir", desk.temporary),
         (os, "write", _printing_nothing(os.write)),
         (os, "system", _counted(tally, "commands", 0)),
-        (subprocess, "Popen", _done(tally, subprocess.Popen)),
+        (subprocess, "Popen", not_run(tally, subprocess.Popen)),
         (logging.Logger, "callHandlers", _counting_records(tally)),
         (logging.Handler, "handle", _counted(tally, "records", False)),
     )
@@ -318,73 +305,6 @@ def _small(desk: Desk, original: Callable[..., Any]) -> Callable[..., Any]:
         return None
 
     return write
-
-
-def asks_only(args: Any, given: dict[str, Any]) -> bool:
-    """Whether a command only asks the machine for something, and its answer is read."""
-    words = [os.fsdecode(w) for w in (args.split() if isinstance(args, str) else args)] or [""]
-    name = os.path.basename(words[0])  # noqa: PTH119
-    shows = name in _ASKING or (name == "git" and bool(_SHOWING & set(words[1:3])))
-    return given.get("stdout") == subprocess.PIPE and shows and not {">", "|", ";", "&&", ">>"} & set(words)
-
-
-def _is_compiling() -> bool:
-    """Whether a library makes code to run on: a step that is compiled cannot do without."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).startswith(_COMPILERS):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _done(tally: Tally, original: Any) -> type:
-    """`subprocess.Popen`, of commands that are not run, as if they had succeeded in silence."""
-
-    class Done:
-        def __new__(cls, args: Any, *rest: Any, **kwargs: Any) -> Any:
-            real = asks_only(args, kwargs) or _is_compiling()
-            return original(args, *rest, **kwargs) if real else super().__new__(cls)
-
-        def __init__(self, args: Any, *rest: Any, **kwargs: Any) -> None:
-            tally.commands += 1
-            self.args, self.pid, self.returncode = args, 0, 0
-            as_text = (kwargs.get(n) for n in ("text", "universal_newlines", "encoding", "errors"))
-            self._silence: Any = "" if any(as_text) else b""
-            self.stdin, self.stdout, self.stderr = (
-                (io.StringIO() if self._silence == "" else io.BytesIO())
-                if kwargs.get(n) == subprocess.PIPE
-                else None
-                for n in ("stdin", "stdout", "stderr")
-            )
-
-        def communicate(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-            return (
-                None if self.stdout is None else self._silence,
-                None if self.stderr is None else self._silence,
-            )
-
-        def wait(self, timeout: float | None = None) -> int:
-            return 0
-
-        def poll(self) -> int:
-            return 0
-
-        def kill(self) -> None:
-            """It has ended already."""
-
-        def send_signal(self, number: int) -> None:
-            """It has ended already."""
-
-        terminate = kill
-
-        def __enter__(self) -> Any:
-            return self
-
-        def __exit__(self, *raised: object) -> None:
-            """Nothing is open."""
-
-    return Done
 
 
 def _forget_folders(desk: Desk) -> None:

@@ -100,6 +100,7 @@ REPORT = Report(
         trace=("train.py:12 in <module>: trainer.train()",),
     ),
     internal_errors=("rule TW999 no-such-rule: ValueError: an example (no_such_rule.py:12)",),
+    kept_away=("58 log records", "W&B (disabled)", "3 files"),
 )  # fmt: skip
 
 
@@ -171,7 +172,7 @@ def test_an_empty_report_says_that_nothing_was_walked() -> None:
 def test_json_has_the_keys_of_schema_1() -> None:
     data = json.loads(as_json.render(REPORT))
     assert list(data) == ["schema", "script", "framework", "versions", "seconds", "start_seconds", "first_cause", "findings", "stages",
-                          "redirected", "message", "failure", "internal_errors"]  # fmt: skip
+                          "redirected", "message", "failure", "internal_errors", "kept_away"]  # fmt: skip
     assert data["schema"] == 1
     assert data["first_cause"]["name"] == "label-out-of-range"
     assert list(data["first_cause"]) == ["code", "name", "stage", "severity", "message", "measured", "where", "proof",
@@ -279,6 +280,7 @@ reports = st.builds(
     Report, script=names, framework=st.none() | names, versions=st.dictionaries(names, names, max_size=2),
     seconds=st.floats(0, 1e6), findings=st.lists(findings, max_size=3).map(tuple), message=st.text(max_size=9),
     stages=st.lists(runs, max_size=3).map(tuple), internal_errors=st.lists(names, max_size=2).map(tuple),
+    kept_away=st.lists(names, max_size=2).map(tuple),
     failure=st.none() | st.builds(Failure, type=names, message=st.text(max_size=9), where=places, function=names,
                                   trace=st.lists(names, max_size=2).map(tuple)),
 )  # fmt: skip

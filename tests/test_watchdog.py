@@ -5,11 +5,11 @@ import threading
 import time
 
 import pytest
-from walking import walk
 
 from trainwright.core.report import Status
 from trainwright.core.stage import Stage
 from trainwright.walk.watchdog import OutOfTime, stopped_after
+from walking import walk
 
 SCRIPT = """
 import time

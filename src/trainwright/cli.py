@@ -178,7 +178,8 @@ def _walk(program: Program, targets: Targets, options: Options, *, train: bool =
     from trainwright.walk.run import check_script
 
     to_stdout = "-" in targets.given.values()
-    console = Console(stderr=to_stdout)
+    # The streams as they are now: a script may put its own in their place, and write what goes there into a file.
+    console = Console(file=sys.stderr if to_stdout else sys.stdout)
     reports: list[Report] = []
     second = _second_walk(program, options)
     started = time.monotonic()

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
 from rich.text import Text
 
 from trainwright.errors import UsageError
@@ -53,24 +55,27 @@ class Targets:
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """A line on standard error that says what is going on, on a terminal only."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    if not Console(stderr=True).is_terminal:
         yield lambda text: None
         return
-    # Started by the first thing said: until the walk begins, the terminal is the script's.
-    status = console.status("")
+    # Through a number of its own: what goes to standard error during the walk is the script's, and is kept away.
+    with os.fdopen(os.dup(2), "w", encoding="utf-8") as terminal:
+        spinner = Spinner("dots")
+        # Started by the first thing said: until the walk begins, the terminal is the script's.
+        line = Live(spinner, console=Console(file=terminal), transient=True, redirect_stdout=False,
+                    redirect_stderr=False)  # fmt: skip
 
-    def say(text: str) -> None:
-        if text:
-            status.start()
-            status.update(text)
-        else:
-            status.stop()
+        def say(text: str) -> None:
+            if text:
+                spinner.update(text=text)
+                line.start(refresh=True)
+            else:
+                line.stop()
 
-    try:
-        yield say
-    finally:
-        status.stop()
+        try:
+            yield say
+        finally:
+            line.stop()
 
 
 @contextlib.contextmanager

@@ -31,6 +31,7 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.place import failure_of
 from trainwright.seams.seen import Seen, quiet
 from trainwright.seams.snapshot import AttributeState, RandomState, loose_generators, seed_everything
+from trainwright.seams.stand_in import Nothing
 from trainwright.seams.torch import Observer, StepRecord
 from trainwright.seams.torch_graph import GraphWatch
 from trainwright.seams.torch_state import ModelState, OptimizerState
@@ -48,7 +49,9 @@ class Twin:
     def __init__(self, original: Any, frame: FrameType, seen: Seen) -> None:
         self.original = original
         self.change = Change()
-        self.scope: dict[str, Any] = {**frame.f_globals, **frame.f_locals}
+        named = {**frame.f_globals, **frame.f_locals}
+        # What stands in for a tracker has every attribute that it is asked for.
+        self.scope: dict[str, Any] = {k: v for k, v in named.items() if not isinstance(v, Nothing)}
         self.ignored_arguments: dict[str, Any] = {}
         self.device_lost = False
         self.warmup_updates = 0

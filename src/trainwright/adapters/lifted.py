@@ -6,7 +6,6 @@ import ast
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from types import FrameType
 from typing import Any
 
 from torch import nn
@@ -16,6 +15,7 @@ from trainwright.core.finding import Place
 from trainwright.seams.lift import items_of, lift_body
 from trainwright.seams.place import is_users, show
 from trainwright.seams.seen import Construction
+from trainwright.seams.stand_in import Nothing
 from trainwright.seams.training_loops import Loop, Statement, called_in, callers, count_of, loops_at
 
 
@@ -69,7 +69,8 @@ class LiftedLoop:
         for value in [*here.values()]:
             if hasattr(value, "__dict__") and is_users(_file_of(type(value))):
                 found |= {k: v for k, v in vars(value).items() if k not in found}
-        return found
+        # What stands in for a tracker has every attribute that it is asked for.
+        return {k: v for k, v in found.items() if not isinstance(v, Nothing)}
 
     def items(self) -> Iterator[Any]:
         """What the loop goes over, begun anew."""

@@ -18,13 +18,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.seams.training_loops import callers
 from trainwright.adapters.lightning_parts import StandIn, attached, configured
 from trainwright.core.finding import Place
 from trainwright.seams.mute import muted
 from trainwright.seams.place import is_users, keyword_places, place_of, show
 from trainwright.seams.seen import Seen
 from trainwright.seams.torch_gates import Passed
+from trainwright.seams.training_loops import callers
 
 # Methods of the user's module that reports name, by role.
 _METHODS = {

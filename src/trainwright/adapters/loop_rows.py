@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainwright.seams.training_loops import callers
 from trainwright.adapters.loop_training import LoopTraining, Turn
 from trainwright.core.finding import Place
 from trainwright.seams.mute import muted
 from trainwright.seams.place import assignment_place, names_of, show
 from trainwright.seams.seen import quiet
-from trainwright.seams.training_loops import Loop
+from trainwright.seams.training_loops import Loop, callers
 from trainwright.stages.alignment import MOST_ROWS
 
 Views = Sequence[Mapping[str, Any]]

@@ -379,7 +379,9 @@ class LoopTraining:
             if key not in self.body.drawn:
                 try:
                     self.body.drawn[key] = draw()
-                except StopIteration:  # the walk wants more batches than were left of this time through the data
+                except (
+                    StopIteration
+                ):  # the walk wants more batches than were left of this time through the data
                     self.body.drawn[key] = next(self._begun_again(iterator))
             return self.body.drawn[key]
 

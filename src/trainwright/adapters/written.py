@@ -11,7 +11,6 @@ from typing import Any
 
 from torch import nn
 
-from trainwright.seams.training_loops import callers
 from trainwright.core.finding import Place
 from trainwright.seams.place import (
     assignment_place,
@@ -24,6 +23,7 @@ from trainwright.seams.place import (
     syntax_tree,
 )
 from trainwright.seams.seen import Construction, Loading, Seen
+from trainwright.seams.training_loops import callers
 
 
 def scope_of(frame: FrameType) -> dict[str, Any]:

@@ -80,6 +80,8 @@ class Report:
     """The user's exception that no rule knows."""
     internal_errors: tuple[str, ...] = ()
     redirected: Redirected | None = None
+    kept_away: tuple[str, ...] = ()
+    """What the script would have logged, written, tracked or sent during the check, in a few words each."""
 
     @property
     def first_cause(self) -> Finding | None:
@@ -132,6 +134,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "message": report.message,
         "failure": _failure(report.failure),
         "internal_errors": list(report.internal_errors),
+        "kept_away": list(report.kept_away),
     }
 
 
@@ -163,6 +166,7 @@ def from_dict(data: Mapping[str, Any]) -> Report:
         failure=_read_failure(data.get("failure")),
         internal_errors=tuple(data["internal_errors"]),
         redirected=_read_redirected(data.get("redirected")),
+        kept_away=tuple(data.get("kept_away", ())),
     )
 
 

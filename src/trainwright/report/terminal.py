@@ -51,6 +51,8 @@ def render(report: Report) -> RenderableType:
         parts += [_further(f) for f in group.findings]
     if report.message:
         parts.append(Text(report.message))
+    if kept := words.kept_away(report):
+        parts.append(Text(kept, style="dim"))
     if report.internal_errors:
         parts += [
             Text(),

@@ -175,6 +175,11 @@ def _row(part: Sequence[StageRun]) -> Row:
     return Row(label=label, status=first.status, time=time, why=first.why)
 
 
+def kept_away(report: Report) -> str:
+    """What did not leave the check, in one line; empty for nothing."""
+    return f"Kept away during the check: {', '.join(report.kept_away)}." if report.kept_away else ""
+
+
 def short(report: Report) -> str:
     """The report in a few lines: what was found, the first cause, and what the user should know besides."""
     lines = [f"trainwright {report.script}: {headline(report)}{timing(report)}"]
@@ -186,7 +191,7 @@ def short(report: Report) -> str:
             lines.append(f"      fix: {finding.fix.does}")
     if report.failure is not None:
         lines.append(f"  raised: {report.failure}")
-    lines += [f"  {text}" for text in (report.message, *report.internal_errors) if text]
+    lines += [f"  {text}" for text in (report.message, kept_away(report), *report.internal_errors) if text]
     return "\n".join(lines)
 
 

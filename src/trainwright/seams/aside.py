@@ -6,17 +6,16 @@ import builtins
 import contextlib
 import os
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from trainwright.seams.mute import muted
+from trainwright.seams.commands import asks_only
+from trainwright.seams.mute import muted, replaced
 
 _REFUSED: tuple[tuple[Any, str], ...] = (
-    (builtins, "input"), (os, "system"), (subprocess, "Popen"), (os, "_exit"),
+    (builtins, "input"), (os, "system"), (os, "_exit"),
 )  # fmt: skip
-_WITHOUT_EFFECT: tuple[tuple[Any, str], ...] = ((os, "chmod"), (time, "sleep"))
 
 
 class NotForALook(RuntimeError):
@@ -26,16 +25,12 @@ class NotForALook(RuntimeError):
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
     """Nothing is printed, written, deleted, moved or shown, and nobody is asked, while the context lasts."""
-    pictures = sys.modules.get("matplotlib.pyplot")
     with contextlib.ExitStack() as stack:
         stack.enter_context(muted())
         for owner, name in _REFUSED:
-            stack.enter_context(_replaced(owner, name, _refuse))
-        for owner, name in _WITHOUT_EFFECT:
-            stack.enter_context(_replaced(owner, name, _nothing))
-        for name in ("show", "pause", "savefig"):
-            if pictures is not None and hasattr(pictures, name):
-                stack.enter_context(_replaced(pictures, name, _nothing))
+            stack.enter_context(replaced(owner, name, _refuse))
+        stack.enter_context(replaced(time, "sleep", _nothing))
+        stack.enter_context(replaced(subprocess, "Popen", _unread(subprocess.Popen)))
         yield
 
 
@@ -43,15 +38,16 @@ def _refuse(*args: Any, **kwargs: Any) -> Any:
     raise NotForALook("this is not done while the walk looks on")
 
 
+def _unread(quiet: Any) -> Callable[..., Any]:
+    """Commands are not run; one whose output is read would have to be."""
+
+    def started(args: Any, *rest: Any, **kwargs: Any) -> Any:
+        if kwargs.get("stdout") == subprocess.PIPE and not asks_only(args, kwargs):
+            return _refuse()
+        return quiet(args, *rest, **kwargs)
+
+    return started
+
+
 def _nothing(*args: Any, **kwargs: Any) -> None:
     return None
-
-
-@contextlib.contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    original = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, original)

@@ -309,7 +309,9 @@ def count_of(node: Statement, scope: Scope) -> int | None:
 
 
 # What goes over its first argument, whole: builtins, and progress bars by how they are called.
-_WHOLE = frozenset(["enumerate", "list", "tuple", "iter", "reversed", "sorted", "map", "tqdm", "track", "progress_bar"])
+_WHOLE = frozenset(
+    ["enumerate", "list", "tuple", "iter", "reversed", "sorted", "map", "tqdm", "track", "progress_bar"]
+)
 _BARS = ("tqdm", "progress", "track")
 
 

@@ -12,7 +12,6 @@ from trainwright.walk.trials import Train
 from trainwright.walk.walk import Walk
 from trainwright.walk.watchdog import OutOfTime, stopped_after
 
-
 # An evaluation is looked at in two passes of some ten seconds at most; with whole loaders it has fifteen more.
 EVALUATION_SECONDS = 30.0
 

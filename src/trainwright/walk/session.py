@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -20,11 +21,14 @@ from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.devices.standing_in import Devices
 from trainwright.seams.intercept import listening
+from trainwright.seams.loop_choice import is_still_ahead, loop_of_error, training_loop
+from trainwright.seams.mute import away
+from trainwright.seams.offline import offline
 from trainwright.seams.passing import is_passing
 from trainwright.seams.place import failure_of
 from trainwright.seams.ranks import group_kept, unconnected
 from trainwright.seams.seen import Seen
-from trainwright.seams.loop_choice import is_still_ahead, loop_of_error, training_loop
+from trainwright.seams.tally import Tally
 from trainwright.seams.training_loops import Loop, callers
 from trainwright.stages.setup import RankFacts
 from trainwright.walk import trainings
@@ -62,6 +66,9 @@ class Session:
         self._say = say
         self._done = done
         self._strict = strict
+        self._tally = Tally()
+        self._leaving: contextlib.ExitStack | None = None
+        """Closed once the script was left."""
         self._walk = self._new_walk()
         self._devices = Devices(redirects=not train, forced=options.device == "cpu")
         self._seen: Seen | None = None
@@ -82,7 +89,8 @@ class Session:
     def run(self, start: Callable[[], Any]) -> list[Report]:
         """Run the script; return a report of each training that was walked, or of why there was none."""
         self._began = time.monotonic()
-        with self._devices.told():
+        kept = contextlib.nullcontext() if self._train else offline(self._tally)
+        with kept, self._devices.told():
             return self._run(start)
 
     def _run(self, start: Callable[[], Any]) -> list[Report]:
@@ -114,7 +122,7 @@ class Session:
         """Run the script, and anew where it ended before training for what it was told of devices."""
         for attempt in range(MOST_ATTEMPTS):
             try:
-                with listening(self) as self._seen:
+                with contextlib.ExitStack() as self._leaving, listening(self) as self._seen:
                     start()
                 ended: Exception | SystemExit | None = None
             except (Exception, SystemExit) as error:
@@ -216,6 +224,8 @@ class Session:
 
     def _leave(self) -> None:
         """A bare `except:` around the loop's step keeps the script alive after its check: end the process."""
+        if self._leaving is not None:
+            self._leaving.close()
         sys.stdout.flush()
         print(
             "trainwright: a bare `except:` in the script caught the end of the check; it ends here.",
@@ -228,6 +238,7 @@ class Session:
         """Do the work of a process that the script started; if that is its training, this process walks, and ends."""
         self._say = self._walk.say = lambda text: None
         self._done = lambda report: self._ranks.put_report(report)
+        self._leaving = None
         try:
             work()
         except WalkFinished:
@@ -382,17 +393,22 @@ class Session:
             walk.start_seconds, self._began = walk.clock.started - self._began, None
         self._walking = True
         try:
-            adapter = make()
-            try:
-                with undisturbed(), group_kept():
-                    pull(walk, adapter)
-            except Exception as error:  # ours: the user's were caught where their code was called
-                walk.internal_error("the walk", error)
-            finally:
-                adapter.put_back()
+            with away(self._tally):
+                adapter = make()
+                try:
+                    with undisturbed(), group_kept():
+                        pull(walk, adapter)
+                except Exception as error:  # ours: the user's were caught where their code was called
+                    walk.internal_error("the walk", error)
+                finally:
+                    adapter.put_back()
             said = remarks(self._seen.ranks) if self._seen else []
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             self._close(walk.report(adapter.framework, versions()))
+            if (
+                self._leaving is not None and not self._train
+            ):  # what it does in `finally` is no training's result
+                self._leaving.enter_context(away(Tally()))
             return adapter
         except (
             Exception
@@ -427,7 +443,7 @@ class Session:
             self._close(self._walk.report(None, versions()))
 
     def _close(self, report: Report) -> None:
-        report = replace(with_diffs(report), redirected=self._devices.seen)
+        report = replace(with_diffs(report), redirected=self._devices.seen, kept_away=self._tally.said())
         if self._ranks.follows:  # the first of the processes speaks
             self._followed = True
             self._ranks.put_failure(str(report.failure or report.message))

@@ -1,0 +1,36 @@
+"""What a check kept away from files, logs, trackers and other machines, counted and said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Tally:
+    """Counts of what was kept away, and the names of what was kept from doing anything."""
+
+    records: int = 0
+    """Log records."""
+    requests: int = 0
+    """Requests and connections to other machines."""
+    commands: int = 0
+    """Commands that were not run."""
+    files: set[str] = field(default_factory=set)
+    """Files that were written aside."""
+    services: dict[str, str] = field(default_factory=dict)
+    """Trackers, and the Hub: how each was kept away, by name."""
+
+    def said(self) -> tuple[str, ...]:
+        """What was kept away, in a few words each."""
+        names = [f"{name} ({how})" for name, how in sorted(self.services.items())]
+        return (
+            *_some(self.records, "log record"),
+            *names,
+            *_some(len(self.files), "file"),
+            *_some(self.requests, "network request"),
+            *_some(self.commands, "command"),
+        )
+
+
+def _some(count: int, what: str) -> tuple[str, ...]:
+    return (f"{count:,} {what}{'s' if count > 1 else ''}",) if count else ()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from trainwright.seams.blame import passed_on
 from trainwright.seams.snapshot import seed_everything
 from trainwright.stages.batch import (
     ImageFacts,
@@ -31,7 +32,7 @@ class RecordingCollator:
 
     def __call__(self, items: list[Any]) -> Any:
         self.items = list(items)
-        return self.collator(items)
+        return passed_on(self.collator, items)
 
 
 class Pool:

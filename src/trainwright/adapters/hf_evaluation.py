@@ -16,7 +16,8 @@ from trainwright.adapters.evaluation_mode import EvaluationMode
 from trainwright.adapters.metric_probes import IGNORED, as_many, numbers, others, undone
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.place import failure_of, show
+from trainwright.seams.blame import failure_of, passed_on
+from trainwright.seams.place import show
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors import torch as tensors
@@ -78,7 +79,7 @@ class _Metrics:
 
     def _try(self, given: Any, predictions: Any, labels: Any) -> Mapping[str, float] | str:
         try:
-            return numbers(self.function(_like(given, predictions, _copied(labels))))
+            return numbers(passed_on(self.function, _like(given, predictions, _copied(labels))))
         except Exception as error:  # then this is not what it wants
             return f"{type(error).__name__}: {error}"
 

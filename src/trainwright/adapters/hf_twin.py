@@ -28,7 +28,7 @@ from trainwright.adapters.torch_run import Look
 from trainwright.adapters.torch_schedule import stand_in_schedule
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of
 from trainwright.seams.seen import Seen, quiet
 from trainwright.seams.snapshot import AttributeState, RandomState, loose_generators, seed_everything
 from trainwright.seams.torch import Observer, StepRecord

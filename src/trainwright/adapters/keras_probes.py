@@ -14,7 +14,7 @@ from trainwright.adapters.keras_state import seed_everything
 from trainwright.adapters.keras_token_probes import FutureLeak, future_leak, next_token_input
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras, own
 

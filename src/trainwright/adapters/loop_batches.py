@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from trainwright.adapters.batches import POOLED, RecordingCollator
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair, Seam
 from trainwright.seams.mute import muted
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of, passed_on
 from trainwright.seams.seen import quiet
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.stacking import lengths_of, watching_stacks
@@ -80,7 +81,7 @@ class _Restacking:
 
     def __call__(self, items: list[Any]) -> Any:
         with watching_stacks(self._changed):
-            return self._collator(items)
+            return passed_on(self._collator, items)
 
     def _changed(self, rows: Any) -> Any:
         return self._repair.change(self._training.call(Seam.STACK, {"rows": rows}))["rows"]
@@ -103,7 +104,7 @@ def outcome_of_rows(training: LoopTraining, rows: Sequence[int]) -> str | None:
     if loader is None or training.body.draws or not hasattr(loader.dataset, "__getitem__"):
         return None
     try:
-        batch = loader.collate_fn([loader.dataset[row] for row in rows])
+        batch = loader.collate_fn([passed_on(operator.getitem, loader.dataset, row) for row in rows])
     except Exception as error:  # the user's data or collator raised: that is what we came to see
         return str(failure_of(error))
     from trainwright.adapters.loop_training import Turn

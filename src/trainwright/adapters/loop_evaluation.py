@@ -21,7 +21,8 @@ from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Seam
 from trainwright.seams.aside import NotForALook, aside
 from trainwright.seams.lift_pass import RETURNED, LiftedPass, lift_pass, reached_functions
-from trainwright.seams.place import failure_of, show
+from trainwright.seams.blame import failure_of
+from trainwright.seams.place import show
 from trainwright.seams.seen import quiet
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.torch import Observer

@@ -41,6 +41,7 @@ from trainwright.adapters.torch_run import Look
 from trainwright.adapters.torch_schedule import DryRun, planned_schedule
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.seams.blame import of_pipeline
 from trainwright.seams.lift import LoopLeft
 from trainwright.seams.mute import muted
 from trainwright.seams.seen import Seen, quiet
@@ -387,7 +388,7 @@ class LoopTraining:
         """The loss of a batch as it stands, always with the same random numbers."""
         record, _ = self.observe(turn, until_backward=True)
         if record.loss is None:
-            raise RuntimeError("the step gave no loss")
+            raise of_pipeline(RuntimeError("the step gave no loss"))
         return record.loss
 
     def second_step(self, turn: Turn) -> Failure | None:

@@ -14,7 +14,7 @@ from torch import nn
 
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of
 from trainwright.seams.torch_graph import GraphWatch, anomalies, kept_tensors, plain_lists
 from trainwright.stages.gradients import GradientFacts
 

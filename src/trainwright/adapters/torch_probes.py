@@ -18,7 +18,7 @@ from trainwright.adapters.torch_probe import (
     take_rows,
 )
 from trainwright.adapters.torch_token_probes import future_leak, padding, padding_let_in
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of
 from trainwright.seams.torch import first_tensor, scores_of
 from trainwright.seams.torch_trace import Trace, difference, first_difference, last_difference
 

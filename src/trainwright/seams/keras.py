@@ -22,7 +22,8 @@ from trainwright.seams.keras_layers import (
 )
 from trainwright.seams.keras_loss import KeptLoss, Kind, kind_of, measure_call, with_kind
 from trainwright.seams.keras_modes import Modes
-from trainwright.seams.place import failure_of, is_users, is_written, user_frame, user_place
+from trainwright.seams.blame import failure_of
+from trainwright.seams.place import is_users, is_written, user_frame, user_place
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
 from trainwright.tensors import keras as tensors

@@ -20,7 +20,8 @@ from torch.overrides import TorchFunctionMode
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
-from trainwright.seams.place import failure_of, is_users, is_written, user_place
+from trainwright.seams.blame import failure_of
+from trainwright.seams.place import is_users, is_written, user_place
 from trainwright.seams.torch_loss import LOSSES, KeptLoss, measure_call, shares_of_total
 from trainwright.seams.torch_trace import FirstNonFinite
 from trainwright.stages.forward import ModuleFacts, Origin

@@ -23,7 +23,8 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.numpy_evaluation import watched
-from trainwright.seams.place import failure_of, is_ours, is_users, user_frame, user_place
+from trainwright.seams.blame import failure_of, passed_on
+from trainwright.seams.place import is_ours, is_users, user_frame, user_place
 from trainwright.seams.torch_kept import KeptGraphs
 from trainwright.seams.torch_loss import LOSSES
 from trainwright.seams.torch_marks import Mark, Meeting, ModelCall, as_tensor, comparison_of, scores_for
@@ -235,7 +236,7 @@ class EvaluationWatch(TorchFunctionMode):
         mark = mark if predictions is given else Mark(mark.calls, mark.measured)
         failure, error, result = None, None, None
         try:
-            result = run(predictions, labels) if left else run(labels, predictions)
+            result = passed_on(run, *((predictions, labels) if left else (labels, predictions)))
         except Exception as raised:  # the user's comparison raised: that is what we came to see
             failure, error = failure_of(raised), raised
         values = [as_tensor(v) for v in (predictions, labels, result)]

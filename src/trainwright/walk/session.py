@@ -17,7 +17,7 @@ from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkF
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import listening
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of, is_own
 from trainwright.seams.ranks import unconnected
 from trainwright.seams.seen import Seen
 from trainwright.seams.training_loops import Loop, loop_of_error, training_loop
@@ -334,16 +334,20 @@ class Session:
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             self._close(walk.report(adapter.framework, versions()))
             return adapter
-        except (
-            Exception
-        ) as error:  # ours, and nothing can be said or trained after it: out, past the user's handlers
-            self._own_error = error
-            raise WalkFinished from error
+        except Exception as error:
+            if is_own(error, measuring=True):  # nothing can be said or trained after it
+                self._own_error = error
+            else:  # the user's, raised while its adapter was made
+                self._ended_by(error)
+            raise WalkFinished from error  # out, past the user's handlers
         finally:
             self._walking = False
 
     def _raised(self, error: Exception) -> None:
-        """An exception of the user's ended the script."""
+        """An exception ended the script: the user's, or our own, which is let out."""
+        if is_own(error):
+            self._own_error = error
+            return
         if self._followed or self._report_of_children():
             return
         if self.reports:
@@ -353,6 +357,10 @@ class Session:
         if (loop := loop_of_error(error)) is not None:
             self._walk_loop(loop)
             return
+        self._ended_by(error)
+
+    def _ended_by(self, error: Exception) -> None:
+        """An exception of the user's came before there was anything to walk."""
         failure = failure_of(error)
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):
             raise UsageError(f"-m takes the name of a module that can be run: {error}") from error

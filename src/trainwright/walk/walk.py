@@ -15,7 +15,7 @@ from trainwright.core.finding import Failure, Finding, Severity, proof_by_repair
 from trainwright.core.report import CUT_OFF, Report, StageRun, Status
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Facts, Stage
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of, is_own, own_errors, own_lines
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
 
@@ -33,8 +33,7 @@ _NEEDS = {
 }
 
 
-# What raises below one of our calls, with no line of the user's between, is the user's pipeline in these, else ours.
-_PIPELINES = ("transformers.", "accelerate.", "datasets.")
+ITSELF_FAILED = "Trainwright itself failed here"
 
 # An experiment may take this share of what is left: finding the cause goes before walking the last stages.
 EXPERIMENT_SHARE = 0.8
@@ -272,16 +271,22 @@ class Walk:
             raise error
         last = traceback.extract_tb(error.__traceback__)[-1:]
         at = f" ({last[0].filename.rsplit('/', 1)[-1]}:{last[0].lineno})" if last else ""
-        self.internal_errors.append(f"{where}: {type(error).__name__}: {error}{at}")
+        said = "\n  ".join([f"{where}: {type(error).__name__}: {error}{at}", *own_lines(error)])
+        if said not in self.internal_errors:
+            self.internal_errors.append(said)
+
+    def note_own_errors(self) -> None:
+        """Record the errors of our own that probes, and what stands in the user's calls, kept until now."""
+        for where, error in own_errors():
+            self.internal_error(where, error)
 
     def stage_failed(self, stage: Stage, error: BaseException) -> None:
         """Measuring a stage raised an error that the adapter did not expect."""
-        failure = failure_of(error)
-        if failure.where is None and not failure.function.startswith(_PIPELINES):
-            self._blocked[stage] = "Trainwright itself failed here"
+        if is_own(error, measuring=True):
+            self._blocked[stage] = ITSELF_FAILED
             self.internal_error(f"measuring {stage.label}", error)
             return
-        self._failures[stage] = failure
+        self._failures[stage] = failure_of(error)
 
     # What becomes of it
 

@@ -29,6 +29,7 @@ from trainwright.adapters.torch_schedule import stand_in_schedule
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.blame import failure_of
+from trainwright.seams.mending import mended
 from trainwright.seams.seen import Seen, quiet
 from trainwright.seams.snapshot import AttributeState, RandomState, loose_generators, seed_everything
 from trainwright.seams.torch import Observer, StepRecord
@@ -277,7 +278,7 @@ class Twin:
         given = dict(batch)
         for repair in self.change.all:
             if repair.seam == Seam.BATCH:
-                given = dict(repair.change(self._call(Seam.BATCH, given)).given)
+                given = dict(mended(repair, self._call(Seam.BATCH, given)).given)
         return given
 
     @property
@@ -306,7 +307,7 @@ class Twin:
             trainer.lr_scheduler = stand_in_schedule(trainer, self.planned_updates())
         for repair in self.change.all:
             if repair.seam == Seam.OPTIMIZER:
-                repair.change(self._call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": trainer.model}))
+                mended(repair, self._call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": trainer.model}))
 
     def first_batch(
         self, *, evaluation: bool
@@ -414,7 +415,7 @@ class Twin:
         given["arguments"] = trainer.args
         given["ignored_arguments"] = self.ignored_arguments
         with quiet():
-            changed = repair.change(self._call(Seam.TRAINER, given))
+            changed = mended(repair, self._call(Seam.TRAINER, given))
         for role, name in roles.items():
             if changed[role] is not given[role]:
                 setattr(trainer, name, changed[role])

@@ -28,6 +28,7 @@ from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.seams.keras import Observer, StepRecord
+from trainwright.seams.mending import mended
 from trainwright.seams.reach import ScriptState
 from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
@@ -123,7 +124,7 @@ class Twin:
         """A repair of batches as a function of a batch's arrays by name."""
 
         def change(view: dict[str, Any]) -> dict[str, Any]:
-            return dict(repair.change(Call(seam=Seam.BATCH, given=view, tensors=tensors)).given)
+            return dict(mended(repair, Call(seam=Seam.BATCH, given=view, tensors=tensors)).given)
 
         return change
 
@@ -225,7 +226,7 @@ class Twin:
         for repair in self.change.all:
             if repair.seam == Seam.OPTIMIZER:
                 given = {"optimizer": self.model.optimizer, "model": self.model}
-                repair.change(Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
+                mended(repair, Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
                 fit_optimizer(self.model)
 
     # One step
@@ -371,7 +372,7 @@ class Twin:
         data, arguments = self.data, SimpleNamespace(dataloader_drop_last=self.drops_last)
         given = {"model": self.model, "train_dataset": data, "eval_dataset": data.validation, "collator": _same,
                  "metrics": None, "arguments": arguments}  # fmt: skip
-        call = repair.change(Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
+        call = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
         self.drops_last = arguments.dataloader_drop_last
         if call["train_dataset"] is not data:
             self.data = call["train_dataset"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trainwright.adapters.batches import POOLED, RecordingCollator
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair, Seam
+from trainwright.seams.mending import mended
 from trainwright.seams.mute import muted
 from trainwright.seams.blame import failure_of, passed_on
 from trainwright.seams.seen import quiet
@@ -67,7 +68,7 @@ def mended_collator(training: LoopTraining, collator: Any) -> Any:
             "collator": collator,
             "tokenizer": training.tokenizer(),
         }
-        collator = repair.change(training.call(Seam.TRAINER, given))["collator"]
+        collator = mended(repair, training.call(Seam.TRAINER, given))["collator"]
     stacking = [r for r in training.change.all if r.seam == Seam.STACK]
     return _Restacking(training, collator, stacking[0]) if stacking else collator
 
@@ -84,7 +85,7 @@ class _Restacking:
             return passed_on(self._collator, items)
 
     def _changed(self, rows: Any) -> Any:
-        return self._repair.change(self._training.call(Seam.STACK, {"rows": rows}))["rows"]
+        return mended(self._repair, self._training.call(Seam.STACK, {"rows": rows}))["rows"]
 
 
 def stacked_lengths(recorder: RecordingCollator) -> tuple[int, ...]:

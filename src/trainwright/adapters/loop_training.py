@@ -43,6 +43,7 @@ from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.blame import of_pipeline
 from trainwright.seams.lift import LoopLeft
+from trainwright.seams.mending import mended
 from trainwright.seams.mute import muted
 from trainwright.seams.seen import Seen, quiet
 from trainwright.seams.snapshot import seed_everything
@@ -278,7 +279,7 @@ class LoopTraining:
             set_rates(optimizer, [rate * highest for rate in peak_rates(optimizer)])
             for repair in self.change.all:
                 if repair.seam == Seam.OPTIMIZER:
-                    repair.change(self.call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": self.model}))
+                    mended(repair, self.call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": self.model}))
 
     def observe(self, turn: Turn, number: int = 0, *, live: bool = False, detail: bool = False,
                 watch: GraphWatch | None = None, rate_share: float = 1.0,

@@ -22,6 +22,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.seams.mending import mended
 from trainwright.seams.numpy_evaluation import watched
 from trainwright.seams.blame import failure_of, passed_on
 from trainwright.seams.place import is_ours, is_users, user_frame, user_place
@@ -255,7 +256,7 @@ class EvaluationWatch(TorchFunctionMode):
         given = {"predictions": pair[0], "labels": pair[1], "scores": scores, "columns": mark.columns}
         call = Call(seam=Seam.METRICS, given=given, tensors=tensors)
         for repair in self._repairs:
-            call = repair.change(call)
+            call = mended(repair, call)
         changed = call["predictions"]
         if changed is pair[0]:
             return predictions, labels
@@ -300,7 +301,7 @@ def evaluation_call(repairs: Sequence[Repair]) -> Call:
     call = Call(seam=Seam.EVALUATION, given=given, tensors=tensors)
     for repair in repairs:
         if repair.seam == Seam.EVALUATION:
-            call = repair.change(call)
+            call = mended(repair, call)
     return call
 
 

@@ -18,6 +18,7 @@ from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import listening
 from trainwright.seams.blame import failure_of, is_own
+from trainwright.seams.mending import mended
 from trainwright.seams.ranks import unconnected
 from trainwright.seams.seen import Seen
 from trainwright.seams.training_loops import Loop, loop_of_error, training_loop
@@ -114,7 +115,7 @@ class Session:
         for finding in judge(self._walk, refused_facts(name, function, keywords, error, frame)):
             if finding.repair is None or finding.repair.seam != Seam.CONSTRUCT or not self._options.repair:
                 continue
-            changed = finding.repair.change(Call(seam=Seam.CONSTRUCT, given=dict(keywords)))
+            changed = mended(finding.repair, Call(seam=Seam.CONSTRUCT, given=dict(keywords)))
             self._walk.mended(finding)
             return changed.given
         return None

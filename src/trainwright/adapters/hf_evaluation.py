@@ -19,8 +19,8 @@ from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.blame import failure_of, passed_on
 from trainwright.seams.mending import mended
-from trainwright.seams.torch import Observer
 from trainwright.seams.place import show
+from trainwright.seams.torch import Observer
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors import torch as tensors
@@ -237,7 +237,10 @@ def _in_force(trainer: Any, repairs: Sequence[Repair],
 
 
 def _repeatable(
-    trainer: Any, batch: Mapping[str, Any], repairs: Sequence[Repair], mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    trainer: Any,
+    batch: Mapping[str, Any],
+    repairs: Sequence[Repair],
+    mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]],
 ) -> bool | None:
     # An evaluation that has gone through once has been seen.
     with contextlib.suppress(Exception), _in_force(trainer, repairs, mended_batch):

@@ -28,7 +28,7 @@ from trainwright.adapters.torch_run import Look
 from trainwright.adapters.torch_schedule import stand_in_schedule
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.blame import failure_of
+from trainwright.seams.blame import failure_of, tolerated
 from trainwright.seams.mending import mended
 from trainwright.seams.seen import Seen, quiet
 from trainwright.seams.snapshot import AttributeState, RandomState, loose_generators, seed_everything
@@ -303,7 +303,7 @@ class Twin:
         optimizer = trainer.optimizer
         for group in optimizer.param_groups:
             group["lr"] = group.get("initial_lr", group["lr"])
-        with contextlib.suppress(Exception):  # a schedule that cannot be made is seen when it is run dry
+        with tolerated():  # a schedule that cannot be made is seen when it is run dry
             trainer.lr_scheduler = stand_in_schedule(trainer, self.planned_updates())
         for repair in self.change.all:
             if repair.seam == Seam.OPTIMIZER:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.stage import Stage
-from trainwright.seams.keras import StepRecord
 from trainwright.seams.blame import failure_of
+from trainwright.seams.keras import StepRecord
 from trainwright.seams.place import is_users
 from trainwright.seams.seen import Construction
 from trainwright.tensors import keras as tensors

@@ -27,6 +27,7 @@ from trainwright.adapters.keras_state import AllState, KerasState, seed_everythi
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
+from trainwright.seams.blame import tolerated
 from trainwright.seams.keras import Observer, StepRecord
 from trainwright.seams.mending import mended
 from trainwright.seams.reach import ScriptState
@@ -183,15 +184,15 @@ class Twin:
         """Let a model that takes its steps itself make its parts' weights: it need not have an answer of its own."""
         if all(layer.built for layer in self.model._flatten_layers()):
             return
-        with contextlib.suppress(Exception):
+        with tolerated():
             self._call(batch)
             return
-        with contextlib.suppress(Exception):  # its first step is measured later
+        with tolerated():  # its first step is measured later
             self.own_step_of(self.model).run(self.tensors_of(batch), StepRecord(), update=True)
 
     def try_to_build(self) -> None:
         """Let the model make its weights; one that cannot is the forward stage's matter."""
-        with contextlib.suppress(Exception):
+        with tolerated():
             self.build(self.take(1, seed=0)[0])
 
     @contextlib.contextmanager

@@ -429,7 +429,9 @@ def _loss_of(output: Any) -> torch.Tensor | None:
         output = output["loss"]
     if output is not None and not isinstance(output, torch.Tensor):
         raise of_pipeline(
-            TypeError(f"`training_step` must return a tensor, a mapping or None; got {type(output).__name__}.")
+            TypeError(
+                f"`training_step` must return a tensor, a mapping or None; got {type(output).__name__}."
+            )
         )
     return output
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import nn
+
 from trainwright.seams.blame import of_pipeline, passed_on
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import operator
 from collections.abc import Sequence
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from trainwright.adapters.batches import POOLED, RecordingCollator
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair, Seam
+from trainwright.seams.blame import failure_of, passed_on, tolerated
 from trainwright.seams.mending import mended
 from trainwright.seams.mute import muted
-from trainwright.seams.blame import failure_of, passed_on
 from trainwright.seams.seen import quiet
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.stacking import lengths_of, watching_stacks
@@ -91,7 +90,7 @@ class _Restacking:
 def stacked_lengths(recorder: RecordingCollator) -> tuple[int, ...]:
     """After a failure: the lengths of the rows that the collate function was making one tensor of when it raised."""
     found: list[tuple[int, ...]] = []
-    with contextlib.suppress(Exception), watching_stacks(lambda rows: found.append(lengths_of(rows))):
+    with tolerated(), watching_stacks(lambda rows: found.append(lengths_of(rows))):
         recorder.collator(list(recorder.items))
     return found[-1] if found else ()
 

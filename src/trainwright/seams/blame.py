@@ -24,6 +24,8 @@ _WATCHING = ("seams/torch.py", "seams/torch_trace.py", "seams/torch_graph.py", "
 _PIPELINES = ("transformers.", "accelerate.", "datasets.")
 # `f(*args, **kwargs)`: the form in which our wrappers, and `passed_on`, hand on a call that is not theirs.
 _HANDING_ON = frozenset({"CALL_FUNCTION_EX"})
+# What computes with values: if these refuse what a line of ours gives them, that line is wrong.
+_ARITHMETIC = ("numpy", "torch._tensor", "torch.functional", "torch.nn.functional", "keras.src.ops")
 _IMPORTING = frozenset({"IMPORT_NAME", "IMPORT_FROM"})
 # A device tells of an earlier fault wherever the next value is read.
 _OF_THE_DEVICE = re.compile(r"CUDA (error|out of memory)|HIP error|device-side assert|can't allocate memory")
@@ -31,7 +33,7 @@ _OF_THE_DEVICE = re.compile(r"CUDA (error|out of memory)|HIP error|device-side a
 _ELSEWHERE = re.compile(r'^\s*File "(.+?)", line (\d+), in \S+$', re.MULTILINE)
 _TRACEBACK = "Traceback (most recent call last)"
 
-_kept: list[tuple[str, BaseException]] = []
+_kept: list[BaseException] = []
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -75,7 +77,7 @@ def told(error: BaseException) -> Failure:
 
 
 def is_own(error: BaseException, *, measuring: bool = False) -> bool:
-    """Whether an exception is a failure of Trainwright itself: the innermost frame decides.
+    """Whether an exception is a failure of Trainwright itself: the innermost frame decides, arithmetic aside.
 
     A line of ours that hands a call on as it was given (`f(*args, **kwargs)`, `passed_on`) is not the innermost, nor is
     one that says what a framework would say (`of_pipeline`); a device's error belongs to whoever used the device.
@@ -84,7 +86,7 @@ def is_own(error: BaseException, *, measuring: bool = False) -> bool:
         measuring: it was raised while we measured, not while the user's pipeline was called: what a library refuses
             right below a line of ours is ours, too.
     """
-    frames = list(_frames(error))
+    frames, modules = list(_frames(error)), _modules(error)
     if not frames or getattr(error, "_of_pipeline", False):
         return False
     own = [i for i, (code, at) in enumerate(frames) if is_ours(code.co_filename) and not _hands_on(code, at)]
@@ -94,7 +96,7 @@ def is_own(error: BaseException, *, measuring: bool = False) -> bool:
         return not any(is_users(code.co_filename) for code, _ in frames)
     if _raised_elsewhere_by_us(error):
         return True
-    if own and own[-1] == len(frames) - 1:
+    if own and all(name.startswith(_ARITHMETIC) for name in modules[own[-1] + 1 :]):
         return not _of_the_device(error)
     if not measuring:
         return False
@@ -114,21 +116,21 @@ def of_pipeline(error: E) -> E:
 
 
 @contextlib.contextmanager
-def tolerated(what: str) -> Iterator[None]:
+def tolerated() -> Iterator[None]:
     """A probe that the user's pipeline may refuse; an error of our own ends it as well, and is kept."""
     try:
         yield
     except Exception as error:
-        note_own(what, error)
+        note_own(error)
 
 
-def note_own(what: str, error: BaseException) -> None:
-    """Keep an error that a probe met, if it is our own."""
+def note_own(error: BaseException) -> None:
+    """Keep what a probe met, if it is an error of our own."""
     if is_own(error):
-        _kept.append((what, error))
+        _kept.append(error)
 
 
-def own_errors() -> list[tuple[str, BaseException]]:
+def own_errors() -> list[BaseException]:
     """The errors of our own that were kept since this was last asked."""
     found = list(_kept)
     _kept.clear()
@@ -152,6 +154,14 @@ def _frames(error: BaseException) -> Iterator[tuple[CodeType, int]]:
     while link is not None:
         yield link.tb_frame.f_code, link.tb_lasti
         link = link.tb_next
+
+
+def _modules(error: BaseException) -> list[str]:
+    found, link = [], error.__traceback__
+    while link is not None:
+        found.append(str(link.tb_frame.f_globals.get("__name__", "")))
+        link = link.tb_next
+    return found
 
 
 def _instruction(code: CodeType, at: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
+from trainwright.seams.blame import failure_of
 from trainwright.seams.keras_layers import (
     KINDS,
     LAYERS,
@@ -22,7 +23,6 @@ from trainwright.seams.keras_layers import (
 )
 from trainwright.seams.keras_loss import KeptLoss, Kind, kind_of, measure_call, with_kind
 from trainwright.seams.keras_modes import Modes
-from trainwright.seams.blame import failure_of
 from trainwright.seams.mending import mended
 from trainwright.seams.place import is_users, is_written, user_frame, user_place
 from trainwright.stages.forward import ModuleFacts, Origin

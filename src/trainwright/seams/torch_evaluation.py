@@ -22,9 +22,9 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.seams.blame import failure_of, passed_on
 from trainwright.seams.mending import mended
 from trainwright.seams.numpy_evaluation import watched
-from trainwright.seams.blame import failure_of, passed_on
 from trainwright.seams.place import is_ours, is_users, user_frame, user_place
 from trainwright.seams.torch_kept import KeptGraphs
 from trainwright.seams.torch_loss import LOSSES

@@ -43,8 +43,10 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
                 steps=request.steps, batches=request.batches, seed=request.seed + walk.seed,
                 changes=request.changes, seconds=request.seconds, enough=request.enough,
             )  # fmt: skip
-        except Exception as error:  # recorded: ours apart, the pipeline's, raised outside of a step, in the run
-            if is_own(error):
+        except (
+            Exception
+        ) as error:  # recorded: ours apart, the pipeline's, raised outside of a step, in the run
+            if is_own(error, measuring=True):
                 walk.internal_error("a training run", error)
                 return Run(skipped=ITSELF_FAILED)
             return Run(failure=failure_of(error))

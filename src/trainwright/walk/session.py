@@ -16,8 +16,8 @@ from trainwright.core.report import Report
 from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
-from trainwright.seams.intercept import listening
 from trainwright.seams.blame import failure_of, is_own
+from trainwright.seams.intercept import listening
 from trainwright.seams.mending import mended
 from trainwright.seams.ranks import unconnected
 from trainwright.seams.seen import Seen

@@ -286,8 +286,8 @@ class Walk:
 
     def note_own_errors(self) -> None:
         """Record the errors of our own that probes and repairs in the user's calls have met until now."""
-        for where, error in own_errors():
-            self.internal_error(where, error)
+        for error in own_errors():
+            self.internal_error("a probe", error)
         for does, error in mending.failed_repairs().items():
             if does in self._failed_repairs:
                 continue

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trainwright import __version__
+from trainwright.console import take_everything
 from trainwright.errors import ScriptFailed, TrainwrightError
 
 if TYPE_CHECKING:
@@ -280,7 +281,7 @@ def _own_stdout(alone: bool) -> Iterator[TextIO]:
         yield sys.stdout
         return
     sys.stdout.flush()
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as stdout:
+    with os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace") as stdout:
         os.dup2(2, 1)
         yield stdout
 
@@ -327,7 +328,7 @@ def _write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> 
             stdout.flush()
         elif target:
             Path(target).with_name(numbered(Path(target).name, count)).write_text(
-                render(report), encoding="utf-8"
+                render(report), encoding="utf-8", errors="replace"
             )
 
 
@@ -384,6 +385,7 @@ def split_arguments(words: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """The entry point: exit statuses, and our own errors as one line."""
+    take_everything()
     try:
         status = app(split_arguments(sys.argv[1:]), exit_on_error=False)
     except CycloptsError:  # shown by cyclopts

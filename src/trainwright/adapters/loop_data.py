@@ -59,7 +59,11 @@ def training_set(training: LoopTraining) -> tuple[Any, Place | None]:
     if training.loaders:
         return training.loaders[0].dataset, None
     with tolerated():  # a step that raises is measured as a step
-        return rows_of_script(training, training.label_key(training.view(Turn(0))))
+        return (
+            (None, None)
+            if not training.items
+            else rows_of_script(training, training.label_key(training.view(Turn(0))))
+        )
     return None, None
 
 
@@ -80,7 +84,7 @@ def _label_names(training: LoopTraining, split: Split) -> tuple[str, ...]:
     usual: tuple[str, ...] = ("labels", "label", "target", "targets", "y", "label_ids")
     key = None
     with tolerated():  # a step that raises is measured as a step
-        key = training.label_key(training.view(Turn(0)))
+        key = training.label_key(training.view(Turn(0))) if training.items else None
     if key is not None:  # a column that has other values is made into the labels on the way
         return (key,) if training.item_names else (key, *usual)
     names = list(split.items[0]) if split.items else []

@@ -226,7 +226,10 @@ def widen_head(model: nn.Module, classes: int) -> str:
         new.bias.zero_()
         new.bias[:kept] = old.bias[:kept]
     parent, _, attribute = name.rpartition(".")
-    setattr(model.get_submodule(parent), attribute, new)
+    if old is model:  # the script holds the layer itself
+        old.weight, old.bias, old.out_features = new.weight, new.bias, classes
+    else:
+        setattr(model.get_submodule(parent), attribute, new)
     for owner in (model, getattr(model, "config", None)):
         if owner is not None and hasattr(owner, "num_labels"):
             owner.num_labels = classes

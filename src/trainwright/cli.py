@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trainwright import __version__
-from trainwright.console import take_everything
+from trainwright.console import take_everything, utf8
 from trainwright.errors import ScriptFailed, TrainwrightError
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def _own_stdout(alone: bool) -> Iterator[TextIO]:
         yield sys.stdout
         return
     sys.stdout.flush()
-    with os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace") as stdout:
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as stdout:
         os.dup2(2, 1)
         yield stdout
 
@@ -324,11 +324,11 @@ def _write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> 
         print(f"trainwright: no fix here is known as an edit; {targets.diff} stays empty.", file=sys.stderr)
     for target, render in ((targets.json, json.render), (targets.html, html.render), (targets.diff, patch)):
         if target == "-":
-            stdout.write(render(report))
+            stdout.write(utf8(render(report)))
             stdout.flush()
         elif target:
             Path(target).with_name(numbered(Path(target).name, count)).write_text(
-                render(report), encoding="utf-8", errors="replace"
+                utf8(render(report)), encoding="utf-8"
             )
 
 

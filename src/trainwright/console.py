@@ -33,6 +33,11 @@ def plain(text: str) -> str:
     return "".join(_stand_in(c) for c in text)
 
 
+def utf8(text: str) -> str:
+    """Text that UTF-8 can hold: the bytes of a file's name, kept as such under another encoding, as what they spell."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def _stand_in(character: str) -> str:
     if character.isascii():
         return character

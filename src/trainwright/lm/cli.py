@@ -64,7 +64,7 @@ def _with_its_packages(function: Callable[..., int | None]) -> Callable[..., int
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in PACKAGES:
                 raise
-            print(f'{_NEEDS} (not installed: {", ".join(missing_packages())})', file=sys.stderr)
+            print(f"{_NEEDS} (not installed: {', '.join(missing_packages())})", file=sys.stderr)
             return 2
 
     return command
@@ -83,4 +83,6 @@ def _is_installed(name: str) -> bool:
 
 
 for _place, (_name, _function) in enumerate(COMMANDS.items()):
-    app.command(_with_its_packages(_function), name=_name, help_epilogue=_examples(_function), sort_key=_place)
+    app.command(
+        _with_its_packages(_function), name=_name, help_epilogue=_examples(_function), sort_key=_place
+    )

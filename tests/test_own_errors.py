@@ -285,3 +285,17 @@ def test_a_loop_over_single_rows_is_walked_to_its_end(labels, outputs, loss, tmp
     report = walk(script)
     assert {s.stage.label: str(s.status) for s in report.stages}["baseline"] == "passed", said(report)
     assert not report.findings and not report.internal_errors, said(report)
+
+
+def test_a_model_that_is_its_own_head_is_widened_and_put_back() -> None:
+    """Its repair registered a module without a name in it, and changed nothing."""
+    given = parts()
+    model = given["model"] = nn.Linear(6, 2)
+    given["optimizer"] = torch.optim.SGD(model.parameters(), lr=0.1)
+    weight, before = model.weight, model.weight.detach().clone()
+    report = trainwright.check(**given)
+    (finding,) = (f for f in report.findings if f.name == "label-out-of-range")
+    assert finding.fix is not None and finding.fix.tried, said(report)
+    assert model.weight is weight and torch.equal(weight, before)
+    assert model.out_features == 2 and not list(model.children())
+    assert given["optimizer"].param_groups[0]["params"] == list(model.parameters())

@@ -143,7 +143,9 @@ class LoopTraining:
 
     def _see(self, turn: Turn) -> None:
         seen: dict[str, Any] = {}
-        with _left_at_backward(), names_of_inputs(self.parts, seen), self._observer([]).catching() as record:
+        observer = self._observer([])
+        record = observer.record  # empty where the body is left before its model is known
+        with _left_at_backward(), names_of_inputs(self.parts, seen), observer.catching():
             self._run(Turn(turn.number, item=turn.item), 0, live=False)
         name = label_name(seen, record.targets)
         if name is None and record.targets is not None:

@@ -42,6 +42,7 @@ MAY_IMPORT = {
     "options": {"core", "errors"},
     "explain": {"core", "errors", "report"},
     "errors": set(),
+    "console": set(),
     "lm": {"lm", "errors"},
 }
 FREE = {"cli", "__main__", "__init__", "api"}  # on top: they put the parts together

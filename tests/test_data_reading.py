@@ -203,3 +203,13 @@ def test_a_million_rows_take_seconds() -> None:
         assert time.monotonic() - started < 10
         assert facts.labels is not None and set(facts.labels.census.values()) == {rows // 4}
         assert facts.labels_complete
+
+
+def test_a_data_set_that_answers_to_every_name_is_not_looked_into_for_ever() -> None:
+    from trainwright.adapters.indexing import _item_method
+
+    class Proxy:
+        def __getattr__(self, name):
+            return Proxy()
+
+    assert _item_method(Proxy()) is None

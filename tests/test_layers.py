@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "options": {"core", "errors"},
     "explain": {"core", "errors", "report"},
     "errors": set(),
+    "console": set(),
     "lm": {"lm", "errors"},
 }
 FREE = {"cli", "output", "cell_magic", "__main__", "__init__", "api"}  # on top: they put the parts together

@@ -8,11 +8,12 @@ import pytest
 from trainwright.adapters.base import Run
 from trainwright.core.finding import Failure, Finding, Place, Severity
 from trainwright.core.fix import Fix
-from trainwright.core.repair import Repair, Seam
+from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.report import Report, Status
 from trainwright.core.rule import Rule, RuleError, rule
 from trainwright.core.stage import Stage
 from trainwright.core.trial import Trial
+from trainwright.seams.mending import mended
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.evaluation import EvaluationFacts
@@ -79,6 +80,7 @@ class Pipeline:
         )
 
     def apply(self, repair: Repair) -> None:
+        mended(repair, Call(seam=repair.seam, given={}))
         self.applied.append(repair.does)
 
     def put_back(self) -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trainwright import __version__
+from trainwright.console import take_everything
 from trainwright.errors import ScriptFailed, TrainwrightError, UsageError
 from trainwright.output import Targets, announce, checked, own_stdout, progress, tell, write_all
 from trainwright.start.launchers import free_port
@@ -289,6 +290,7 @@ def rules() -> int:
 
 def main() -> None:
     """The entry point: exit statuses, and our own errors as one line."""
+    take_everything()
     try:
         words, said = arranged(sys.argv[1:])
         tell(said)

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from trainwright.console import utf8
 from trainwright.errors import UsageError
 
 if TYPE_CHECKING:
@@ -135,11 +136,11 @@ def write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> N
         print(f"trainwright: {why}; {targets.diff} stays empty.", file=sys.stderr)
     for target, render in ((targets.json, json.render), (targets.html, html.render), (targets.diff, patch)):
         if target == "-":
-            stdout.write(render(report))
+            stdout.write(utf8(render(report)))
             stdout.flush()
         elif target:
             Path(target).with_name(numbered(Path(target).name, count)).write_text(
-                render(report), encoding="utf-8"
+                utf8(render(report)), encoding="utf-8"
             )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import wrapt
 
+from trainwright.seams.blame import passed_on
 from trainwright.seams.snapshot import seed_everything
 from trainwright.stages.batch import (
     ImageFacts,
@@ -42,7 +43,7 @@ class RecordingCollator(wrapt.ObjectProxy):  # type: ignore[misc]
 
     def __call__(self, items: list[Any]) -> Any:
         self._self_items = list(items)
-        return self.__wrapped__(items)
+        return passed_on(self.__wrapped__, items)
 
 
 class Pool:

@@ -54,17 +54,16 @@ class TargetsSeen(TorchFunctionMode):
             targets = named.pop("target", args[1] if len(args) > 1 else None)
             plain = len(args) <= 2 and isinstance(given, torch.Tensor) and isinstance(targets, torch.Tensor)
             if plain and named.get("reduction", "mean") == "mean":
-                self.calls.append(
-                    Targets(
-                        _WATCHED[func],
-                        tuple(given.shape),
-                        targets.detach(),
-                        named,
-                        float(result.detach()),
-                        _told(_WATCHED[func], given.detach(), targets.detach()),
-                    )
-                )
+                given, targets = _with_rows(given.detach(), targets.detach())
+                told = _told(_WATCHED[func], given, targets)
+                value = float(result.detach())
+                self.calls.append(Targets(_WATCHED[func], tuple(given.shape), targets, named, value, told))
         return result
+
+
+def _with_rows(given: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both with an axis of rows: a loop over single rows has a target without any axis."""
+    return (given, targets) if targets.dim() else (given.reshape(1, *given.shape), targets.reshape(1))
 
 
 def _told(function: str, scores: torch.Tensor, targets: torch.Tensor) -> tuple[list[int], list[int]]:

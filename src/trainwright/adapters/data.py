@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.finding import Failure
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of, passed_on
 from trainwright.stages.census import digest, plain_values
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
 
@@ -80,7 +81,7 @@ class Passing:
     def read(self, dataset: Any, row: int) -> bool:
         """Read one row; whether that went well."""
         try:
-            item = as_mapping(dataset[row])
+            item = as_mapping(passed_on(operator.getitem, dataset, row))
         except Exception as error:  # the user's own data set raised: that is what we came to see
             self.failure, self.failed_row = failure_of(error), row
             return False
@@ -289,9 +290,9 @@ def _read_iterable(name: str, dataset: Any, seconds: float) -> Split:
     base: dict[str, Any] = {"name": name, "kind": "iterable"}
     ended = False
     try:
-        stream = iter(dataset)
+        stream = passed_on(iter, dataset)
         for row in range(SAMPLED_ITEMS):
-            passing.add(as_mapping(next(stream)), row)
+            passing.add(as_mapping(passed_on(next, stream)), row)
             if time.monotonic() - started > seconds:
                 break
     except StopIteration:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 from trainwright.core.finding import Place
+from trainwright.seams.blame import of_pipeline, passed_on
 
 _LABELS = ("labels", "label", "targets", "target", "y")
 
@@ -40,7 +42,7 @@ class GivenBody:
 
     def items(self) -> Iterator[Any]:
         """The loader's batches, begun anew."""
-        yield from self._loader
+        yield from passed_on(iter, self._loader)
 
     def item(self, drawn: Any, count: int) -> Any:
         """The batch itself."""
@@ -84,8 +86,8 @@ class GivenBody:
         """One update on a batch."""
         batch = _on(item, next((p.device for p in self._model.parameters()), None))
         self._optimizer.zero_grad()
-        self._loss_of(batch).backward()
-        self._optimizer.step()
+        passed_on(operator.methodcaller("backward"), self._loss_of(batch))
+        passed_on(self._optimizer.step)
 
     def _loss_of(self, batch: Any) -> Any:
         if self._loss is None:
@@ -94,7 +96,7 @@ class GivenBody:
         inputs, targets = inputs_and_targets(batch)
         output = _called(self._model, inputs)
         logits = getattr(output, "logits", None)
-        return self._loss(output if logits is None else logits, targets)
+        return passed_on(self._loss, output if logits is None else logits, targets)
 
 
 def inputs_and_targets(batch: Any) -> tuple[Any, Any]:
@@ -102,9 +104,11 @@ def inputs_and_targets(batch: Any) -> tuple[Any, Any]:
     if isinstance(batch, Mapping):
         name = next((n for n in _LABELS if n in batch), None)
         if name is None:
-            raise KeyError(
-                f"a batch that is a mapping must hold the targets under one of {', '.join(_LABELS)}; "
-                f"it has {', '.join(map(str, batch))}. Rename them in the collate function."
+            raise of_pipeline(
+                KeyError(
+                    f"a batch that is a mapping must hold the targets under one of {', '.join(_LABELS)}; "
+                    f"it has {', '.join(map(str, batch))}. Rename them in the collate function."
+                )
             )
         return {k: v for k, v in batch.items() if k != name}, batch[name]
     if isinstance(batch, (list, tuple)):
@@ -117,15 +121,17 @@ def inputs_and_targets(batch: Any) -> tuple[Any, Any]:
 def _called(model: nn.Module, inputs: Any) -> Any:
     if isinstance(inputs, Mapping):
         return model(**inputs)
-    return model(*inputs) if isinstance(inputs, (list, tuple)) else model(inputs)
+    return model(*inputs) if isinstance(inputs, (list, tuple)) else passed_on(model, inputs)
 
 
 def _own_loss(output: Any) -> Any:
     loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     if loss is None:
-        raise TypeError(
-            f"without loss=, the model must return its loss for a batch; it returned {type(output).__name__} "
-            "without one. Give loss= a function of (output, targets)."
+        raise of_pipeline(
+            TypeError(
+                f"without loss=, the model must return its loss for a batch; it returned {type(output).__name__} "
+                "without one. Give loss= a function of (output, targets)."
+            )
         )
     return loss
 

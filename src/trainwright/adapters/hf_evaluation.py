@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,14 @@ import torch
 
 from trainwright.adapters.data import length
 from trainwright.adapters.evaluation_mode import EvaluationMode
+from trainwright.adapters.hf_twin import type_like
 from trainwright.adapters.metric_probes import IGNORED, as_many, numbers, others, undone
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.place import failure_of, show
+from trainwright.seams.blame import failure_of, passed_on
+from trainwright.seams.mending import mended
+from trainwright.seams.place import show
+from trainwright.seams.torch import Observer
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors import torch as tensors
@@ -40,7 +44,7 @@ class _Metrics:
         call = Call(seam=Seam.METRICS, given={"predictions": given.predictions, "labels": given.label_ids},
                     tensors=tensors)  # fmt: skip
         for repair in self.repairs:
-            call = repair.change(call)
+            call = mended(repair, call)
         self.predictions, self.labels = call["predictions"], call["labels"]
         with undone(self.function):
             answer: Any = {}
@@ -78,7 +82,7 @@ class _Metrics:
 
     def _try(self, given: Any, predictions: Any, labels: Any) -> Mapping[str, float] | str:
         try:
-            return numbers(self.function(_like(given, predictions, _copied(labels))))
+            return numbers(passed_on(self.function, _like(given, predictions, _copied(labels))))
         except Exception as error:  # then this is not what it wants
             return f"{type(error).__name__}: {error}"
 
@@ -99,12 +103,14 @@ def _like(given: Any, predictions: Any, labels: Any) -> Any:
     return type(given)(predictions=predictions, label_ids=labels, inputs=getattr(given, "inputs", None))
 
 
-def measure(trainer: Any, data: Any, batches: int, repairs: Sequence[Repair]) -> EvaluationFacts:
-    """Evaluate on a few batches of evenly spaced rows, before any training.
+def measure(trainer: Any, data: Any, batches: int, repairs: Sequence[Repair],
+            mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> EvaluationFacts:  # fmt: skip
+    """Evaluate on a few batches of evenly spaced rows, before any training, with the repairs in force.
 
     Args:
         trainer: a copy that may be written to.
         data: one evaluation set, or None.
+        mended_batch: a batch with the repairs of such made.
     """
     base = _arguments(trainer)
     if data is None:
@@ -117,7 +123,7 @@ def measure(trainer: Any, data: Any, batches: int, repairs: Sequence[Repair]) ->
     mode = EvaluationMode(trainer.model)
     failure, result = None, {}
     try:
-        with mode.watching():
+        with _in_force(trainer, repairs, mended_batch), mode.watching():
             result = trainer.evaluate(eval_dataset=few)
     except Exception as error:  # the user's pipeline raised: that is what we came to see
         failure = failure_of(error)
@@ -145,7 +151,7 @@ def measure(trainer: Any, data: Any, batches: int, repairs: Sequence[Repair]) ->
         training_mode=any(mode.modes),
         active_noise=tuple(mode.active.values()),
         train_call=mode.train_call,
-        repeatable=_repeatable(trainer, batch) if failure is None else None,
+        repeatable=_repeatable(trainer, batch, repairs, mended_batch) if failure is None else None,
         batch_keys=tuple(batch),
         loss_keys=_loss_keys(trainer, batch) if lossless else (),
         predicted=_predicted(seen[0], labels),
@@ -207,8 +213,37 @@ def _first_batch(trainer: Any, few: Any) -> Mapping[str, Any]:
     return {}
 
 
-def _repeatable(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
-    with contextlib.suppress(Exception):  # an evaluation that has gone through once has been seen
+@contextlib.contextmanager
+def _in_force(trainer: Any, repairs: Sequence[Repair],
+              mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Iterator[None]:  # fmt: skip
+    """What mends the batches and the calls of training mends those of the evaluation."""
+    predict, own = trainer.prediction_step, trainer.__dict__.get("prediction_step")
+
+    def prediction_step(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        return predict(model, type_like(inputs, dict(mended_batch(inputs))), *args, **kwargs)
+
+    of_batches = any(r.seam == Seam.BATCH for r in repairs)
+    of_calls = [r for r in repairs if r.seam in (Seam.LOSS, Seam.ACTIVATION)]
+    if of_batches:
+        trainer.prediction_step = prediction_step
+    try:
+        with Observer(trainer.model, of_calls) if of_calls else contextlib.nullcontext():
+            yield
+    finally:
+        if of_batches:
+            trainer.__dict__.pop("prediction_step")
+        if of_batches and own is not None:
+            trainer.prediction_step = own
+
+
+def _repeatable(
+    trainer: Any,
+    batch: Mapping[str, Any],
+    repairs: Sequence[Repair],
+    mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+) -> bool | None:
+    # An evaluation that has gone through once has been seen.
+    with contextlib.suppress(Exception), _in_force(trainer, repairs, mended_batch):
         trainer.model.eval()
         pair = [trainer.prediction_step(trainer.model, dict(batch), False)[1] for _ in range(2)]
         left, right = (p[0] if isinstance(p, tuple) else p for p in pair)

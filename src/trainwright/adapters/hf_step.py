@@ -27,6 +27,7 @@ from trainwright.adapters.torch_step import (
 )
 from trainwright.adapters.vocabulary import vocabulary_of
 from trainwright.core.stage import Stage
+from trainwright.seams.blame import tolerated
 from trainwright.seams.seen import Seen
 from trainwright.seams.torch import Observer, StepRecord
 from trainwright.seams.torch_graph import GraphWatch
@@ -62,7 +63,7 @@ def _observed(twin: Twin, seen: Seen, batch: Batch, watch: GraphWatch) -> tuple[
     observer = Observer(
         twin.wrapped, twin.change.all, detail=True, places=seen.modules.get, asked_at=seen.asked_at
     )
-    with contextlib.suppress(Exception):  # an optimizer that cannot be built is the optimizer stage's matter
+    with tolerated():  # an optimizer that cannot be built is the optimizer stage's matter
         twin.build_optimizer()
     with _capturing(twin.trainer.model, inputs), observer.catching() as record:
         twin.compute(batch, record, watch)
@@ -178,7 +179,7 @@ def _memory(twin: Twin, batch: Mapping[str, Any]) -> MemoryFacts:
 
 def _padding_label_change(twin: Twin, batch: Mapping[str, Any]) -> float | None:
     key, (_, pad_id, eos_id) = twin.label_key(batch), special_ids(twin.trainer.model, twin.tokenizer())
-    with contextlib.suppress(Exception):  # a loss that cannot be had twice shows nothing
+    with tolerated():  # a loss that cannot be had twice shows nothing
         if key is None or (other := other_padding_labels(batch, key, pad_id, eos_id)) is None:
             return None
         before = twin.loss_of(batch)

@@ -131,7 +131,9 @@ class HFTrainerAdapter:
         twin = self.twin
         twin.reset()
         with twin.ready(0):
-            facts = hf_evaluation.measure(twin.trainer, twin.evaluation_set(), batches, twin.change.all)
+            facts = hf_evaluation.measure(
+                twin.trainer, twin.evaluation_set(), batches, twin.change.all, twin.mended_batch
+            )
         twin.reset()
         return facts
 

@@ -28,7 +28,8 @@ from trainwright.adapters.torch_run import Look
 from trainwright.adapters.torch_schedule import stand_in_schedule
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of, tolerated
+from trainwright.seams.mending import mended
 from trainwright.seams.seen import Seen, quiet
 from trainwright.seams.snapshot import AttributeState, RandomState, loose_generators, seed_everything
 from trainwright.seams.stand_in import Nothing
@@ -280,7 +281,7 @@ class Twin:
         given = dict(batch)
         for repair in self.change.all:
             if repair.seam == Seam.BATCH:
-                given = dict(repair.change(self._call(Seam.BATCH, given)).given)
+                given = dict(mended(repair, self._call(Seam.BATCH, given)).given)
         return given
 
     @property
@@ -305,11 +306,11 @@ class Twin:
         optimizer = trainer.optimizer
         for group in optimizer.param_groups:
             group["lr"] = group.get("initial_lr", group["lr"])
-        with contextlib.suppress(Exception):  # a schedule that cannot be made is seen when it is run dry
+        with tolerated():  # a schedule that cannot be made is seen when it is run dry
             trainer.lr_scheduler = stand_in_schedule(trainer, self.planned_updates())
         for repair in self.change.all:
             if repair.seam == Seam.OPTIMIZER:
-                repair.change(self._call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": trainer.model}))
+                mended(repair, self._call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": trainer.model}))
 
     def first_batch(
         self, *, evaluation: bool
@@ -417,7 +418,7 @@ class Twin:
         given["arguments"] = trainer.args
         given["ignored_arguments"] = self.ignored_arguments
         with quiet():
-            changed = repair.change(self._call(Seam.TRAINER, given))
+            changed = mended(repair, self._call(Seam.TRAINER, given))
         for role, name in roles.items():
             if changed[role] is not given[role]:
                 setattr(trainer, name, changed[role])

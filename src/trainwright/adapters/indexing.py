@@ -13,6 +13,9 @@ from trainwright.seams.place import is_users, show
 from trainwright.stages.census import digest
 from trainwright.stages.dataset import Repetition, Split, SplitFacts
 
+# So deep nobody wraps data sets; one that holds itself, or answers to every name, would be looked into for ever.
+MOST_WRAPPED = 16
+
 
 def repetition_of(data: Any, split: Split, facts: SplitFacts) -> Repetition | None:
     """How the rows that were read of a data set come again; None where none does, or where no code of the user's reads
@@ -59,11 +62,12 @@ def _most_frequent_distance(rows: Sequence[Hashable]) -> tuple[int, float]:
 
 def _item_method(data: Any) -> tuple[Any, FunctionType] | None:
     """A data set, or the one inside of it, whose items are read by code of the user's, and that code."""
-    while data is not None:
+    for _ in range(MOST_WRAPPED):
         function = getattr(type(data), "__getitem__", None)
         if isinstance(function, FunctionType) and is_users(function.__code__.co_filename):
             return data, function
-        data = getattr(data, "dataset", None)
+        if (data := getattr(data, "dataset", None)) is None:
+            break
     return None
 
 

@@ -13,7 +13,7 @@ from trainwright.adapters.keras_read import target_view
 from trainwright.adapters.keras_text import readable_rows
 from trainwright.adapters.keras_values import named
 from trainwright.core.finding import Failure
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of
 from trainwright.stages.batch import (
     BatchFacts,
     ImageFacts,

@@ -16,8 +16,8 @@ from trainwright.adapters.keras_calls import callbacks_of, catching, is_own
 from trainwright.adapters.keras_own_step import packed
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
+from trainwright.seams.blame import failure_of
 from trainwright.seams.keras import StepRecord
-from trainwright.seams.place import failure_of
 from trainwright.stages.evaluation import Watcher
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras, own

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.stage import Stage
+from trainwright.seams.blame import failure_of
 from trainwright.seams.keras import StepRecord
-from trainwright.seams.place import failure_of, is_users
+from trainwright.seams.place import is_users
 from trainwright.seams.seen import Construction
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras

@@ -11,6 +11,7 @@ from trainwright.adapters.keras_calls import as_tensors, first_array, is_own
 from trainwright.adapters.keras_data import Batch
 from trainwright.adapters.keras_state import seed_everything
 from trainwright.adapters.keras_twin import Twin
+from trainwright.seams.blame import note_own
 from trainwright.seams.keras import StepRecord
 from trainwright.seams.keras_loss import kind_of
 from trainwright.stages.loss import CrossedTargets, PairedLoss
@@ -85,7 +86,8 @@ def paired_loss(twin: Twin, record: StepRecord, batch: Batch) -> PairedLoss | No
     try:
         together = loss(y, scores)
         pairs = np.array([[loss(t[None], o[None]) for t in y] for o in scores])
-    except Exception:  # a loss that raises is measured as a step
+    except Exception as error:  # a loss that raises is measured as a step
+        note_own(error)
         return None
     by_row = float(pairs.diagonal().mean())
     if not np.isfinite([together, *pairs.ravel()]).all() or _differ(together, by_row) <= _OTHER_WITHIN:

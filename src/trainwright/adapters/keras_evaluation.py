@@ -19,6 +19,7 @@ from trainwright.adapters.metric_probes import others
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Seam
 from trainwright.seams.keras import StepRecord
+from trainwright.seams.mending import mended
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.loss import LossCall
 from trainwright.stages.tensor import TensorFacts
@@ -153,7 +154,7 @@ def _metrics(twin: Twin, batch: Any, output: Any, *, fresh: bool) -> tuple[Failu
             call = Call(seam=Seam.METRICS, given={"predictions": tensors.to_numpy(output), "labels": tensors.to_numpy(y)},
                         tensors=tensors)  # fmt: skip
             for repair in repairs:
-                call = repair.change(call)
+                call = mended(repair, call)
             y, output = as_tensors(call["labels"]), as_tensors(call["predictions"])
         answer = twin.model.compute_metrics(x, y, output, sample_weight=weight)
         named = {k: number(v) for k, v in answer.items() if k != "loss" and not isinstance(v, dict)}

@@ -13,7 +13,8 @@ from trainwright.adapters.keras_held import renew_optimizer
 from trainwright.adapters.keras_own_step import packed
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
-from trainwright.seams.place import failure_of, is_users
+from trainwright.seams.blame import failure_of
+from trainwright.seams.place import is_users
 from trainwright.seams.seen import Construction
 from trainwright.tensors.keras_own import keras
 

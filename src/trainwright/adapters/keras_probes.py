@@ -14,7 +14,7 @@ from trainwright.adapters.keras_state import seed_everything
 from trainwright.adapters.keras_token_probes import FutureLeak, future_leak, next_token_input
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Failure
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of, note_own
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras, own
 
@@ -74,7 +74,8 @@ def _answer(twin: Twin, batch: Batch, *, training: bool = False) -> np.ndarray |
     seed_everything(twin.model, 0)  # what a layer draws is to be the same each time
     try:
         output = twin.answer(batch, training=training)
-    except Exception:  # a batch that raises is measured as a step
+    except Exception as error:  # a batch that raises is measured as a step
+        note_own(error)
         return None
     found = next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None)
     return tensors.to_numpy(found) if found is not None else None
@@ -172,6 +173,7 @@ def _whole_answer(twin: Twin, batch: Batch) -> list[bytes]:
     seed_everything(twin.model, 0)
     try:
         output = twin.answer(batch)
-    except Exception:  # a batch that raises is measured as a step
+    except Exception as error:  # a batch that raises is measured as a step
+        note_own(error)
         return []
     return [tensors.to_numpy(t).tobytes() for t in tensors.leaves(output) if tensors.is_tensor(t)]

@@ -15,7 +15,7 @@ from trainwright.adapters.keras_data import WEIGHT, Batch, FitData, X
 from trainwright.adapters.keras_sources import Arrays, Drawn
 from trainwright.adapters.keras_values import map_leaves, named
 from trainwright.core.finding import Failure
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of
 from trainwright.stages.census import digest, is_one_hot
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
 

@@ -12,7 +12,8 @@ from types import FrameType
 from typing import Any
 
 from trainwright.core.finding import Failure, Place
-from trainwright.seams.place import failure_of, is_users, look_up, names_of, show, syntax_tree
+from trainwright.seams.blame import failure_of
+from trainwright.seams.place import is_users, look_up, names_of, show, syntax_tree
 from trainwright.seams.reached import after, code_of, own_nodes
 from trainwright.stages.setup import RefusedFile
 from trainwright.tensors.keras_own import keras, own

@@ -16,7 +16,7 @@ import numpy as np
 from trainwright.adapters.metric_probes import undone
 from trainwright.adapters.short_run import WARMED_UP, rate_share, warmup_updates
 from trainwright.core.finding import Failure
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of
 from trainwright.tensors import keras as tensors
 from trainwright.tensors.keras_own import keras, own
 

@@ -20,6 +20,7 @@ from trainwright.adapters.keras_values import (
     stack,
     take,
 )
+from trainwright.seams.blame import of_pipeline
 from trainwright.seams.snapshot import AttributeState, RandomState, loose_generators
 
 # fit's batches of arrays where no batch_size was given.
@@ -96,7 +97,7 @@ class Arrays:
 
     def _taken(self, array: Any, index: Any) -> np.ndarray:
         if self._unequal:
-            raise ValueError(self._unequal)
+            raise of_pipeline(ValueError(self._unequal))
         rows: np.ndarray = take(array, index)
         if type(array).__name__ == "Series":  # fit gives a series a second axis
             rows = rows[:, None]
@@ -301,7 +302,8 @@ class Refused:
         self.given = given
 
     def elements(self) -> Iterator[Any]:
-        raise ValueError(f"Unrecognized data type: x={self.given!r} (of type {type(self.given)})"[:300])
+        said = f"Unrecognized data type: x={self.given!r} (of type {type(self.given)})"
+        raise of_pipeline(ValueError(said[:300]))
 
     def put_back(self) -> None:
         """Nothing was changed."""

@@ -22,6 +22,7 @@ from trainwright.adapters.keras_probes import Probes, probes_of
 from trainwright.adapters.keras_twin import Twin
 from trainwright.core.finding import Place
 from trainwright.core.stage import Stage
+from trainwright.seams.blame import note_own
 from trainwright.seams.keras import StepRecord
 from trainwright.seams.keras_loss import CLASS_LOSSES, losses_of_rows
 from trainwright.stages.forward import ForwardFacts, MemoryFacts, ParameterFacts
@@ -58,7 +59,10 @@ def measure_step(twin: Twin) -> StepFacts:
 def _memory(twin: Twin, batch: Batch) -> MemoryFacts | None:
     try:
         return measure_memory(twin, batch)
-    except Exception:  # a smaller batch fails for another reason: the failure stands as it was raised
+    except (
+        Exception
+    ) as error:  # a smaller batch fails for another reason: the failure stands as it was raised
+        note_own(error)
         return None
 
 

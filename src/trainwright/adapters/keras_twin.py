@@ -27,7 +27,9 @@ from trainwright.adapters.keras_state import AllState, KerasState, seed_everythi
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
+from trainwright.seams.blame import tolerated
 from trainwright.seams.keras import Observer, StepRecord
+from trainwright.seams.mending import mended
 from trainwright.seams.reach import ScriptState
 from trainwright.seams.seen import Construction, Seen, quiet
 from trainwright.seams.snapshot import loose_generators
@@ -123,7 +125,7 @@ class Twin:
         """A repair of batches as a function of a batch's arrays by name."""
 
         def change(view: dict[str, Any]) -> dict[str, Any]:
-            return dict(repair.change(Call(seam=Seam.BATCH, given=view, tensors=tensors)).given)
+            return dict(mended(repair, Call(seam=Seam.BATCH, given=view, tensors=tensors)).given)
 
         return change
 
@@ -182,15 +184,15 @@ class Twin:
         """Let a model that takes its steps itself make its parts' weights: it need not have an answer of its own."""
         if all(layer.built for layer in self.model._flatten_layers()):
             return
-        with contextlib.suppress(Exception):
+        with tolerated():
             self._call(batch)
             return
-        with contextlib.suppress(Exception):  # its first step is measured later
+        with tolerated():  # its first step is measured later
             self.own_step_of(self.model).run(self.tensors_of(batch), StepRecord(), update=True)
 
     def try_to_build(self) -> None:
         """Let the model make its weights; one that cannot is the forward stage's matter."""
-        with contextlib.suppress(Exception):
+        with tolerated():
             self.build(self.take(1, seed=0)[0])
 
     @contextlib.contextmanager
@@ -225,7 +227,7 @@ class Twin:
         for repair in self.change.all:
             if repair.seam == Seam.OPTIMIZER:
                 given = {"optimizer": self.model.optimizer, "model": self.model}
-                repair.change(Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
+                mended(repair, Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
                 fit_optimizer(self.model)
 
     # One step
@@ -371,7 +373,7 @@ class Twin:
         data, arguments = self.data, SimpleNamespace(dataloader_drop_last=self.drops_last)
         given = {"model": self.model, "train_dataset": data, "eval_dataset": data.validation, "collator": _same,
                  "metrics": None, "arguments": arguments}  # fmt: skip
-        call = repair.change(Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
+        call = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
         self.drops_last = arguments.dataloader_drop_last
         if call["train_dataset"] is not data:
             self.data = call["train_dataset"]

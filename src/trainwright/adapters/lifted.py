@@ -12,6 +12,7 @@ from torch import nn
 
 from trainwright.adapters.accelerated import framework_of, steps_at_end
 from trainwright.core.finding import Place
+from trainwright.seams.blame import passed_on
 from trainwright.seams.lift import items_of, lift_body
 from trainwright.seams.place import is_users, show
 from trainwright.seams.seen import Construction
@@ -120,7 +121,7 @@ class LiftedLoop:
             key = (turn, id(iterator), sites[id(iterator)])
             sites[id(iterator)] += 1
             if key not in self.drawn:
-                self.drawn[key] = (iterator, next(iterator, *default))
+                self.drawn[key] = (iterator, passed_on(next, iterator, *default))
             return self.drawn[key][1]
 
         self._code.run(item, self._number(self._count) if self.counts else item, draw)

@@ -20,6 +20,7 @@ from torch import nn
 
 from trainwright.adapters.lightning_parts import StandIn, attached, configured
 from trainwright.core.finding import Place
+from trainwright.seams.blame import of_pipeline
 from trainwright.seams.mute import muted
 from trainwright.seams.place import is_users, keyword_places, place_of, show
 from trainwright.seams.seen import Seen
@@ -422,11 +423,15 @@ def _loss_of(output: Any) -> torch.Tensor | None:
     """
     if isinstance(output, Mapping):
         if "loss" not in output:
-            raise KeyError("when `training_step` returns a mapping, the 'loss' key needs to be present")
+            raise of_pipeline(
+                KeyError("when `training_step` returns a mapping, the 'loss' key needs to be present")
+            )
         output = output["loss"]
     if output is not None and not isinstance(output, torch.Tensor):
-        raise TypeError(
-            f"`training_step` must return a tensor, a mapping or None; got {type(output).__name__}."
+        raise of_pipeline(
+            TypeError(
+                f"`training_step` must return a tensor, a mapping or None; got {type(output).__name__}."
+            )
         )
     return output
 

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from trainwright.seams.blame import of_pipeline, passed_on
+
 
 @dataclass(frozen=True)
 class Configured:
@@ -42,9 +44,11 @@ def configured(answer: Any) -> Configured:
             return _joined(answer)
         if all(map(_steps, answer)):
             return Configured(list(answer))
-    raise TypeError(
-        "configure_optimizers must return an optimizer, a list of them, two lists (optimizers, schedules) or a "
-        f"dictionary with the key 'optimizer'; got {type(answer).__name__}."
+    raise of_pipeline(
+        TypeError(
+            "configure_optimizers must return an optimizer, a list of them, two lists (optimizers, schedules) or a "
+            f"dictionary with the key 'optimizer'; got {type(answer).__name__}."
+        )
     )
 
 
@@ -107,7 +111,7 @@ class StandIn:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.__dict__["_trainer"], name)
+        return passed_on(getattr, self.__dict__["_trainer"], name)
 
     def start_over(self) -> None:
         """As before the first step."""
@@ -153,9 +157,11 @@ def _overrides(module: Any, stand_in: StandIn) -> dict[str, Any]:
     def log(name: str, value: Any, *args: Any, **kwargs: Any) -> None:
         if isinstance(value, torch.Tensor):
             if value.numel() != 1:
-                raise ValueError(
-                    f"`self.log({name}, …)` was called, but the tensor must have a single element; "
-                    f"it has the shape {tuple(value.shape)}."
+                raise of_pipeline(
+                    ValueError(
+                        f"`self.log({name}, …)` was called, but the tensor must have a single element; "
+                        f"it has the shape {tuple(value.shape)}."
+                    )
                 )
             value = value.detach()
         stand_in.callback_metrics[name] = value

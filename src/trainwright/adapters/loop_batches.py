@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,9 @@ import wrapt
 from trainwright.adapters.batches import POOLED, RecordingCollator
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair, Seam
+from trainwright.seams.blame import failure_of, passed_on, tolerated
+from trainwright.seams.mending import mended
 from trainwright.seams.mute import muted
-from trainwright.seams.place import failure_of
 from trainwright.seams.seen import quiet
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.stacking import lengths_of, watching_stacks
@@ -68,7 +69,7 @@ def mended_collator(training: LoopTraining, collator: Any) -> Any:
             "collator": collator,
             "tokenizer": training.tokenizer(),
         }
-        collator = repair.change(training.call(Seam.TRAINER, given))["collator"]
+        collator = mended(repair, training.call(Seam.TRAINER, given))["collator"]
     stacking = [r for r in training.change.all if r.seam == Seam.STACK]
     return _Restacking(training, collator, stacking[0]) if stacking else collator
 
@@ -82,16 +83,16 @@ class _Restacking(wrapt.ObjectProxy):  # type: ignore[misc]
 
     def __call__(self, items: list[Any]) -> Any:
         with watching_stacks(self._changed):
-            return self.__wrapped__(items)
+            return passed_on(self.__wrapped__, items)
 
     def _changed(self, rows: Any) -> Any:
-        return self._self_repair.change(self._self_training.call(Seam.STACK, {"rows": rows}))["rows"]
+        return mended(self._self_repair, self._self_training.call(Seam.STACK, {"rows": rows}))["rows"]
 
 
 def stacked_lengths(recorder: RecordingCollator) -> tuple[int, ...]:
     """After a failure: the lengths of the rows that the collate function was making one tensor of when it raised."""
     found: list[tuple[int, ...]] = []
-    with contextlib.suppress(Exception), watching_stacks(lambda rows: found.append(lengths_of(rows))):
+    with tolerated(), watching_stacks(lambda rows: found.append(lengths_of(rows))):
         recorder.collator(list(recorder.items))
     return found[-1] if found else ()
 
@@ -105,7 +106,7 @@ def outcome_of_rows(training: LoopTraining, rows: Sequence[int]) -> str | None:
     if loader is None or training.body.draws or not hasattr(loader.dataset, "__getitem__"):
         return None
     try:
-        batch = loader.collate_fn([loader.dataset[row] for row in rows])
+        batch = loader.collate_fn([passed_on(operator.getitem, loader.dataset, row) for row in rows])
     except Exception as error:  # the user's data or collator raised: that is what we came to see
         return str(failure_of(error))
     from trainwright.adapters.loop_training import Turn

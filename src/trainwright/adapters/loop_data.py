@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from trainwright.adapters.loop_items import NamedRows, NamedStream, evaluation_l
 from trainwright.adapters.loop_rows import Columns, rows_of_script
 from trainwright.adapters.loop_training import LoopTraining, Turn
 from trainwright.core.finding import Place
+from trainwright.seams.blame import tolerated
 from trainwright.stages.dataset import Split
 
 
@@ -58,8 +58,12 @@ def training_set(training: LoopTraining) -> tuple[Any, Place | None]:
     """The data set of the loop's loader, else the script's tensors that the batches are rows of, with the labels' line."""
     if training.loaders:
         return training.loaders[0].dataset, None
-    with contextlib.suppress(Exception):  # a step that raises is measured as a step
-        return rows_of_script(training, training.label_key(training.view(Turn(0))))
+    with tolerated():  # a step that raises is measured as a step
+        return (
+            (None, None)
+            if not training.items
+            else rows_of_script(training, training.label_key(training.view(Turn(0))))
+        )
     return None, None
 
 
@@ -79,8 +83,8 @@ def _label_names(training: LoopTraining, split: Split) -> tuple[str, ...]:
     """The names that the label column may have, the likeliest first."""
     usual: tuple[str, ...] = ("labels", "label", "target", "targets", "y", "label_ids")
     key = None
-    with contextlib.suppress(Exception):  # a step that raises is measured as a step
-        key = training.label_key(training.view(Turn(0)))
+    with tolerated():  # a step that raises is measured as a step
+        key = training.label_key(training.view(Turn(0))) if training.items else None
     if key is not None:  # a column that has other values is made into the labels on the way
         return (key,) if training.item_names else (key, *usual)
     names = list(split.items[0]) if split.items else []

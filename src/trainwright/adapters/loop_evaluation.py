@@ -20,8 +20,9 @@ from trainwright.adapters.loop_counters import Added, as_facts, find_counters
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Seam
 from trainwright.seams.aside import NotForALook, aside
+from trainwright.seams.blame import failure_of, note_own
 from trainwright.seams.lift_pass import RETURNED, LiftedPass, lift_pass, reached_functions
-from trainwright.seams.place import failure_of, show
+from trainwright.seams.place import show
 from trainwright.seams.seen import quiet
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.torch import Observer
@@ -351,7 +352,8 @@ def _repeatable(call: ModelCall) -> bool | None:
             for module in call.module.modules():
                 module.training = call.modes.get(id(module), call.training)
             answers = [call.module(*args, **kwargs) for _ in range(2)]
-    except Exception:  # a model that keeps state, or takes its inputs apart
+    except Exception as error:  # a model that keeps state, or takes its inputs apart
+        note_own(error)
         return None
     finally:
         for module, mode in modes:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from trainwright.core.finding import Failure
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of
 from trainwright.seams.torch_gates import Passed
 
 if TYPE_CHECKING:

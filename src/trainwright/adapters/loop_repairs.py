@@ -12,6 +12,7 @@ from trainwright.adapters.loop_items import NamedRows, UnnamedRows, around, eval
 from trainwright.adapters.loop_parts import follow_parameters
 from trainwright.adapters.torch_probe import take_rows
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.seams.mending import mended
 from trainwright.seams.seen import quiet
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def apply_to_training(training: LoopTraining, repair: Repair) -> None:
         "ignored_arguments": {},
     }
     with quiet():
-        changed = repair.change(training.call(Seam.TRAINER, given))
+        changed = mended(repair, training.call(Seam.TRAINER, given))
     training.state.before_change(around(loader))
     if changed["collator"] is not given["collator"] and formed:
         collate = changed["collator"]
@@ -67,7 +68,7 @@ def translated(training: LoopTraining, turn: Turn) -> list[Repair]:
     before = training.view(replace(turn, rows=None))
     after = dict(take_rows(before, turn.rows) if turn.rows is not None else before)
     for repair in of_batches:
-        after = dict(repair.change(training.call(Seam.BATCH, after)).given)
+        after = dict(mended(repair, training.call(Seam.BATCH, after)).given)
     pairs = [(before[k], after[k]) for k in before if k in after and before[k] is not after[k]]
 
     def inputs(call: Call) -> Call:

@@ -41,7 +41,9 @@ from trainwright.adapters.torch_run import Look
 from trainwright.adapters.torch_schedule import DryRun, planned_schedule
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.seams.blame import of_pipeline, passed_on
 from trainwright.seams.lift import LoopLeft
+from trainwright.seams.mending import mended
 from trainwright.seams.mute import muted
 from trainwright.seams.seen import Seen, quiet
 from trainwright.seams.snapshot import seed_everything
@@ -143,7 +145,9 @@ class LoopTraining:
 
     def _see(self, turn: Turn) -> None:
         seen: dict[str, Any] = {}
-        with _left_at_backward(), names_of_inputs(self.parts, seen), self._observer([]).catching() as record:
+        observer = self._observer([])
+        record = observer.record  # empty where the body is left before its model is known
+        with _left_at_backward(), names_of_inputs(self.parts, seen), observer.catching():
             self._run(Turn(turn.number, item=turn.item), 0, live=False)
         name = label_name(seen, record.targets)
         if name is None and record.targets is not None:
@@ -290,7 +294,7 @@ class LoopTraining:
             set_rates(optimizer, [rate * highest for rate in peak_rates(optimizer)])
             for repair in self.change.all:
                 if repair.seam == Seam.OPTIMIZER:
-                    repair.change(self.call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": self.model}))
+                    mended(repair, self.call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": self.model}))
 
     def observe(self, turn: Turn, number: int = 0, *, live: bool = False, detail: bool = False,
                 watch: GraphWatch | None = None, rate_share: float = 1.0,
@@ -382,7 +386,7 @@ class LoopTraining:
                 except (
                     StopIteration
                 ):  # the walk wants more batches than were left of this time through the data
-                    self.body.drawn[key] = next(self._begun_again(iterator))
+                    self.body.drawn[key] = passed_on(next, self._begun_again(iterator))
             return self.body.drawn[key]
 
         with watching_loaders(
@@ -401,7 +405,7 @@ class LoopTraining:
         key = ("again", id(iterator))
         if key not in self.body.drawn:
             loader = loader_of(iterator)
-            self.body.drawn[key] = iter(loader if loader is not None else ())
+            self.body.drawn[key] = passed_on(iter, loader if loader is not None else ())
         further: Iterator[Any] = self.body.drawn[key]
         return further
 
@@ -430,7 +434,7 @@ class LoopTraining:
         """The loss of a batch as it stands, always with the same random numbers."""
         record, _ = self.observe(turn, until_backward=True)
         if record.loss is None:
-            raise RuntimeError("the step gave no loss")
+            raise of_pipeline(RuntimeError("the step gave no loss"))
         return record.loss
 
     def second_step(self, turn: Turn) -> Failure | None:

@@ -14,7 +14,7 @@ from torch import nn
 
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of, tolerated
 from trainwright.seams.torch_graph import GraphWatch, anomalies, kept_tensors, plain_lists
 from trainwright.stages.gradients import GradientFacts
 
@@ -102,7 +102,7 @@ def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Any]) ->
     ):  # the same calls went through above; what fails here was made by the probe
         facts = replace(facts, batch_losses=tuple(_losses(steps, batches, SECONDS / 3)))
     if facts.accumulation > 1 and facts.leftover_ratio is not None:
-        with contextlib.suppress(Exception):
+        with tolerated():
             facts = replace(
                 facts, **_accumulated(steps, batches, min(facts.accumulation, MOST_MICRO_BATCHES))
             )
@@ -110,7 +110,7 @@ def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Any]) ->
 
 
 def _with_anomaly(facts: GradientFacts, steps: Steps, batch: Any) -> GradientFacts:
-    with contextlib.suppress(Exception), anomalies() as found:  # it raised before, and does so again
+    with tolerated(), anomalies() as found:  # it raised before, and does so again
         steps.step_as_training(batch, seed=1, cleared=True)
     if not found:
         return facts

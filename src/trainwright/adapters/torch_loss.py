@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from torch import nn
 
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Stage
+from trainwright.seams.blame import note_own, tolerated
 from trainwright.seams.place import rebinding_place
 from trainwright.seams.torch import StepRecord
 from trainwright.seams.torch_loss import CLASS_LOSSES, KeptLoss, losses_of_rows
@@ -190,7 +190,7 @@ def further_losses(
         failure = training.second_step(batches[-1])
         loss = replace(loss, second_step=failure, rebound_at=loss.rebound_at or _rebound_at(failure))
     if not any(g.norm for g in gradients.gradients):
-        with contextlib.suppress(Exception):  # a loss that cannot be had without gradients shows nothing
+        with tolerated():  # a loss that cannot be had without gradients shows nothing
             same = unchanged_by_weights(training.model, lambda: training.loss_of(first))
             loss = replace(loss, unchanged_by_weights=same)
     return loss
@@ -201,7 +201,8 @@ def _one_by_one(loss: LossFacts, training: Steps, batch: Any) -> LossFacts:
     rows = min(count, _MOST_SINGLE_ROWS)
     try:
         each = tuple(training.loss_of(training.chosen_rows(batch, [row])) for row in range(rows))
-    except Exception:  # a model that cannot take one row (batch statistics) shows nothing here
+    except Exception as error:  # a model that cannot take one row (batch statistics) shows nothing here
+        note_own(error)
         return loss
     label = training.label_of(batch)
     has_one = isinstance(label, torch.Tensor) and label.numel() == count

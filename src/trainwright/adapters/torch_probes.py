@@ -18,7 +18,7 @@ from trainwright.adapters.torch_probe import (
     take_rows,
 )
 from trainwright.adapters.torch_token_probes import future_leak, padding, padding_let_in
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of, note_own, tolerated
 from trainwright.seams.torch import first_tensor, scores_of
 from trainwright.seams.torch_trace import Trace, difference, first_difference, last_difference
 
@@ -37,7 +37,10 @@ def run_probes(probe: Probe) -> dict[str, Any]:
     found: dict[str, Any] = {}
     try:
         base = probe.scores(probe.inputs)
-    except Exception:  # evaluation mode fails where training mode did not: the evaluation stage will show it
+    except (
+        Exception
+    ) as error:  # evaluation mode fails where training mode did not: the evaluation stage will show it
+        note_own(error)
         return found
     found |= _other_rows(probe)
     if base is None or not bool(torch.isfinite(base).all()):
@@ -54,13 +57,13 @@ def run_probes(probe: Probe) -> dict[str, Any]:
 def rows_that_work(probe: Probe) -> int | None:
     """Another number of rows with which the model can be called, where the batch's own fails again."""
     rows = rows_of(probe.inputs)
-    with contextlib.suppress(Exception):  # whether it raises again is the question
+    with tolerated():  # whether it raises again is the question
         probe.call(probe.inputs, training=True)
         return None
     for count in USUAL_ROWS:
         if count == rows or not rows:
             continue
-        with contextlib.suppress(Exception):  # the number is tried to see whether it raises
+        with tolerated():  # the number is tried to see whether it raises
             probe.call(take_rows(probe.inputs, [i % rows for i in range(count)]), training=count > 1)
             return count
     return None

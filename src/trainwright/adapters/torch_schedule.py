@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from trainwright.core.finding import Failure
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of
 
 # The schedule is stepped through in full up to this many updates, else through its first ones.
 LONGEST_DRY_RUN = 20_000

@@ -131,7 +131,7 @@ def _left(
 def _broken(report: Report, second: Report, left: Sequence[Finding]) -> str:
     """What the second walk shows to be worse than it was, as "fails at …"; empty if nothing is."""
     if second.internal_errors:
-        return f"failed for a reason of Trainwright's own ({second.internal_errors[0]})"
+        return f"failed for a reason of Trainwright's own ({second.internal_errors[0].partition(chr(10))[0]})"
     before, after = ({run.stage: run for run in r.stages} for r in (report, second))
     named = {f.name for f in report.findings}
     rules = {r.name: r for r in load_rules()}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import inspect
+import sys
 from collections.abc import Callable
+from typing import Any
 
 from cyclopts import App
 
@@ -28,6 +32,11 @@ app = App(
     result_action="return_value",
 )
 
+# What the extra `lm` of pyproject.toml brings.
+PACKAGES = ("torch", "tokenizers", "tiktoken", "pyarrow", "xxhash", "rensa", "safetensors", "rapidfuzz",
+            "huggingface_hub")  # fmt: skip
+_NEEDS = 'trainwright lm needs more packages: pip install "trainwright[lm]"'
+
 # In the order of the work.
 COMMANDS: dict[str, Callable[..., int | None]] = {
     "prepare": prepare,
@@ -45,5 +54,35 @@ def _examples(function: Callable[..., int | None]) -> str:
     return "Examples:\n" + inspect.cleandoc(function.__doc__ or "").partition("\nExamples:\n")[2]
 
 
+def _with_its_packages(function: Callable[..., int | None]) -> Callable[..., int | None]:
+    """The command, which says in one line what it lacks where the packages of the extra are not installed."""
+
+    @functools.wraps(function)
+    def command(*args: Any, **kwargs: Any) -> int | None:
+        try:
+            return function(*args, **kwargs)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in PACKAGES:
+                raise
+            print(f"{_NEEDS} (not installed: {', '.join(missing_packages())})", file=sys.stderr)
+            return 2
+
+    return command
+
+
+def missing_packages() -> list[str]:
+    """The packages of the extra that are not installed."""
+    return [name for name in PACKAGES if not _is_installed(name)]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):  # hidden, or half removed
+        return False
+
+
 for _place, (_name, _function) in enumerate(COMMANDS.items()):
-    app.command(_function, name=_name, help_epilogue=_examples(_function), sort_key=_place)
+    app.command(
+        _with_its_packages(_function), name=_name, help_epilogue=_examples(_function), sort_key=_place
+    )

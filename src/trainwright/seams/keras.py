@@ -10,6 +10,7 @@ from typing import Any
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
+from trainwright.seams.blame import failure_of
 from trainwright.seams.keras_layers import (
     KINDS,
     LAYERS,
@@ -22,7 +23,8 @@ from trainwright.seams.keras_layers import (
 )
 from trainwright.seams.keras_loss import KeptLoss, Kind, kind_of, measure_call, with_kind
 from trainwright.seams.keras_modes import Modes
-from trainwright.seams.place import failure_of, is_users, is_written, user_frame, user_place
+from trainwright.seams.mending import mended
+from trainwright.seams.place import is_users, is_written, user_frame, user_place
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
 from trainwright.tensors import keras as tensors
@@ -116,7 +118,7 @@ class Observer:
         self._modes.__enter__()
         try:
             for repair in self._forward_repairs:
-                repair.change(Call(seam=Seam.FORWARD, given={"model": self._model}, tensors=tensors))
+                mended(repair, Call(seam=Seam.FORWARD, given={"model": self._model}, tensors=tensors))
         except BaseException as error:
             self._modes.__exit__(type(error), error, None)
             raise
@@ -180,7 +182,7 @@ class Observer:
             given = {"operation": "stop_gradient()", "where": where, "value": value, "result": result}
             call = Call(seam=Seam.CUT, given=given, tensors=tensors)
             for repair in self._cut_repairs:
-                call = repair.change(call)
+                call = mended(repair, call)
             if call["result"] is result and where is not None:
                 self.record.cuts.append(where)
             return call["result"]
@@ -238,7 +240,7 @@ class Observer:
                 tensors=tensors,
             )
             for repair in self._activation_repairs:
-                call = repair.change(call)
+                call = mended(repair, call)
             if call["function"] == said:
                 return function(call["values"], *args, **kwargs)
             self._exchanged[id(layer)] = call["function"]
@@ -374,7 +376,7 @@ class Observer:
         }  # fmt: skip
         call = Call(seam=Seam.LOSS, given=given, tensors=tensors)
         for repair in self._loss_repairs:
-            call = repair.change(call)
+            call = mended(repair, call)
         changed = {
             k: v for k, v in call.given.items() if k in ("function", "from_logits", "own") and v != given[k]
         }

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
+from trainwright.seams.blame import passed_on
 from trainwright.seams.training_loops import Loop
 
 _ITEM = "__trainwright_item__"
@@ -118,8 +119,13 @@ def items_of(loop: Loop, namespace: dict[str, Any]) -> Iterator[Any]:
         _Liftable(_class_name(loop), _first_argument(loop)).visit(copy.deepcopy(node.iter))
     )
     # Not `yield from`, which would close a file that the loop reads when this generator is closed.
-    for item in eval(compile(ast.fix_missing_locations(expression), loop.file, "eval"), namespace):  # noqa: UP028
+    given = eval(compile(ast.fix_missing_locations(expression), loop.file, "eval"), namespace)
+    iterator = passed_on(iter, given)
+    while (item := passed_on(next, iterator, _ENDED)) is not _ENDED:
         yield item
+
+
+_ENDED = object()
 
 
 def _compile(statements: list[ast.stmt], loop: Loop) -> CodeType:

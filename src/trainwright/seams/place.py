@@ -9,23 +9,15 @@ import linecache
 import re
 import sys
 import sysconfig
-import traceback
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
-from trainwright.core.finding import Failure, Place
-from trainwright.seams.telling import copied_lines, telling
+from trainwright.core.finding import Place
 
 _OURS = str(Path(__file__).resolve().parents[1])
-# Our frames between a user's call and the framework's function: what they pass on is the user's call.
-_WATCHING = ("seams/torch.py", "seams/torch_trace.py", "seams/torch_graph.py", "seams/torch_evaluation.py", "seams/numpy_evaluation.py",
-             "seams/intercept.py", "seams/seen.py", "seams/torch_patches.py", "seams/trainer_patches.py",
-             "seams/devices/tensors.py", "seams/devices/cuda.py", "seams/devices/precision.py",
-             "seams/devices/frameworks.py", "seams/devices/mixed.py",
-             "seams/keras_patches.py", "seams/keras.py", "seams/keras_refusals.py", "seams/refusals.py")  # fmt: skip
 _LIBRARIES = tuple(
     {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {sysconfig.get_path(p) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -148,38 +140,6 @@ def places_on_the_way(frame: FrameType | None) -> Iterator[Place]:
         if is_users(frame.f_code.co_filename):
             yield place_of(frame)
         frame = frame.f_back if frame.f_code.co_name != "<module>" else None
-
-
-def failure_of(error: BaseException) -> Failure:
-    """An exception in words and places; its frames are cut to the user's."""
-    trace: list[str] = []
-    where: Place | None = None
-    function = ""
-    link: TracebackType | None = error.__traceback__
-    while link is not None:
-        code = link.tb_frame.f_code
-        if is_users(code.co_filename):
-            where = Place(show(code.co_filename), link.tb_lineno)
-            source = linecache.getline(code.co_filename, link.tb_lineno).strip()
-            trace.append(f"{where} in {code.co_name}: {source}")
-        elif is_ours(code.co_filename) and not code.co_filename.endswith(_WATCHING):
-            where, trace = None, []  # what led to our own call is not on the way to the fault
-        function = f"{link.tb_frame.f_globals.get('__name__', '')}.{code.co_qualname}"
-        link = link.tb_next
-    for file, line, name in copied_lines(str(error)):
-        if is_users(file):  # TensorFlow runs a copy of the code, and names the original in its message
-            where = Place(show(file), line)
-            trace.append(f"{where} in {name}: {linecache.getline(file, line).strip()}")
-    if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
-        where = Place(show(error.filename), error.lineno or 1)
-        shown = "".join(traceback.format_exception_only(error)).splitlines()
-        # As Python shows it: the line, and the sign below what is wrong; the place stands in our words before it.
-        trace += [str(where), *(line.rstrip() for line in shown if line.startswith("    "))]
-        error = SyntaxError(error.msg)
-    said = telling(str(error))
-    return Failure(
-        type=type(error).__name__, message=said, where=where, function=function, trace=tuple(trace)
-    )
 
 
 @cache

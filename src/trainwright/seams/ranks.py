@@ -101,7 +101,7 @@ class Exchange:
 def _started(process: int) -> str:
     """When a process began, in the kernel's ticks: ids are used again."""
     with contextlib.suppress(OSError, IndexError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+        return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
     return "0"
 
 

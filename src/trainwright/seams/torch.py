@@ -20,7 +20,9 @@ from torch.overrides import TorchFunctionMode
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
-from trainwright.seams.place import failure_of, is_users, is_written, user_place
+from trainwright.seams.blame import failure_of
+from trainwright.seams.mending import mended
+from trainwright.seams.place import is_users, is_written, user_place
 from trainwright.seams.torch_loss import LOSSES, KeptLoss, measure_call, shares_of_total
 from trainwright.seams.torch_trace import FirstNonFinite
 from trainwright.stages.forward import ModuleFacts, Origin
@@ -196,7 +198,7 @@ class Observer(TorchFunctionMode):
             tensors=tensors,
         )
         for repair in self._activation_repairs:
-            call = repair.change(call)
+            call = mended(repair, call)
         if call["function"] != name:
             result = _CHANGED_TO[call["function"]](call["values"])
         else:
@@ -235,7 +237,7 @@ class Observer(TorchFunctionMode):
                 call = Call(
                     seam=Seam.FORWARD, given={"model": module, "inputs": kwargs or args}, tensors=tensors
                 )
-                changed = repair.change(call)["inputs"]
+                changed = mended(repair, call)["inputs"]
                 args, kwargs = (args, changed) if kwargs else (changed, kwargs)
         self._stack.append((module, (*args, *kwargs.values())))
         return args, kwargs
@@ -287,7 +289,7 @@ class Observer(TorchFunctionMode):
         roles = {**given, "function": LOSSES[func], "number": number}
         call = Call(seam=Seam.LOSS, given={**options, **roles}, tensors=tensors)
         for repair in self._loss_repairs:
-            call = repair.change(call)
+            call = mended(repair, call)
         options = dict(call.given)
         logits, targets, name = options.pop("logits"), options.pop("targets"), options.pop("function")
         del options["number"]

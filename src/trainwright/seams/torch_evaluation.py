@@ -22,8 +22,10 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.seams.blame import failure_of, passed_on
+from trainwright.seams.mending import mended
 from trainwright.seams.numpy_evaluation import watched
-from trainwright.seams.place import failure_of, is_ours, is_users, user_frame, user_place
+from trainwright.seams.place import is_ours, is_users, user_frame, user_place
 from trainwright.seams.torch_kept import KeptGraphs
 from trainwright.seams.torch_loss import LOSSES
 from trainwright.seams.torch_marks import Mark, Meeting, ModelCall, as_tensor, comparison_of, scores_for
@@ -235,7 +237,7 @@ class EvaluationWatch(TorchFunctionMode):
         mark = mark if predictions is given else Mark(mark.calls, mark.measured)
         failure, error, result = None, None, None
         try:
-            result = run(predictions, labels) if left else run(labels, predictions)
+            result = passed_on(run, *((predictions, labels) if left else (labels, predictions)))
         except Exception as raised:  # the user's comparison raised: that is what we came to see
             failure, error = failure_of(raised), raised
         values = [as_tensor(v) for v in (predictions, labels, result)]
@@ -254,7 +256,7 @@ class EvaluationWatch(TorchFunctionMode):
         given = {"predictions": pair[0], "labels": pair[1], "scores": scores, "columns": mark.columns}
         call = Call(seam=Seam.METRICS, given=given, tensors=tensors)
         for repair in self._repairs:
-            call = repair.change(call)
+            call = mended(repair, call)
         changed = call["predictions"]
         if changed is pair[0]:
             return predictions, labels
@@ -299,7 +301,7 @@ def evaluation_call(repairs: Sequence[Repair]) -> Call:
     call = Call(seam=Seam.EVALUATION, given=given, tensors=tensors)
     for repair in repairs:
         if repair.seam == Seam.EVALUATION:
-            call = repair.change(call)
+            call = mended(repair, call)
     return call
 
 

@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.seams.mending import mended
 from trainwright.seams.place import attribute_place, is_users, show, user_place
 from trainwright.stages.gradients import CutOff, InPlace, KeptTensor, PlainList
 from trainwright.tensors import torch as tensors
@@ -114,7 +115,7 @@ class GraphWatch(TorchFunctionMode):
     def _cut(self, operation: str, place: Place, value: torch.Tensor, result: Any) -> Any:
         for repair in self._repairs:
             given = {"operation": operation, "where": place, "value": value, "result": result}
-            result = repair.change(Call(seam=Seam.CUT, given=given, tensors=tensors))["result"]
+            result = mended(repair, Call(seam=Seam.CUT, given=given, tensors=tensors))["result"]
         if self._detail and (operation, place) not in self._seen and len(self._seen) < MOST_CUTS:
             self._seen.add((operation, place))
             upstream = tuple(sorted(upstream_parameters(value, self._names)))
@@ -131,7 +132,7 @@ class GraphWatch(TorchFunctionMode):
         place = user_place(sys._getframe(1))
         for repair in self._repairs:
             given = {"operation": NO_GRAD, "where": place, "value": True, "result": False}
-            if repair.change(Call(seam=Seam.CUT, given=given, tensors=tensors))["result"]:
+            if mended(repair, Call(seam=Seam.CUT, given=given, tensors=tensors))["result"]:
                 self._enabled.append((module, torch.is_grad_enabled()))
                 torch.set_grad_enabled(True)
                 return

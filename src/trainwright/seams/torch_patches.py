@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from trainwright.seams.blame import passed_on
 from trainwright.seams.place import place_of, places_on_the_way, user_frame
 from trainwright.seams.seen import Construction, Loading, active, builder_frame, listener, looping, seen
 
@@ -123,19 +124,19 @@ def patch_freezing(parameter: Any, module: Any) -> None:
     write, switch, set_member = parameter.__setattr__, parameter.requires_grad_, module.__setattr__
 
     def parameter_setattr(self: Any, name: str, value: Any) -> None:
-        write(self, name, value)
+        passed_on(write, self, name, value)
         if value is False and name.startswith("req") and active():
             _note_frozen(self, name)
 
     def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
-        result = switch(self, requires_grad)
+        result = passed_on(switch, self, requires_grad)
         if not requires_grad and active():
             _note_frozen(self, "requires_grad")
         return result
 
     @functools.wraps(set_member)
     def module_setattr(self: Any, name: str, value: Any) -> None:
-        set_member(self, name, value)
+        passed_on(set_member, self, name, value)
         if value is False and name.startswith("req") and active():
             _note(self, name)
 

@@ -10,6 +10,18 @@ import numpy as np
 from trainwright.stages.tensor import TensorFacts
 
 
+def shifts(numbers: Mapping[int, int]) -> list[tuple[int, int, int]]:
+    """Values and their new numbers as runs of neighbours that move alike: the first, the last, by how much."""
+    found: list[tuple[int, int, int]] = []
+    for value in sorted(numbers):
+        by = numbers[value] - value
+        if found and found[-1][1] == value - 1 and found[-1][2] == by:
+            found[-1] = (found[-1][0], value, by)
+        else:
+            found.append((value, value, by))
+    return found
+
+
 class Tensors(Protocol):
     """One framework's tensors, models and optimizers. A module satisfies it by having these names."""
 
@@ -30,6 +42,9 @@ class Tensors(Protocol):
 
     def reshape(self, tensor: Any, shape: Sequence[int]) -> Any:
         """The tensor in another shape."""
+
+    def renumbered(self, tensor: Any, numbers: Mapping[int, int]) -> Any:
+        """The tensor with some of its values as others; computed as the loss is, so that it can be traced."""
 
     def log(self, tensor: Any) -> Any:
         """The natural logarithm, of values kept at or above 1e-12, with its gradient."""

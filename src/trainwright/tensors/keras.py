@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.stages.tensor import TensorFacts
+from trainwright.tensors.base import shifts
 from trainwright.tensors.keras_compiled import give_no_loss as give_no_loss
 from trainwright.tensors.keras_compiled import rename_outputs as rename_outputs
 from trainwright.tensors.keras_layers import activate as activate
@@ -123,6 +124,14 @@ def cast(tensor: Any, dtype: str) -> Any:
 
 def reshape(tensor: Any, shape: Sequence[int]) -> Any:
     return tensor.reshape(tuple(shape)) if isinstance(tensor, np.ndarray) else ops.reshape(tensor, shape)
+
+
+def renumbered(tensor: Any, numbers: Mapping[int, int]) -> Any:
+    kind = dtype_name(tensor)
+    given = found = tensor if "float" in kind else cast(tensor, "int32")  # unsigned ones take no -100
+    for low, high, by in shifts(numbers):
+        found = found + cast((given >= low) & (given <= high), dtype_name(given)) * by
+    return cast(found, kind)
 
 
 def log(tensor: Any) -> Any:

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from trainwright.stages.tensor import TensorFacts
+from trainwright.tensors.base import shifts
 from trainwright.tensors.torch_rows import change_rows as change_rows
 from trainwright.tensors.torch_rows import choose_of_several as choose_of_several
 from trainwright.tensors.torch_rows import choose_rows as choose_rows
@@ -79,6 +80,13 @@ def cast(tensor: torch.Tensor, dtype: str) -> torch.Tensor:
 
 def reshape(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
     return tensor.reshape(tuple(shape))
+
+
+def renumbered(tensor: torch.Tensor, numbers: Mapping[int, int]) -> torch.Tensor:
+    given = found = tensor if tensor.is_floating_point() else tensor.long()  # unsigned ones take no -100
+    for low, high, by in shifts(numbers):
+        found = found + ((given >= low) & (given <= high)).to(given.dtype) * by
+    return found.to(tensor.dtype)
 
 
 def log(tensor: torch.Tensor) -> torch.Tensor:
@@ -218,7 +226,10 @@ def widen_head(model: nn.Module, classes: int) -> str:
         new.bias.zero_()
         new.bias[:kept] = old.bias[:kept]
     parent, _, attribute = name.rpartition(".")
-    setattr(model.get_submodule(parent), attribute, new)
+    if old is model:  # the script holds the layer itself
+        old.weight, old.bias, old.out_features = new.weight, new.bias, classes
+    else:
+        setattr(model.get_submodule(parent), attribute, new)
     for owner in (model, getattr(model, "config", None)):
         if owner is not None and hasattr(owner, "num_labels"):
             owner.num_labels = classes

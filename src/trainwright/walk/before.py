@@ -10,7 +10,8 @@ from typing import Any
 from trainwright.core.finding import Failure, Finding
 from trainwright.core.rule import Rule
 from trainwright.seams.accelerators import accelerators, lacks_gpu_memory
-from trainwright.seams.place import failure_of, keyword_places, place_of
+from trainwright.seams.blame import failure_of
+from trainwright.seams.place import keyword_places, place_of
 from trainwright.seams.seen import Seen
 from trainwright.stages.setup import SetupFacts
 from trainwright.walk.closing import versions

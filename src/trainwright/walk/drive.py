@@ -6,10 +6,10 @@ from typing import Any
 
 from trainwright.adapters.base import Adapter, Run
 from trainwright.core.stage import Stage
-from trainwright.seams.place import failure_of
+from trainwright.seams.blame import failure_of, is_own
 from trainwright.walk.plan import Apply, Measure, Request, plan
 from trainwright.walk.trials import Train
-from trainwright.walk.walk import Walk
+from trainwright.walk.walk import ITSELF_FAILED, Walk
 from trainwright.walk.watchdog import OutOfTime, stopped_after
 
 # An evaluation is looked at in two passes of some ten seconds at most; with whole loaders it has fifteen more.
@@ -20,6 +20,7 @@ def pull(walk: Walk, adapter: Adapter) -> None:
     """Walk a training whose step can be called. On Ctrl-C the walk keeps what it has."""
     steps = plan(walk)
     answer: Any = None
+    walk.note_own_errors()
     try:
         while True:
             try:
@@ -27,6 +28,7 @@ def pull(walk: Walk, adapter: Adapter) -> None:
             except StopIteration:
                 return
             answer = _in_time(walk, adapter, request)
+            walk.note_own_errors()
     except KeyboardInterrupt:
         walk.interrupted = True
         walk.message = "Interrupted: this is what was seen until then."
@@ -61,7 +63,12 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
                 steps=request.steps, batches=request.batches, seed=request.seed + walk.seed,
                 changes=request.changes, seconds=request.seconds, enough=request.enough,
             )  # fmt: skip
-        except Exception as error:  # recorded in the run: the pipeline raised outside of a step
+        except (
+            Exception
+        ) as error:  # recorded: ours apart, the pipeline's, raised outside of a step, in the run
+            if is_own(error, measuring=True):
+                walk.internal_error("a training run", error)
+                return Run(skipped=ITSELF_FAILED)
             return Run(failure=failure_of(error))
     assert isinstance(request, Apply)
     try:

@@ -19,13 +19,14 @@ from trainwright.core.report import Report
 from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
+from trainwright.seams.blame import failure_of, is_own
 from trainwright.seams.devices.standing_in import Devices
 from trainwright.seams.intercept import listening
 from trainwright.seams.loop_choice import is_still_ahead, loop_of_error, training_loop
+from trainwright.seams.mending import mended
 from trainwright.seams.mute import away
 from trainwright.seams.offline import offline
 from trainwright.seams.passing import is_passing
-from trainwright.seams.place import failure_of
 from trainwright.seams.ranks import group_kept, unconnected
 from trainwright.seams.seen import Seen
 from trainwright.seams.tally import Tally
@@ -163,7 +164,7 @@ class Session:
         for finding in judge(self._walk, refused_facts(name, function, keywords, error, frame)):
             if finding.repair is None or finding.repair.seam != Seam.CONSTRUCT or not self._options.repair:
                 continue
-            changed = finding.repair.change(Call(seam=Seam.CONSTRUCT, given=dict(keywords)))
+            changed = mended(finding.repair, Call(seam=Seam.CONSTRUCT, given=dict(keywords)))
             self._walk.mended(finding)
             return changed.given
         return None
@@ -410,16 +411,20 @@ class Session:
             ):  # what it does in `finally` is no training's result
                 self._leaving.enter_context(away(Tally()))
             return adapter
-        except (
-            Exception
-        ) as error:  # ours, and nothing can be said or trained after it: out, past the user's handlers
-            self._own_error = error
-            raise WalkFinished from error
+        except Exception as error:
+            if is_own(error, measuring=True):  # nothing can be said or trained after it
+                self._own_error = error
+            else:  # the user's, raised while its adapter was made
+                self._ended_by(error)
+            raise WalkFinished from error  # out, past the user's handlers
         finally:
             self._walking = False
 
     def _raised(self, error: Exception) -> None:
-        """An exception of the user's ended the script."""
+        """An exception ended the script: the user's, or our own, which is let out."""
+        if is_own(error):
+            self._own_error = error
+            return
         if self._followed or self._report_of_children():
             return
         if self.reports:
@@ -429,6 +434,10 @@ class Session:
         if (loop := loop_of_error(error)) is not None:
             self._walk_loop(loop)
             return
+        self._ended_by(error)
+
+    def _ended_by(self, error: Exception) -> None:
+        """An exception of the user's came before there was anything to walk."""
         failure = failure_of(error)
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):
             raise UsageError(f"-m takes the name of a module that can be run: {error}") from error

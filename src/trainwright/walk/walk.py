@@ -15,7 +15,8 @@ from trainwright.core.finding import Failure, Finding, Severity, proof_by_repair
 from trainwright.core.report import CUT_OFF, Report, StageRun, Status
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Facts, Stage
-from trainwright.seams.place import failure_of
+from trainwright.seams import mending
+from trainwright.seams.blame import failure_of, is_own, own_errors, own_lines
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
 
@@ -33,8 +34,7 @@ _NEEDS = {
 }
 
 
-# What raises below one of our calls, with no line of the user's between, is the user's pipeline in these, else ours.
-_PIPELINES = ("transformers.", "accelerate.", "datasets.")
+ITSELF_FAILED = "Trainwright itself failed here"
 
 # An experiment may take this share of what is left: finding the cause goes before walking the last stages.
 EXPERIMENT_SHARE = 0.8
@@ -114,6 +114,9 @@ class Walk:
         self._blocked: dict[Stage, str] = {}
         self._step_seconds = 0.0
         self._mended: set[int] = set()
+        self._through: set[int] = set()
+        self._failed_repairs: set[str] = set()
+        mending.begin()
 
     # What was measured
 
@@ -122,10 +125,7 @@ class Walk:
         for one in facts if isinstance(facts, tuple) else (facts,):
             if isinstance(one, Facts):
                 self.facts[type(one)] = one
-                self._failures.pop(one.stage, None)
-                failure = getattr(one, "failure", None)
-                if failure is not None:
-                    self._failures[one.stage] = failure
+                self._seen_at(one.stage, getattr(one, "failure", None))
 
     def forget(self, stages: Iterable[Stage]) -> None:
         """Drop the facts of stages that are about to be measured again."""
@@ -133,11 +133,19 @@ class Walk:
 
     def learn_run(self, stage: Stage, run: Run, facts: Facts) -> None:
         """Keep the facts of a training run, unless it raised."""
-        self._failures.pop(stage, None)
-        if run.failure is not None:
-            self._failures[stage] = run.failure
-        elif run.losses:
+        self._seen_at(stage, run.failure)
+        if run.failure is None and run.losses:
             self.learn(facts)
+
+    def _seen_at(self, stage: Stage, failure: Failure | None) -> None:
+        """A stage was measured, with the repairs that are in force; what it raised."""
+        mended = {id(f) for f in self.findings if id(f) in self._mended and int(f.code[2]) == stage}
+        self._failures.pop(stage, None)
+        self._through -= mended
+        if failure is not None:
+            self._failures[stage] = failure
+        else:
+            self._through |= mended
 
     @property
     def knows_step_seconds(self) -> bool:
@@ -282,16 +290,32 @@ class Walk:
             raise error
         last = traceback.extract_tb(error.__traceback__)[-1:]
         at = f" ({last[0].filename.rsplit('/', 1)[-1]}:{last[0].lineno})" if last else ""
-        self.internal_errors.append(f"{where}: {type(error).__name__}: {error}{at}")
+        said = "\n  ".join([f"{where}: {type(error).__name__}: {error}{at}", *own_lines(error)])
+        if said not in self.internal_errors:
+            self.internal_errors.append(said)
+
+    def note_own_errors(self) -> None:
+        """Record the errors of our own that probes and repairs in the user's calls have met until now."""
+        for error in own_errors():
+            self.internal_error("a probe", error)
+        for does, error in mending.failed_repairs().items():
+            if does in self._failed_repairs:
+                continue
+            self._failed_repairs.add(does)
+            of = [f for f in self.findings if f.repair is not None and f.repair.does == does]
+            for finding in of:
+                self.repaired = tuple(name for name in self.repaired if name != finding.name)
+                self.repair_failed(finding, error)
+            if not of:
+                self.internal_error(f"repair tried: {does}", error)
 
     def stage_failed(self, stage: Stage, error: BaseException) -> None:
         """Measuring a stage raised an error that the adapter did not expect."""
-        failure = failure_of(error)
-        if failure.where is None and not failure.function.startswith(_PIPELINES):
-            self._blocked[stage] = "Trainwright itself failed here"
+        if is_own(error, measuring=True):
+            self._blocked[stage] = ITSELF_FAILED
             self.internal_error(f"measuring {stage.label}", error)
             return
-        self._failures[stage] = failure
+        self._failures[stage] = failure_of(error)
 
     # What becomes of it
 
@@ -327,15 +351,25 @@ class Walk:
 
     def _finished(self, finding: Finding) -> Finding:
         """The finding with its fix marked as tried where the repair was seen to remove it."""
-        if id(finding) not in self._mended or finding.repair is None:
+        if finding.repair is None or not self._tried(finding):
             return finding
         fix = replace(finding.fix, tried=True) if finding.fix else None
         return replace(finding, fix=fix, proof=finding.proof or proof_by_repair(finding))
 
+    def _tried(self, finding: Finding) -> bool:
+        """Whether calls were made with a finding's repair, and its stage was measured with it in force, and went through."""
+        return (
+            id(finding) in self._mended
+            and id(finding) in self._through
+            and int(finding.code[2]) not in self._failures
+            and finding.repair is not None
+            and mending.was_made(finding.repair)
+        )
+
     def _stage_run(self, stage: Stage, findings: Sequence[Finding]) -> StageRun:
         seconds = self._seconds.get(stage, 0.0)
         here = [f for f in findings if int(f.code[2]) == stage and f.severity != Severity.NOTE]
-        mended = {f.name for f in self.findings if id(f) in self._mended}
+        mended = {f.name for f in self.findings if self._tried(f)}
         unmended = [f for f in here if f.name not in mended and f.severity == Severity.ERROR]
         measured = [f for f in self.facts.values() if f.stage == stage]
         if stage in self._failures or unmended:

@@ -19,8 +19,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import prod
 
-import numpy as np
-
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
@@ -128,8 +126,8 @@ def _to_unit_range(low: float, high: float) -> Repair:
         if call["function"] not in _BINARY:
             return call
         start = min(low, 0.0)
-        targets = call.tensors.to_numpy(call["targets"]).astype("float32")
-        return call.replace(targets=call.tensors.like((targets - start) / (high - start), call["logits"]))
+        targets = call.tensors.cast(call["targets"], "float32")
+        return call.replace(targets=(targets - start) / (high - start))
 
     return Repair("scale the targets of the binary cross-entropy to 0 to 1", Seam.LOSS, change)
 
@@ -287,11 +285,7 @@ def _renumber(numbers: Mapping[int, int], functions: tuple[str, ...]) -> Repair:
     def change(call: Call) -> Call:
         if call["function"] not in functions:  # of another head, whose targets are numbered otherwise
             return call
-        old = call.tensors.to_numpy(call["targets"])
-        new = np.array(old)
-        for before, after in numbers.items():
-            new[old == before] = after
-        return call.replace(targets=call.tensors.like(new, call["targets"]))
+        return call.replace(targets=call.tensors.renumbered(call["targets"], numbers))
 
     said = ", ".join(f"{a} as {b}" for a, b in list(numbers.items())[:4])
     return Repair(f"take label {said}{', …' if len(numbers) > 4 else ''}", Seam.LOSS, change)

@@ -1,0 +1,69 @@
+"""Standard streams that take everything we write: what an encoding lacks gets a stand-in, and never raises."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from typing import Any
+
+# As wide as what they stand for, so that boxes stay boxes; but for three dots, which are read.
+_STAND_INS = {
+    "✓": "+", "✗": "x", "·": ".", "…": "...", "•": "*", "×": "x", "→": ">", "←": "<", "≤": "<", "≥": ">", "≈": "~",
+    "–": "-", "—": "-", "−": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "±": "~", "σ": "s", "µ": "u",
+    "█": "#", "▌": "#", "░": ".", "▁": "_", "▂": "_", "▃": "-", "▄": "-", "▅": "=", "▆": "=", "▇": "#",
+}  # fmt: skip
+_LINES = {"│": "|", "┃": "|", "║": "|", "╎": "|", "─": "-", "━": "-", "═": "-", "╌": "-", "╸": "-", "╺": "-", "╴": "-", "╶": "-"}  # fmt: skip
+_SURROGATES = range(0xDC80, 0xDD00)
+
+
+def take_everything() -> None:
+    """Let standard output and standard error take any text, whatever their encoding; and standard input any bytes."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            before = str(stream.errors)
+            name = "trainwright.escaping" if before.endswith("escape") else "trainwright.plain"
+            reconfigure(errors=name)
+    if sys.stdin is not None and hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(errors="replace")
+
+
+def plain(text: str) -> str:
+    """Text in ASCII, with stand-ins for what that lacks."""
+    return "".join(_stand_in(c) for c in text)
+
+
+def utf8(text: str) -> str:
+    """Text that UTF-8 can hold: the bytes of a file's name, kept as such under another encoding, as what they spell."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _stand_in(character: str) -> str:
+    if character.isascii():
+        return character
+    found = _STAND_INS.get(character) or _LINES.get(character)
+    if found is None and "─" <= character <= "╿":  # corners and crossings
+        return "+"
+    if found is None and "\u2800" <= character <= "\u28ff":  # the dots of a spinner
+        return "*"
+    return found or "?"
+
+
+def _encoded(error: UnicodeError, escaping: bool) -> tuple[str | bytes, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    character = error.object[error.start]
+    if escaping and ord(character) in _SURROGATES:  # a byte of a file's name that is no text
+        return bytes([ord(character) - 0xDC00]), error.start + 1
+    return plain(character), error.start + 1
+
+
+def _plain_error(error: UnicodeError) -> Any:
+    return _encoded(error, escaping=False)
+
+
+def _escaping_error(error: UnicodeError) -> Any:
+    return _encoded(error, escaping=True)
+
+
+codecs.register_error("trainwright.plain", _plain_error)
+codecs.register_error("trainwright.escaping", _escaping_error)

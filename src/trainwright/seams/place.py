@@ -6,6 +6,7 @@ import ast
 import contextlib
 import importlib.util
 import linecache
+import os
 import re
 import sys
 import sysconfig
@@ -21,7 +22,7 @@ from trainwright.seams.telling import copied_lines, telling
 _OURS = str(Path(__file__).resolve().parents[1])
 # Our frames between a user's call and the framework's function: what they pass on is the user's call.
 _WATCHING = ("seams/torch.py", "seams/torch_trace.py", "seams/torch_graph.py", "seams/torch_evaluation.py", "seams/numpy_evaluation.py",
-             "seams/intercept.py", "seams/seen.py", "seams/torch_patches.py", "seams/trainer_patches.py",
+             "seams/intercept.py", "seams/seen.py", "seams/torch_patches.py", "seams/torch_versions.py", "seams/trainer_patches.py",
              "seams/keras_patches.py", "seams/keras.py", "seams/keras_refusals.py", "seams/refusals.py")  # fmt: skip
 _LIBRARIES = tuple(
     {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -29,7 +30,7 @@ _LIBRARIES = tuple(
 )
 # Functions of ours that hand a call on as it is: whoever watches further in looks past them.
 _PASSING_ON = ("__torch_function__", "passed_on")
-# Packages whose own programs (`python -m torch.distributed.run`) are no training of the user's.
+# Packages whose code is never the user's, and whose own programs (`python -m torch.distributed.run`) are no training.
 _FRAMEWORKS = frozenset({"torch", "transformers", "accelerate", "datasets", "lightning", "pytorch_lightning", "keras",
                          "tensorflow", "tf_keras", "jax", "deepspeed", "pytest", "IPython"})  # fmt: skip
 # Folders of the package that is walked by its module's name, wherever it is installed.
@@ -71,7 +72,14 @@ def is_users(file: str) -> bool:
         not path.startswith((*_LIBRARIES, _OURS))
         and "site-packages" not in path
         and "dist-packages" not in path
+        and not path.startswith(_framework_folders())
     )
+
+
+def _framework_folders() -> tuple[str, ...]:
+    """Where the frameworks that are loaded lie: from a checkout of their source, that may be anywhere."""
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in _FRAMEWORKS]
+    return tuple(f"{Path(file).resolve().parent}{os.sep}" for file in files if file)
 
 
 @cache

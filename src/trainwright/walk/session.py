@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 from trainwright.adapters.base import Adapter
 from trainwright.core.repair import Call, Seam
 from trainwright.core.report import Report
-from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkFinished
+from trainwright.errors import ScriptFailed, TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.intercept import listening
 from trainwright.seams.place import failure_of
 from trainwright.seams.ranks import unconnected
+from trainwright.seams.requirements import shortfall
 from trainwright.seams.seen import Seen
 from trainwright.seams.training_loops import Loop, loop_of_error, training_loop
 from trainwright.stages.setup import RankFacts
@@ -35,6 +36,25 @@ Say = Callable[[str], None]
 A = TypeVar("A", bound=Adapter)
 # So often a script may go on with its loop although it was told to end.
 MOST_SWALLOWED = 8
+
+
+# What the walk of a Hugging Face Trainer works with.
+TRAINER = ("torch", "transformers", "accelerate")
+
+
+def require(*packages: str) -> None:
+    """Make sure that what a walk works with is not too old for it.
+
+    Raises:
+        UnsupportedVersion: it says what must hold, what was found and what to do.
+    """
+    if why := shortfall(["numpy", *packages]):
+        raise UnsupportedVersion(why)
+
+
+def packages_of(built: Any) -> list[str]:
+    """The packages of an object's classes, by the names that they are imported by."""
+    return list(dict.fromkeys(k.__module__.partition(".")[0] for k in type(built).__mro__))
 
 
 class Session:
@@ -124,6 +144,7 @@ class Session:
         assert self._seen is not None
         if self._followed or (self.reports and not self._train):  # the script caught WalkFinished and goes on
             raise WalkFinished
+        self._require(*TRAINER)
         self._ranks = Ranks()
         if self._ranks.position is not None:
             self._walk_as_rank(
@@ -145,6 +166,7 @@ class Session:
         if loop is None:
             self._no_loops.add(here)
             return
+        self._require("torch", *(["accelerate"] if self._accelerates() else []))
         self._ranks = Ranks()
         if self._ranks.position is not None and not self.reports and not self._followed:
             self._walk_as_rank(lambda: self._measure_loop(loop), lambda: self._walk_loop(loop))
@@ -198,6 +220,7 @@ class Session:
         if self._seen and self._seen.trained:
             return original()
         if not self.reports:
+            self._require("torch", *packages_of(trainer))
             self._walk_fit(trainer, frame, given)
         raise WalkFinished
 
@@ -212,6 +235,7 @@ class Session:
         assert self._seen is not None
         if self.reports and not self._train:  # the script caught WalkFinished and goes on
             raise WalkFinished
+        self._require(*packages_of(model))
         changed = self._walk_model_fit(model, frame, given)
         if self._train and not self._walk.interrupted and not stops(self.reports[-1]):
             self._seen.trained.add(id(model))
@@ -221,7 +245,13 @@ class Session:
 
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """`trainer.evaluate()` or `predict()` raised before training: walk, the cause will be on the way."""
+        self._require(*TRAINER)
         self._walk_training(trainer, frame)
+        raise WalkFinished
+
+    def unsupported(self, why: str) -> None:
+        """The script begins what would be walked, with a framework that is too old for it: leave it, and say so."""
+        self._own_error = UnsupportedVersion(why)
         raise WalkFinished
 
     # One of several processes
@@ -273,6 +303,17 @@ class Session:
         return report is not None
 
     # How it is done
+
+    def _require(self, *packages: str) -> None:
+        """Leave the script if one of these is too old to be walked with."""
+        try:
+            require(*packages)
+        except UnsupportedVersion as error:
+            self.unsupported(str(error))
+
+    def _accelerates(self) -> bool:
+        built = self._seen.constructions.values() if self._seen else ()
+        return any(c.name == "Accelerator" for c in built)
 
     def _walk_training(self, trainer: Any, frame: FrameType) -> None:
         self._walk_one(trainings.of_trainer(trainer, frame, self._seen or Seen()))

@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from environments.made import Made, made
 from environments.table import ENVIRONMENTS, VERSIONS, Environment
 from trainwright.core.report import Report, Status, from_dict
+from trainwright.core.stage import Stage
 from walking import all_expected, said
 
 HERE = Path(__file__).parent / "environments"
@@ -48,7 +49,7 @@ def test_a_fault_is_named_where_all_else_is_hidden(name: str, script: str, tmp_p
 @pytest.mark.parametrize(("name", "script"), [w for w in WALKED if w[1] != "accelerate_loop.py"])
 def test_objects_are_checked_where_all_else_is_hidden(name: str, script: str, tmp_path: Path) -> None:
     report = hidden(name, tmp_path, script, "api")
-    assert passed(report), said(report)
+    assert passed_as_objects(report), said(report)
 
 
 @pytest.mark.parametrize("script", sorted({s for one in ENVIRONMENTS.values() for s in one.scripts}))
@@ -98,6 +99,12 @@ def _run(command: list[str], folder: Path, variables: dict[str, str]) -> subproc
 
 def passed(report: Report) -> bool:
     return all(s.status == Status.PASSED for s in report.stages) and not report.internal_errors
+
+
+def passed_as_objects(report: Report) -> bool:
+    """Parts of plain torch have no evaluation of the user's to run."""
+    stages = [s.status for s in report.stages if s.stage != Stage.EVALUATION or s.status != Status.SKIPPED]
+    return all(status == Status.PASSED for status in stages) and not report.internal_errors
 
 
 def names_the_fault(report: Report, script: str) -> None:
@@ -158,7 +165,7 @@ def test_scripts_and_objects_are_checked_in_an_environment_of_its_own(
     names_the_fault(_report(environment, [*check, "faulty"], tmp_path), file)
     if file != "accelerate_loop.py":
         of_objects = _report(environment, [path, *arguments, "api"], tmp_path)
-        assert passed(of_objects), said(of_objects)
+        assert passed_as_objects(of_objects), said(of_objects)
 
 
 def _report(environment: Made, words: list[str], folder: Path) -> Report:

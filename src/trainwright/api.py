@@ -50,6 +50,7 @@ def _maker(training: Any, loader: Any, evaluation_loader: Any, datamodule: Any, 
            fit: dict[str, Any], caller: FrameType) -> Callable[[Seen], Adapter]:  # fmt: skip
     """What makes the adapter of the training that the arguments describe."""
     from trainwright.adapters import asked
+    from trainwright.walk.session import TRAINER, packages_of, require
 
     given = [n for n, v in plain.items() if v is not None]
     if asked.is_keras_model(training) and not given:
@@ -57,6 +58,7 @@ def _maker(training: Any, loader: Any, evaluation_loader: Any, datamodule: Any, 
 
         rest = {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule}
         _none_of(rest, "a Keras model's data are given as to fit; call check(model, x=…, y=…)")
+        require(*packages_of(training))
         _check_fit(training, fit)
         return lambda seen: of_keras(seen, training, fit, caller)
     _none_of(fit, "check takes them with a compiled Keras model only")
@@ -65,6 +67,7 @@ def _maker(training: Any, loader: Any, evaluation_loader: Any, datamodule: Any, 
     if asked.is_hf_trainer(training):
         rest = {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule}
         _none_of(rest, "a Trainer has its data already; call check(trainer)")
+        require(*TRAINER)
         return lambda seen: asked.of_trainer(seen, training, caller)
     if asked.is_lightning_module(training):
         if (loader is None) == (datamodule is None) and not asked.has_loader(training):
@@ -73,12 +76,14 @@ def _maker(training: Any, loader: Any, evaluation_loader: Any, datamodule: Any, 
                 f"{'neither' if loader is None else 'both'}. Call check(module, train_loader) or "
                 "check(module, datamodule=data)."
             )
+        require("torch", *packages_of(training))
         return lambda seen: asked.of_lightning(seen, training, loader, evaluation_loader, datamodule, caller)
     if training is not None:
         hint = " Give it as model=, with loader= and optimizer=." if asked.is_module(training) else ""
         raise UsageError(f"{_FORMS}; got {type(training).__name__}.{hint}")
     _none_of({"datamodule": datamodule}, "a data module goes with a LightningModule")
     _check_plain(plain, loader, evaluation_loader)
+    require("torch")
     return lambda seen: asked.of_parts(
         seen, caller, loader=loader, evaluation_loader=evaluation_loader, **plain
     )

@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import FrameType
-from typing import Any
 
-from trainwright.adapters import hf_dataset, hf_setup
+from trainwright.adapters import hf_setup
 from trainwright.adapters.aligned_sources import aligned_source
 from trainwright.adapters.aligning import alignment_of
 from trainwright.adapters.data import as_mapping, length, objects_in_scope, read_split
 from trainwright.adapters.hf_twin import Twin
 from trainwright.adapters.indexing import repetition_of
+from trainwright.adapters.label_sources import label_sources
+from trainwright.adapters.texts import text_facts, tokenizer_facts
+from trainwright.adapters.unusable_rows import suspicious_rows
 from trainwright.seams.seen import quiet
 from trainwright.seams.torch import Observer
 from trainwright.stages.census import measure_split
-from trainwright.stages.dataset import UNTRIED, DatasetFacts, Lookalike, SplitFacts, TokenizerFacts
+from trainwright.stages.dataset import UNTRIED, DatasetFacts, Lookalike, SplitFacts
 from trainwright.stages.two_sets import between
 from trainwright.tensors import torch as tensors
 
@@ -51,28 +53,11 @@ def measure_dataset(twin: Twin, frame: FrameType) -> DatasetFacts:
         drops_last=trainer.args.dataloader_drop_last,
         batch_size=trainer.args.train_batch_size,
         repetition=repetition_of(trainer.train_dataset, read, train),
-        sources=tuple(hf_dataset.label_sources(train, evaluation, held, twin.scope, passed)),
-        texts=hf_dataset.text_facts(read, twin.tokenizer()),
+        sources=tuple(label_sources(train, evaluation, held, twin.scope, passed)),
+        texts=text_facts(read, twin.tokenizer()),
         unusable_rows={s.name: _try_rows(twin, s) for s in (train, evaluation) if s is not None},
         label_place=hf_setup.label_place(frame, train.labels.column if train.labels else ""),
         **between(read, train, held, evaluation, accepts),
-    )
-
-
-def tokenizer_facts(tokenizer: Any, scope: Mapping[str, Any]) -> TokenizerFacts | None:
-    """A tokenizer in numbers, and the expression that names it in the script."""
-    if tokenizer is None:
-        return None
-    named = [n.expression for n in objects_in_scope(scope) if n.value is tokenizer]
-    longest = tokenizer.model_max_length
-    return TokenizerFacts(
-        expression=named[0] if named else "",
-        size=len(tokenizer),
-        pad_id=tokenizer.pad_token_id,
-        eos_id=tokenizer.eos_token_id,
-        unk_id=tokenizer.unk_token_id,
-        longest_input=longest if longest < 10**9 else None,
-        name=type(tokenizer).__name__,
     )
 
 
@@ -117,7 +102,7 @@ def _shuffles(twin: Twin) -> bool | None:
 
 def _try_rows(twin: Twin, facts: SplitFacts) -> str:
     """What training does with rows whose inputs or labels are missing or not finite; empty: nothing bad."""
-    bad = hf_dataset.suspicious_rows(facts, twin.accepts()[0])
+    bad = suspicious_rows(facts, twin.accepts()[0])
     if not bad or facts.rows is None:
         return ""
     trainer = twin.trainer

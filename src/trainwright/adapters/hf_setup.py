@@ -207,8 +207,8 @@ def _base_name(node: ast.expr) -> str | None:
     return node.id
 
 
-# What transformers 5.23 passes to these methods beyond what older versions did, and how many arguments it gives by
-# position; None where this one is given by name.
+# What transformers passes to these methods beyond what older versions did, as soon as its own take it, and how many
+# arguments it then gives by position; None where this one is given by name.
 _PASSED: dict[str, tuple[str, int | None]] = {
     "compute_loss": ("num_items_in_batch", None),
     "training_step": ("num_items_in_batch", 3),
@@ -225,13 +225,14 @@ def overridden_methods(trainer: Any, ignored: Mapping[str, Any]) -> list[Overrid
     Args:
         ignored: methods that are called without such arguments, by a repair.
     """
-    found = []
+    found, own = [], transformers.Trainer
     for name in _WATCHED:
         method = getattr(type(trainer), name)
         code = getattr(inspect.unwrap(method), "__code__", None)
         if code is None or not is_users(code.co_filename):
             continue
-        missing = _not_taken(method, *_PASSED[name]) if name in _PASSED and name not in ignored else ()
+        passed = name in _PASSED and _PASSED[name][0] in inspect.signature(getattr(own, name)).parameters
+        missing = _not_taken(method, *_PASSED[name]) if passed and name not in ignored else ()
         where = Place(show(code.co_filename), code.co_firstlineno)
         found.append(OverriddenMethod(name=name, missing=missing, where=where))
     return found

@@ -9,14 +9,8 @@ from typing import Any
 from trainwright.adapters import hf_data, hf_evaluation, hf_setup, hf_step, short_run, torch_run
 from trainwright.adapters.base import Run
 from trainwright.adapters.batches import image_facts, several_batches_facts, token_facts
-from trainwright.adapters.hf_batch import (
-    collates_equal_rows,
-    collator_masks,
-    dropped_columns,
-    forms_without,
-    item_facts,
-    token_rows,
-)
+from trainwright.adapters.collation import collates_equal_rows, forms_without, item_facts
+from trainwright.adapters.hf_batch import collator_masks, dropped_columns, token_rows
 from trainwright.adapters.hf_twin import Twin
 from trainwright.adapters.torch_optimizer import optimizer_facts
 from trainwright.adapters.torch_probe import rows_of

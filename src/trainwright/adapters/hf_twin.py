@@ -14,7 +14,7 @@ import torch
 import transformers
 from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 
-from trainwright.adapters import hf_setup, short_run
+from trainwright.adapters import hf_setup, hf_versions, short_run
 from trainwright.adapters.base import Change
 from trainwright.adapters.batches import Pool, RecordingCollator
 from trainwright.adapters.constant import TargetsSeen
@@ -59,6 +59,7 @@ class Twin:
         self.wrapped: Any = None
         """The model as training calls it."""
         self._seen = seen
+        self._tokenizer_name = hf_versions.tokenizer_name(original)
         self._random = RandomState(loose_generators(self.scope.values()))
         model = original.model
         self._modules = AttributeState(model.modules())
@@ -175,9 +176,8 @@ class Twin:
         """Forward, loss and backward on one batch of a window that is accumulated; return the loss."""
         trainer = self.trainer
         given = self.mended_batch(batch)
-        items = trainer._get_num_items_in_batch([self.mended_batch(b) for b in window], trainer.args.device)
-        loss: torch.Tensor = trainer.training_step(self.wrapped, type_like(batch, given), items)
-        return loss
+        together = [self.mended_batch(b) for b in window]
+        return hf_versions.step(trainer, self.wrapped, type_like(batch, given), together)
 
     def loss_of(self, batch: Mapping[str, Any]) -> float:
         """The loss of a batch as it stands, without gradients, always with the same random numbers."""
@@ -362,7 +362,7 @@ class Twin:
     def tokenizer(self) -> Any:
         """The Trainer's tokenizer, its collator's, or one in the script's scope."""
         inner = getattr(self.trainer.data_collator, "tokenizer", None)
-        for value in (self.trainer.processing_class, inner, *self.scope.values()):
+        for value in (getattr(self.trainer, self._tokenizer_name), inner, *self.scope.values()):
             if isinstance(value, transformers.PreTrainedTokenizerBase):
                 return value
         return None
@@ -392,7 +392,7 @@ class Twin:
         trainer.state = copy.deepcopy(self.original.state)
         trainer.control = copy.copy(self.original.control)
         trainer.callback_handler = CallbackHandler(
-            [DefaultFlowCallback()], trainer.model, trainer.processing_class, None, None
+            [DefaultFlowCallback()], trainer.model, getattr(trainer, self._tokenizer_name), None, None
         )
         trainer.log = lambda *args, **kwargs: None
         trainer.__dict__.pop("_eval_dataloaders", None)
@@ -411,7 +411,7 @@ class Twin:
     def _apply_to_trainer(self, repair: Repair) -> None:
         trainer = self.trainer
         roles = {"model": "model", "train_dataset": "train_dataset", "eval_dataset": "eval_dataset",
-                 "collator": "data_collator", "metrics": "compute_metrics", "tokenizer": "processing_class",
+                 "collator": "data_collator", "metrics": "compute_metrics", "tokenizer": self._tokenizer_name,
                  "label_names": "label_names"}  # fmt: skip
         given = {role: getattr(trainer, name) for role, name in roles.items()}
         given["tokenizer"] = self.tokenizer()

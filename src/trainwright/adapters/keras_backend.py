@@ -232,7 +232,7 @@ class Jax:
         call = model.call
 
         def untold(*args: Any, **kwargs: Any) -> Any:
-            model._get_call_context().set_value("training", None)
+            model._get_call_context().training = None
             return call(*args, **kwargs)
 
         object.__setattr__(model, "call", untold)

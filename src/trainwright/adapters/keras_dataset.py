@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters import hf_dataset
 from trainwright.adapters.aligned_sources import aligned_source
 from trainwright.adapters.aligning import alignment_of
 from trainwright.adapters.indexing import repetition_of
@@ -18,6 +17,8 @@ from trainwright.adapters.keras_read import class_columns, read_set, target_name
 from trainwright.adapters.keras_sources import Arrays, Drawn
 from trainwright.adapters.keras_text import readable_rows
 from trainwright.adapters.keras_values import named
+from trainwright.adapters.label_sources import label_sources
+from trainwright.adapters.unusable_rows import suspicious_rows
 from trainwright.core.finding import Place
 from trainwright.stages.census import batch_majority, measure_split
 from trainwright.stages.dataset import UNTRIED, DatasetFacts, EndlessSet, EpochFacts, Split, SplitFacts
@@ -65,7 +66,7 @@ def measure_dataset(
         batch_size=data.batch_size or (data.pool(1)[0].rows if read.failure is None and data.pool(1) else 0),
         batch_majority=_batch_majority(classes[0], train, data),
         repetition=repetition_of(next(iter(getattr(data.source, "owners", ())), None), classes[0], train),
-        sources=tuple(hf_dataset.label_sources(train, evaluation, held, scope, _passed(data), _uncut(data))),
+        sources=tuple(label_sources(train, evaluation, held, scope, _passed(data), _uncut(data))),
         unusable_rows={s.name: _try_rows(d, s, inputs, outcome) for d, s in _sets(data, train, evaluation)},
         label_place=label_place,
         epochs=_epochs(data, read),
@@ -121,7 +122,7 @@ def _sets(
 def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str],
               outcome: Callable[[FitData], str] | None) -> str:  # fmt: skip
     """What training does with rows whose inputs or targets are missing or not finite; empty: nothing bad."""
-    bad = hf_dataset.suspicious_rows(facts, inputs)
+    bad = suspicious_rows(facts, inputs)
     if not bad or facts.rows is None or outcome is None:
         return ""
     # Half of each, in one batch: a loss that leaves unknown labels out needs some that are known.

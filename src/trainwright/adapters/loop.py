@@ -14,15 +14,15 @@ from trainwright.adapters.aligning import alignment_of
 from trainwright.adapters.base import Run
 from trainwright.adapters.batches import image_facts, several_batches_facts, token_facts
 from trainwright.adapters.body import Body
-from trainwright.adapters.hf_batch import collates_equal_rows, forms_without, item_facts
-from trainwright.adapters.hf_data import tokenizer_facts
-from trainwright.adapters.hf_dataset import suspicious_rows, text_facts
+from trainwright.adapters.collation import collates_equal_rows, forms_without, item_facts
 from trainwright.adapters.indexing import repetition_of
 from trainwright.adapters.loop_batches import outcome_of_rows, stacked_lengths
 from trainwright.adapters.loop_data import ReadSet, read_sets
 from trainwright.adapters.loop_rows import Columns, drawn_rows
 from trainwright.adapters.loop_training import LoopTraining
+from trainwright.adapters.texts import text_facts, tokenizer_facts
 from trainwright.adapters.torch_optimizer import is_rate_written, optimizer_facts
+from trainwright.adapters.unusable_rows import suspicious_rows
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair
 from trainwright.core.stage import Facts

@@ -18,6 +18,7 @@ from trainwright.core.finding import Place
 from trainwright.seams.accelerators import accelerators
 from trainwright.seams.place import assignment_place, call_node, is_users, keyword_places, show
 from trainwright.seams.seen import Construction, Seen
+from trainwright.seams.torch_versions import is_autocast_on_cpu
 from trainwright.stages.setup import SetupFacts
 
 # What the report calls the parts of a DataLoader, by the names of its arguments.
@@ -43,8 +44,7 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         frozen_at=training.seen.freezing_lines(),
         device=device,
         accelerators=accelerators(device),
-        precision=precision_of(training.scope.values())
-        or ("bf16" if torch.is_autocast_enabled("cpu") else "fp32"),
+        precision=precision_of(training.scope.values()) or ("bf16" if is_autocast_on_cpu() else "fp32"),
         batch_size=loader.batch_size or 0 if (loader := first_loader(training)) is not None else 0,
         accumulation=training.window,
         epochs=training.body.epochs(),

@@ -110,6 +110,6 @@ def take_rows(inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
 
 def is_out_of_memory(error: BaseException | None) -> bool:
     """Whether an exception says that a device's memory ended."""
-    return isinstance(error, torch.OutOfMemoryError) or (
+    return isinstance(error, torch.cuda.OutOfMemoryError) or (
         isinstance(error, RuntimeError) and "out of memory" in str(error).lower()
     )

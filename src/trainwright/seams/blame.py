@@ -19,7 +19,7 @@ E = TypeVar("E", bound=BaseException)
 
 # Our frames between a user's call and the framework's function: what they pass on is the user's call.
 _WATCHING = ("seams/torch.py", "seams/torch_trace.py", "seams/torch_graph.py", "seams/torch_evaluation.py", "seams/numpy_evaluation.py",
-             "seams/intercept.py", "seams/seen.py", "seams/torch_patches.py", "seams/trainer_patches.py",
+             "seams/intercept.py", "seams/seen.py", "seams/torch_patches.py", "seams/torch_versions.py", "seams/trainer_patches.py",
              "seams/keras_patches.py", "seams/keras.py", "seams/keras_refusals.py", "seams/refusals.py", "seams/stacking.py",
              "seams/devices/tensors.py", "seams/devices/cuda.py", "seams/devices/precision.py",
              "seams/devices/frameworks.py", "seams/devices/mixed.py", "seams/blame.py")  # fmt: skip

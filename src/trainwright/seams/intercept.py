@@ -1,18 +1,23 @@
 """The calls of frameworks that a script makes on its way to training, seen as they happen.
 
-Patches are put in when a framework is imported, before the script gets hold of its names.
+Patches are put in when a framework is imported, before the script gets hold of its names. One that is too old for them
+is left as it is, and the script is told so when it begins to train with it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import wrapt
 
 from trainwright.seams import keras_patches, keras_refusals, torch_patches, trainer_patches
-from trainwright.seams.seen import Listener, Seen, told
+from trainwright.seams.place import user_frame
+from trainwright.seams.requirements import shortfall
+from trainwright.seams.seen import Listener, Seen, active, listener, told
 
 
 @contextmanager
@@ -54,4 +59,38 @@ def install() -> None:
         ("tf_keras.src.losses", keras_patches.patch_losses),
         ("tf_keras.src.callbacks", keras_patches.patch_callbacks),
     ):
-        wrapt.register_post_import_hook(patch, module)
+        wrapt.register_post_import_hook(functools.partial(_patch, patch), module)
+
+
+# Where a script begins to train, or what it cannot train without: by the module that is imported.
+_BEGINS = {
+    "torch.optim.optimizer": ("Optimizer", "__init__"),
+    "transformers.trainer": ("Trainer", "__init__"),
+    "accelerate.accelerator": ("Accelerator", "__init__"),
+    "lightning.pytorch.trainer.trainer": ("Trainer", "fit"),
+    "pytorch_lightning.trainer.trainer": ("Trainer", "fit"),
+    "keras": ("Model", "fit"),
+    "tf_keras.src.engine.training": ("Model", "fit"),
+}
+
+
+def _patch(patch: Callable[[Any], None], module: Any) -> None:
+    package = module.__name__.partition(".")[0]
+    if not shortfall([package]):
+        patch(module)
+    elif module.__name__ in _BEGINS:
+        owner, name = _BEGINS[module.__name__]
+        _refuse(getattr(module, owner), name, package)
+
+
+def _refuse(owner: Any, name: str, package: str) -> None:
+    """Let a script that comes to a method hear that the package is too old."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if active() and user_frame(sys._getframe(1)) is not None:
+            listener().unsupported(shortfall([package]))
+        return original(self, *args, **kwargs)
+
+    setattr(owner, name, call)

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import importlib.util
 import linecache
+import os
 import re
 import sys
 import sysconfig
@@ -27,6 +28,17 @@ _PASSING_ON = ("__torch_function__", "passed_on")
 # Packages whose own programs (`python -m torch.distributed.run`) are no training of the user's.
 _FRAMEWORKS = frozenset({"torch", "transformers", "accelerate", "datasets", "lightning", "pytorch_lightning", "keras",
                          "tensorflow", "tf_keras", "jax", "deepspeed", "pytest", "IPython"})  # fmt: skip
+# Those of them whose name no package of a user's own has (datasets, lightning).
+_UNMISTAKABLE = (
+    "torch",
+    "transformers",
+    "accelerate",
+    "pytorch_lightning",
+    "keras",
+    "tensorflow",
+    "tf_keras",
+    "jax",
+)
 # Folders of the package that is walked by its module's name, wherever it is installed.
 _walked: tuple[str, ...] = ()
 
@@ -66,7 +78,15 @@ def is_users(file: str) -> bool:
         not path.startswith((*_LIBRARIES, _OURS))
         and "site-packages" not in path
         and "dist-packages" not in path
+        and not path.startswith(_framework_folders())
     )
+
+
+def _framework_folders() -> tuple[str, ...]:
+    """Where the frameworks that are loaded lie: from a checkout of their source, that may be anywhere."""
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in _UNMISTAKABLE]
+    paths = [Path(file).resolve() for file in files if file]
+    return tuple(f"{path.parent}{os.sep}" for path in paths if path.name == "__init__.py")
 
 
 @cache

@@ -86,6 +86,9 @@ class Listener(Protocol):
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """A call on the trainer before training (evaluate, predict) raised."""
 
+    def unsupported(self, why: str) -> None:
+        """The script begins what would be walked, with a framework that is too old for it."""
+
     def in_child(self, work: Callable[[], Any]) -> None:
         """Do the work of a process that the script started for training."""
 

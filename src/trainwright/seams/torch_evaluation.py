@@ -30,6 +30,7 @@ from trainwright.seams.torch_kept import KeptGraphs
 from trainwright.seams.torch_loss import LOSSES
 from trainwright.seams.torch_marks import Mark, Meeting, ModelCall, as_tensor, comparison_of, scores_for
 from trainwright.seams.torch_noise import active_noise
+from trainwright.seams.torch_versions import register_after_calls
 from trainwright.stages.evaluation import ActiveNoise, Comparison
 from trainwright.tensors import torch as tensors
 
@@ -81,9 +82,8 @@ class EvaluationWatch(TorchFunctionMode):
     @contextlib.contextmanager
     def watching(self) -> Iterator[EvaluationWatch]:
         """Watch while the context lasts."""
-        hooks = torch.nn.modules.module
-        before = hooks.register_module_forward_pre_hook(self._before)
-        after = hooks.register_module_forward_hook(self._after, with_kwargs=True, always_call=True)
+        before = nn.modules.module.register_module_forward_pre_hook(self._before)
+        after = register_after_calls(self._after)
         try:
             with self.graphs.counting(), self:
                 yield self

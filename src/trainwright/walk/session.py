@@ -16,7 +16,7 @@ from trainwright.adapters.base import Adapter
 from trainwright.core import cells
 from trainwright.core.repair import Call, Seam
 from trainwright.core.report import Report
-from trainwright.errors import ScriptFailed, TrainwrightError, UsageError, WalkFinished
+from trainwright.errors import ScriptFailed, TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
 from trainwright.seams.blame import failure_of, is_own
@@ -28,6 +28,7 @@ from trainwright.seams.mute import away
 from trainwright.seams.offline import offline
 from trainwright.seams.passing import is_passing
 from trainwright.seams.ranks import group_kept, unconnected
+from trainwright.seams.requirements import shortfall
 from trainwright.seams.seen import Seen
 from trainwright.seams.tally import Tally
 from trainwright.seams.training_loops import Loop, callers
@@ -49,6 +50,25 @@ PASSING_SECONDS = 10.0
 MOST_SWALLOWED = 8
 # A script is run so often at most: for its launcher's variables, for functions that were not watched, for a made-up GPU.
 MOST_ATTEMPTS = 4
+
+
+# What the walk of a Hugging Face Trainer works with.
+TRAINER = ("torch", "transformers", "accelerate")
+
+
+def require(*packages: str) -> None:
+    """Make sure that what a walk works with is not too old for it.
+
+    Raises:
+        UnsupportedVersion: it says what must hold, what was found and what to do.
+    """
+    if why := shortfall(["numpy", *packages]):
+        raise UnsupportedVersion(why)
+
+
+def packages_of(built: Any) -> list[str]:
+    """The packages of an object's classes, by the names that they are imported by."""
+    return list(dict.fromkeys(k.__module__.partition(".")[0] for k in type(built).__mro__))
 
 
 class Session:
@@ -174,6 +194,7 @@ class Session:
         assert self._seen is not None
         if self._followed or (self.reports and not self._train):  # the script caught WalkFinished and goes on
             raise WalkFinished
+        self._require(*TRAINER)
         self._ranks = Ranks()
         if self._ranks.position is not None:
             self._walk_as_rank(
@@ -197,6 +218,7 @@ class Session:
             return
         if self._is_ahead(loop, frame) or self._lets_pass(loop):
             return
+        self._require("torch", *(["accelerate"] if self._accelerates() else []))
         self._ranks = Ranks()
         if self._ranks.position is not None and not self.reports and not self._followed:
             self._walk_as_rank(lambda: self._measure_loop(loop), lambda: self._walk_loop(loop))
@@ -268,6 +290,7 @@ class Session:
         if self._seen and self._seen.trained:
             return original()
         if not self.reports:
+            self._require("torch", *packages_of(trainer))
             self._walk_fit(trainer, frame, given)
         raise WalkFinished
 
@@ -282,6 +305,7 @@ class Session:
         assert self._seen is not None
         if self.reports and not self._train:  # the script caught WalkFinished and goes on
             raise WalkFinished
+        self._require(*packages_of(model))
         changed = self._walk_model_fit(model, frame, given)
         if self._train and not self._walk.interrupted and not stops(self.reports[-1]):
             self._seen.trained.add(id(model))
@@ -291,7 +315,13 @@ class Session:
 
     def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """`trainer.evaluate()` or `predict()` raised before training: walk, the cause will be on the way."""
+        self._require(*TRAINER)
         self._walk_training(trainer, frame)
+        raise WalkFinished
+
+    def unsupported(self, why: str) -> None:
+        """The script begins what would be walked, with a framework that is too old for it: leave it, and say so."""
+        self._own_error = UnsupportedVersion(why)
         raise WalkFinished
 
     # One of several processes
@@ -343,6 +373,17 @@ class Session:
         return report is not None
 
     # How it is done
+
+    def _require(self, *packages: str) -> None:
+        """Leave the script if one of these is too old to be walked with."""
+        try:
+            require(*packages)
+        except UnsupportedVersion as error:
+            self.unsupported(str(error))
+
+    def _accelerates(self) -> bool:
+        built = self._seen.constructions.values() if self._seen else ()
+        return any(c.name == "Accelerator" for c in built)
 
     def _walk_training(self, trainer: Any, frame: FrameType) -> None:
         self._walk_one(trainings.of_trainer(trainer, frame, self._seen or Seen()))

@@ -1,4 +1,4 @@
-"""What only some data sets need looked into: where equal labels came from, what is left of texts, unusable rows."""
+"""Where labels that are all equal came from: other values of the rows, and of the objects in the script's scope."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.data import Named, length, objects_in_scope
-from trainwright.stages.census import plain_values
-from trainwright.stages.dataset import FEW_VALUES, LabelSource, Split, SplitFacts, TextFacts
+from trainwright.stages.dataset import FEW_VALUES, LabelSource, Split, SplitFacts
 
 # Words for labels in the names of columns and variables.
 _LABEL_WORDS = frozenset(
     ["label", "labels", "target", "targets", "class", "classes", "category", "y", "sentiment", "rating", "ratings", "stars", "score", "answer", "gold", "tag", "intent", "emotion", "species", "diagnosis", "outcome"]
 )  # fmt: skip
-_COUNTED_TEXTS = 32
 
 
 def named_like_labels(name: str) -> bool:
@@ -122,54 +120,3 @@ def _census(values: Sequence[Any]) -> dict[int | float | str, int]:
         if len(counts) > FEW_VALUES:
             return {}
     return counts
-
-
-def text_facts(split: Split, tokenizer: Any) -> TextFacts | None:
-    """What the tokenizer reads back of the sampled rows; None where there are no tokens or no tokenizer."""
-    if tokenizer is None:
-        return None
-    rows = [(item["input_ids"], _raw_text(item)) for item in split.items if item.get("input_ids") is not None]
-    if len(rows) < 2:
-        return None
-    with contextlib.suppress(
-        Exception
-    ):  # ids of another vocabulary cannot be decoded: another fact shows that
-        tokens = [[int(t) for t in plain_values([ids])[0]] for ids, _ in rows]
-        decoded = [tokenizer.decode(t, skip_special_tokens=True).strip() for t in tokens]
-        special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-        real = [t for row in tokens for t in row if t not in special]
-        unknown = tokenizer.unk_token_id
-        countable = (
-            unknown is not None and unknown not in (tokenizer.eos_token_id, tokenizer.pad_token_id) and real
-        )
-        raw = [text for _, text in rows if text]
-        uncut = [
-            len(tokenizer(t, add_special_tokens=False, verbose=False)["input_ids"])
-            for t in raw[:_COUNTED_TEXTS]
-        ]
-        # Most telling first: rows whose text is not empty, and of which least is left.
-        order = sorted(range(len(rows)), key=lambda i: (len(decoded[i]) / (1 + len(rows[i][1])), i))
-        return TextFacts(
-            rows=len(rows),
-            empty=sum(not text for text in decoded),
-            distinct=len(set(decoded)),
-            unknown_share=sum(t == unknown for t in real) / len(real) if countable else None,
-            longest=max(len(t) for t in tokens),
-            source_distinct=len(set(raw)) if len(raw) == len(rows) else None,
-            source_tokens=float(np.median(uncut)) if uncut else None,
-            examples=tuple((rows[i][1], decoded[i]) for i in order[:3]),
-        )
-    return None
-
-
-def _raw_text(item: Mapping[str, Any]) -> str:
-    """The longest text of an item, without outer white space."""
-    texts = [v.strip() for k, v in item.items() if isinstance(v, str)]
-    return max(texts, key=len, default="")
-
-
-def suspicious_rows(facts: SplitFacts, accepts: Sequence[str]) -> set[int]:
-    """Rows whose inputs or labels are missing, NaN or infinite."""
-    label = facts.labels.column if facts.labels else None
-    taken = [c for c in facts.columns if c.name == label or c.name in accepts or c.name.isdigit()]
-    return {row for c in taken for row in (*c.missing_rows, *c.non_finite_rows)}

@@ -1,0 +1,33 @@
+"""What differs between torch 2.2 and today's: hooks on every module, and how autocast is asked for."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn.modules.module import register_module_forward_hook
+
+_GIVES_KEYWORDS = "with_kwargs" in inspect.signature(register_module_forward_hook).parameters
+
+
+def register_after_calls(told: Callable[[Any, Any, Any, Any], None]) -> Any:
+    """Be told of each module's call when it is over, failed or not: module, arguments, keywords, output."""
+    if _GIVES_KEYWORDS:
+        return register_module_forward_hook(told, with_kwargs=True, always_call=True)
+
+    # Up to torch 2.5 such a hook is not given the keywords; they are a variable of what calls it.
+    def call(module: Any, args: Any, output: Any) -> None:
+        told(module, args, sys._getframe(1).f_locals.get("kwargs", {}), output)
+
+    return register_module_forward_hook(call, always_call=True)
+
+
+def is_autocast_on_cpu() -> bool:
+    """Whether what is computed on a CPU now is in reduced precision."""
+    try:
+        return bool(torch.is_autocast_enabled("cpu"))
+    except TypeError:  # before torch 2.4
+        return bool(torch.is_autocast_cpu_enabled())

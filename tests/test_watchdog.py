@@ -1,5 +1,6 @@
 """What the walk runs of a script ends, even where the script's code does not."""
 
+import contextlib
 import signal
 import threading
 import time
@@ -37,10 +38,8 @@ for epoch in range(3):
 
 def _spin() -> None:
     while True:
-        try:
+        with contextlib.suppress(Exception):
             time.sleep(0.01)
-        except Exception:
-            pass
 
 
 def test_code_that_does_not_come_back_is_stopped() -> None:

@@ -50,7 +50,7 @@ def _maker(training: Any, loader: Any, evaluation_loader: Any, datamodule: Any, 
            fit: dict[str, Any], caller: FrameType) -> Callable[[Seen], Adapter]:  # fmt: skip
     """What makes the adapter of the training that the arguments describe."""
     from trainwright.adapters import asked
-    from trainwright.walk.session import TRAINER, packages_of, require
+    from trainwright.walk.required import TRAINER, packages_of, require
 
     given = [n for n, v in plain.items() if v is not None]
     if asked.is_keras_model(training) and not given:

@@ -24,7 +24,7 @@ from trainwright.stages.batch import (
 POOLED = 8
 
 
-class RecordingCollator(wrapt.ObjectProxy):  # type: ignore[misc]
+class RecordingCollator(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """Forms batches as another collator does, has its attributes, and keeps the items of the last batch."""
 
     def __init__(self, collator: Callable[[list[Any]], Any]) -> None:

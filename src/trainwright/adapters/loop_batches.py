@@ -74,7 +74,7 @@ def mended_collator(training: LoopTraining, collator: Any) -> Any:
     return _Restacking(training, collator, stacking[0]) if stacking else collator
 
 
-class _Restacking(wrapt.ObjectProxy):  # type: ignore[misc]
+class _Restacking(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """Forms batches as another collate function does; rows that it cannot make one tensor of are changed first."""
 
     def __init__(self, training: LoopTraining, collator: Any, repair: Repair) -> None:

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, TypeVar
 
 from trainwright.adapters.base import Adapter
@@ -22,53 +22,32 @@ from trainwright.options import Options
 from trainwright.seams.blame import failure_of, is_own
 from trainwright.seams.devices.standing_in import Devices
 from trainwright.seams.intercept import listening
-from trainwright.seams.loop_choice import is_still_ahead, loop_of_error, training_loop
+from trainwright.seams.loop_choice import loop_of_error
 from trainwright.seams.mending import mended
 from trainwright.seams.mute import away
 from trainwright.seams.offline import offline
-from trainwright.seams.passing import is_passing
 from trainwright.seams.ranks import group_kept, unconnected
-from trainwright.seams.requirements import shortfall
 from trainwright.seams.seen import Seen
 from trainwright.seams.tally import Tally
-from trainwright.seams.training_loops import Loop, callers
+from trainwright.seams.training_loops import Loop
 from trainwright.stages.setup import RankFacts
 from trainwright.walk import trainings
 from trainwright.walk.before import judge, raised_facts, refused_facts
 from trainwright.walk.closing import stops, versions
 from trainwright.walk.drive import pull
+from trainwright.walk.loop_finder import LoopFinder
 from trainwright.walk.ranks import Ranks, remarks, report_of_children
+from trainwright.walk.required import TRAINER, packages_of, require
 from trainwright.walk.trainings import Training
 from trainwright.walk.undisturbed import undisturbed
 from trainwright.walk.walk import Walk
 
 Say = Callable[[str], None]
 A = TypeVar("A", bound=Adapter)
-# A rate range test or a warm-up takes some hundred steps; one that takes longer than this is walked after all.
-PASSING_SECONDS = 10.0
 # So often a script may go on with its loop although it was told to end.
 MOST_SWALLOWED = 8
 # A script is run so often at most: for its launcher's variables, for functions that were not watched, for a made-up GPU.
 MOST_ATTEMPTS = 4
-
-
-# What the walk of a Hugging Face Trainer works with.
-TRAINER = ("torch", "transformers", "accelerate")
-
-
-def require(*packages: str) -> None:
-    """Make sure that what a walk works with is not too old for it.
-
-    Raises:
-        UnsupportedVersion: it says what must hold, what was found and what to do.
-    """
-    if why := shortfall(["numpy", *packages]):
-        raise UnsupportedVersion(why)
-
-
-def packages_of(built: Any) -> list[str]:
-    """The packages of an object's classes, by the names that they are imported by."""
-    return list(dict.fromkeys(k.__module__.partition(".")[0] for k in type(built).__mro__))
 
 
 class Session:
@@ -95,10 +74,7 @@ class Session:
         self._seen: Seen | None = None
         self._own_error: Exception | None = None
         self._walking = False
-        self._no_loops: set[tuple[Any, int]] = set()
-        self._ahead: dict[tuple[tuple[CodeType, int], ...], bool] = {}
-        self._passing: dict[tuple[str, int], float] = {}
-        """Until when each loop is let run that trains what is thrown away."""
+        self._finder = LoopFinder()
         self._ranks = Ranks()
         self._followed = False
         self._swallowed = 0
@@ -209,14 +185,8 @@ class Session:
 
     def looping(self, frame: FrameType) -> None:
         """The script does what a training step does: if a loop of its own trains, walk that loop and leave the script."""
-        here = (frame.f_code, frame.f_lineno)
-        if self._walking or here in self._no_loops or (self._seen and self._seen.trained):
-            return
-        loop = training_loop(frame)
-        if loop is None:
-            self._no_loops.add(here)
-            return
-        if self._is_ahead(loop, frame) or self._lets_pass(loop):
+        seen = self._seen or Seen()
+        if self._walking or seen.trained or (loop := self._finder.find(frame, seen)) is None:
             return
         self._require("torch", *(["accelerate"] if self._accelerates() else []))
         self._ranks = Ranks()
@@ -229,21 +199,6 @@ class Session:
         else:
             self._walk_loop(loop)
         raise WalkFinished
-
-    def _is_ahead(self, loop: Loop, frame: FrameType) -> bool:
-        """Whether the training step is not in sight yet; looked up once for each way that leads to a line."""
-        way = tuple((f.f_code, f.f_lineno) for f in (frame, *callers(frame)))
-        if way not in self._ahead:
-            self._ahead[way] = is_still_ahead(loop, frame)
-        return self._ahead[way]
-
-    def _lets_pass(self, loop: Loop) -> bool:
-        """Whether a loop is let run, for as long as it may, because what it trains is thrown away."""
-        key = (loop.file, loop.line)
-        if key not in self._passing:
-            passing = is_passing(loop, list(callers(loop.frame)), self._seen or Seen())
-            self._passing[key] = time.monotonic() + PASSING_SECONDS if passing else 0.0
-        return time.monotonic() < self._passing[key]
 
     def _leave(self) -> None:
         """A bare `except:` around the loop's step keeps the script alive after its check: end the process."""

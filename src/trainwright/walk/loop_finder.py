@@ -1,0 +1,51 @@
+"""Finds the loop of a running script that is to be walked: its training, once the step is in sight."""
+
+from __future__ import annotations
+
+import time
+from types import CodeType, FrameType
+from typing import Any
+
+from trainwright.seams.loop_choice import is_still_ahead, training_loop
+from trainwright.seams.passing import is_passing
+from trainwright.seams.seen import Seen
+from trainwright.seams.training_loops import Loop, callers
+
+# A rate range test or a warm-up takes some hundred steps; one that takes longer than this is walked after all.
+PASSING_SECONDS = 10.0
+
+
+class LoopFinder:
+    """Is asked wherever the script does what a training step does; what was found out is kept."""
+
+    def __init__(self) -> None:
+        self._no_loops: set[tuple[Any, int]] = set()
+        self._ahead: dict[tuple[tuple[CodeType, int], ...], bool] = {}
+        self._passing: dict[tuple[str, int], float] = {}
+        """Until when each loop is let run that trains what is thrown away."""
+
+    def find(self, frame: FrameType, seen: Seen) -> Loop | None:
+        """The training loop around a frame of the user's; None where there is none, or it is not to be walked yet."""
+        here = (frame.f_code, frame.f_lineno)
+        if here in self._no_loops:
+            return None
+        loop = training_loop(frame)
+        if loop is None:
+            self._no_loops.add(here)
+            return None
+        return None if self._is_ahead(loop, frame) or self._lets_pass(loop, seen) else loop
+
+    def _is_ahead(self, loop: Loop, frame: FrameType) -> bool:
+        """Whether the training step is not in sight yet; looked up once for each way that leads to a line."""
+        way = tuple((f.f_code, f.f_lineno) for f in (frame, *callers(frame)))
+        if way not in self._ahead:
+            self._ahead[way] = is_still_ahead(loop, frame)
+        return self._ahead[way]
+
+    def _lets_pass(self, loop: Loop, seen: Seen) -> bool:
+        """Whether a loop is let run, for as long as it may, because what it trains is thrown away."""
+        key = (loop.file, loop.line)
+        if key not in self._passing:
+            passing = is_passing(loop, list(callers(loop.frame)), seen)
+            self._passing[key] = time.monotonic() + PASSING_SECONDS if passing else 0.0
+        return time.monotonic() < self._passing[key]

@@ -194,7 +194,7 @@ def test_the_steps_of_the_body_are_those_of_fit():
         Seen(),
     )
     for batch in body.items():
-        body.run(batch)
+        body.run(batch, 0)
     assert module.calls == calls and "clip" in calls and "schedule" in calls
     assert all(torch.equal(v, fitted[k]) for k, v in module.state_dict().items())
     assert list(module.__dict__) == attributes

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from trainwright.core.finding import Place
 from trainwright.seams.place import call_node, user_frame
+from trainwright.seams.weak import WeakIdentityDictionary
 from trainwright.stages.setup import RankFacts
 
 
@@ -101,28 +102,24 @@ class Seen:
     """What the script built so far, by object; nothing is kept alive."""
 
     constructions: dict[int, Construction] = field(default_factory=dict)
-    loadings: weakref.WeakKeyDictionary[Any, Loading] = field(default_factory=weakref.WeakKeyDictionary)
-    modules: weakref.WeakKeyDictionary[Any, Place] = field(default_factory=weakref.WeakKeyDictionary)
-    asked_at: weakref.WeakKeyDictionary[Any, tuple[Place, ...]] = field(
-        default_factory=weakref.WeakKeyDictionary
-    )
+    loadings: WeakIdentityDictionary[Loading] = field(default_factory=WeakIdentityDictionary)
+    modules: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
+    asked_at: WeakIdentityDictionary[tuple[Place, ...]] = field(default_factory=WeakIdentityDictionary)
     """The user's lines on the way to a module's construction, the nearest first."""
-    optimizers: weakref.WeakKeyDictionary[Any, Construction] = field(
-        default_factory=weakref.WeakKeyDictionary
-    )
-    schedules: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
+    optimizers: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
+    schedules: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
     loaders: dict[int, Construction] = field(default_factory=dict)
     """The first loader that was built of each data set, by the data set's identity."""
-    stilled: weakref.WeakKeyDictionary[Any, Place] = field(default_factory=weakref.WeakKeyDictionary)
+    stilled: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
     """Modules in evaluation mode, and the user's line that put them there."""
     trained: set[int] = field(default_factory=set)
     frozen: dict[int, tuple[weakref.ref[Any], Place]] = field(default_factory=dict)
     """Parameters whose requires_grad was set to False, by identity, and the line that did it."""
-    losses: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
-    callbacks: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
-    compiled: weakref.WeakKeyDictionary[Any, Construction] = field(default_factory=weakref.WeakKeyDictionary)
+    losses: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
+    callbacks: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
+    compiled: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
     """The last call of each model's `compile`."""
-    frozen_layers: weakref.WeakKeyDictionary[Any, Place] = field(default_factory=weakref.WeakKeyDictionary)
+    frozen_layers: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
     """Layers whose trainable was set to False, and the line that did it."""
     valued: dict[int, weakref.ref[Any]] = field(default_factory=dict)
     """Variables that were given values after they were made, by identity: by an update, or from a file."""

@@ -14,6 +14,7 @@ from typing import Any
 from trainwright.seams.blame import passed_on
 from trainwright.seams.place import place_of, places_on_the_way, user_frame
 from trainwright.seams.seen import Construction, Loading, active, builder_frame, listener, looping, seen
+from trainwright.seams.weak import WeakIdentityDictionary
 
 # difflib's ratio of require_grad, requires_grads, require_gradient, requires_gradient to requires_grad is 0.83 to 0.96.
 LOOKS_LIKE = 0.8
@@ -39,7 +40,7 @@ def watching_loaders(begun: Callable[[Any], None],
         _on_batch.pop()
 
 
-_loaders: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_loaders: WeakIdentityDictionary[Any] = WeakIdentityDictionary()
 
 
 def loader_of(iterator: Any) -> Any:
@@ -168,7 +169,7 @@ def patch_schedules(module: Any) -> None:
     _keep_constructions(module.ReduceLROnPlateau, lambda: seen().schedules)
 
 
-def _keep_constructions(owner: Any, kept: Callable[[], weakref.WeakKeyDictionary[Any, Construction]]) -> None:
+def _keep_constructions(owner: Any, kept: Callable[[], WeakIdentityDictionary[Construction]]) -> None:
     """Note the user's line that built each object of a class."""
     original = owner.__init__
 

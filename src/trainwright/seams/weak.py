@@ -1,0 +1,50 @@
+"""What is known of objects that may go: kept by identity, whatever the objects say of their equality and their hash."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, MutableMapping
+from typing import Any, Generic, TypeVar
+
+V = TypeVar("V")
+
+
+class WeakIdentityDictionary(MutableMapping[Any, V], Generic[V]):
+    """Values by object; an object's value goes with it.
+
+    A metric of torchmetrics has a hash of its state, which it lacks while it is built and changes later; objects of the
+    script's may have any. None of their code is run here.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[int, tuple[weakref.ref[Any], V]] = {}
+
+    def __getitem__(self, key: Any) -> V:
+        reference, value = self._held[id(key)]
+        if reference() is not key:
+            raise KeyError(id(key))
+        return value
+
+    def __setitem__(self, key: Any, value: V) -> None:
+        number, held = id(key), self._held
+
+        def gone(reference: weakref.ref[Any]) -> None:
+            if number in held and held[number][0] is reference:
+                del held[number]
+
+        held[number] = (weakref.ref(key, gone), value)
+
+    def __delitem__(self, key: Any) -> None:
+        self[key]
+        del self._held[id(key)]
+
+    def __contains__(self, key: object) -> bool:
+        found = self._held.get(id(key))
+        return found is not None and found[0]() is key
+
+    def __iter__(self) -> Iterator[Any]:
+        alive = (reference() for reference, _ in list(self._held.values()))
+        yield from (key for key in alive if key is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

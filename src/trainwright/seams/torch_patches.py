@@ -18,6 +18,8 @@ from trainwright.seams.weak import WeakIdentityDictionary
 
 # difflib's ratio of require_grad, requires_grads, require_gradient, requires_gradient to requires_grad is 0.83 to 0.96.
 LOOKS_LIKE = 0.8
+# Between a model's hook and who called the model there are so many frames of torch's at most.
+FRAMES_OF_CALL = 8
 
 _on_loader: list[Callable[[Any], None]] = []
 _on_batch: list[Callable[[Any, Callable[[], Any]], Any]] = []
@@ -87,8 +89,19 @@ def _called(module: Any, args: Any) -> None:
     """A model is called; where it would be trained, that is part of a training step."""
     if not active() or not seen().optimizers:
         return
-    if module.training and sys.modules["torch"].is_grad_enabled():
+    if module.training and sys.modules["torch"].is_grad_enabled() and not _is_borrowed(sys._getframe(1)):
         looping()
+
+
+def _is_borrowed(frame: FrameType | None) -> bool:
+    """Whether the model has other parameters than its own for this call (torch.func.functional_call): no place to begin."""
+    for _ in range(FRAMES_OF_CALL):
+        if frame is None:
+            return False
+        if frame.f_code.co_name == "functional_call":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def patch_state(owner: Any) -> None:

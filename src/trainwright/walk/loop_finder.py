@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from types import CodeType, FrameType
-from typing import Any
 
 from trainwright.seams.loop_choice import is_still_ahead, training_loop
 from trainwright.seams.passing import is_passing
@@ -19,28 +18,22 @@ class LoopFinder:
     """Is asked wherever the script does what a training step does; what was found out is kept."""
 
     def __init__(self) -> None:
-        self._no_loops: set[tuple[Any, int]] = set()
-        self._ahead: dict[tuple[tuple[CodeType, int], ...], bool] = {}
+        self._not_yet: dict[tuple[tuple[CodeType, int], ...], bool] = {}
+        """By the way that led to a line: whether it is part of no training step."""
         self._passing: dict[tuple[str, int], float] = {}
         """Until when each loop is let run that trains what is thrown away."""
 
     def find(self, frame: FrameType, seen: Seen) -> Loop | None:
         """The training loop around a frame of the user's; None where there is none, or it is not to be walked yet."""
-        here = (frame.f_code, frame.f_lineno)
-        if here in self._no_loops:
+        way = tuple((f.f_code, f.f_lineno) for f in (frame, *callers(frame)))
+        if self._not_yet.get(way):
             return None
         loop = training_loop(frame)
-        if loop is None:
-            self._no_loops.add(here)
+        if way not in self._not_yet:
+            self._not_yet[way] = loop is None or is_still_ahead(loop, frame)
+        if loop is None or self._not_yet[way]:
             return None
-        return None if self._is_ahead(loop, frame) or self._lets_pass(loop, seen) else loop
-
-    def _is_ahead(self, loop: Loop, frame: FrameType) -> bool:
-        """Whether the training step is not in sight yet; looked up once for each way that leads to a line."""
-        way = tuple((f.f_code, f.f_lineno) for f in (frame, *callers(frame)))
-        if way not in self._ahead:
-            self._ahead[way] = is_still_ahead(loop, frame)
-        return self._ahead[way]
+        return None if self._lets_pass(loop, seen) else loop
 
     def _lets_pass(self, loop: Loop, seen: Seen) -> bool:
         """Whether a loop is let run, for as long as it may, because what it trains is thrown away."""

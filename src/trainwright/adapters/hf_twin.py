@@ -47,6 +47,8 @@ class Twin:
     The model and the accelerator are shared with the user's (`self.original`), and put back from snapshots.
     """
 
+    began_clear: bool | None = None
+
     def __init__(self, original: Any, frame: FrameType, seen: Seen) -> None:
         self.original = original
         self.change = Change()

@@ -22,10 +22,13 @@ def step_as_training(training: LoopTraining, turn: Turn, *, cleared: bool) -> Gr
     """The gradient with which the optimizer would step after this batch; what the body raises passes."""
     if cleared:
         clear(training.model)
+    training.began_clear = None
     for _ in range(training.rounds):
         record, passed = training.observe(turn, 0)
         if record.error is not None:
             raise record.error
+        if training.began_clear is None:
+            training.began_clear = passed.began_clear
         gradient = _held(training, gradients_now(training.model))
         training.as_left()
         if passed.steps:

@@ -98,6 +98,8 @@ class LoopTraining:
         """What a Trainer would take as arguments, as far as repairs change it."""
         self.left: dict[int, torch.Tensor | None] = {}
         """The gradients that the body left behind, by identity of the parameter, where it was not to update."""
+        self.began_clear: bool | None = None
+        """Whether the last step that was taken as in training began without gradients; None: it did not go backward."""
         self._seed = 0
         self._count = self._first = 0
         self._dry: DryRun | None = None

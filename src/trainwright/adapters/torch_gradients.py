@@ -50,6 +50,9 @@ class Steps(Protocol):
     def repairs(self) -> list[Repair]:
         """Those in force."""
 
+    began_clear: bool | None
+    """Whether the last step that was taken as in training began without gradients; None: that is not known."""
+
     def step_as_training(self, batch: Any, *, seed: int, cleared: bool) -> Gradient:
         """The gradient with which training would update after this batch; nothing is updated.
 
@@ -127,6 +130,8 @@ def _leftover(steps: Steps, first: Any, second: Any) -> tuple[float | None, Fail
         return None, failure_of(error)
     finally:
         clear(steps.model)
+    if steps.began_clear:  # what differs is then the doing of a state that the model keeps
+        return 0.0, None
     alone, before, after = found
     size = _dot(before, before)
     difference = {n: after[n] - alone[n] for n in after if n in alone}

@@ -34,6 +34,8 @@ class Passed:
     schedules: list[Any] = field(default_factory=list)
     gradients: dict[int, torch.Tensor] = field(default_factory=dict)
     """By identity of the parameter: its gradient when the optimizer that holds it was to step."""
+    began_clear: bool | None = None
+    """Whether no gradient was there when the first backward pass began; None: there was none."""
     reached: dict[int, torch.Tensor] = field(default_factory=dict)
     """By identity of the parameter: its gradient after the last backward pass, where that is kept."""
 
@@ -76,7 +78,7 @@ class Gates:
         for schedule in self._schedules:
             schedule.step = functools.partial(self._schedule, schedule)
         try:
-            with watching_backward(functools.partial(self._note, "backward"), self._note_reached):
+            with watching_backward(self._note_begin, self._note_reached):
                 yield self.passed
         finally:
             for owner, attributes in kept:
@@ -91,6 +93,13 @@ class Gates:
         place = user_place()
         if place is not None:
             self.passed.places.setdefault(kind, place)
+
+    def _note_begin(self) -> None:
+        self._note("backward")
+        if self.passed.began_clear is None:
+            held = [p for o in self._optimizers for g in o.param_groups for p in g["params"]]
+            dense = (p.grad.to_dense() if p.grad.is_sparse else p.grad for p in held if p.grad is not None)
+            self.passed.began_clear = not any(bool(g.any()) for g in dense)
 
     def _note_reached(self) -> None:
         for parameter in self._parameters if self._keep else ():

@@ -14,6 +14,7 @@ from trainwright.adapters.accelerated import framework_of, steps_at_end
 from trainwright.core.finding import Place
 from trainwright.seams.blame import passed_on
 from trainwright.seams.lift import items_of, lift_body
+from trainwright.seams.passing import names_trained_later
 from trainwright.seams.place import is_users, show
 from trainwright.seams.seen import Construction
 from trainwright.seams.stand_in import Nothing
@@ -34,7 +35,8 @@ class LiftedLoop:
         self.drawn: dict[Any, Any] = {}
         self.modules: list[nn.Module] = []
         self.places: dict[str, Place] = {}
-        self.steps = bool(called_in(loop.node.body, loop.scope, frozenset(["step"])))
+        found = called_in(loop.node.body, loop.scope, frozenset(["step", "backward"]))
+        self.steps = "step" in found or not found  # what shows neither does both where it cannot be read
         self._code = lift_body(loop)
         self._first = _number_now(loop)
         self._stride, self._most, self._count = 1, 0, 0
@@ -42,6 +44,7 @@ class LiftedLoop:
         self.indexes = True
         """Where the loop counts: the number decides which rows a turn gets."""
         self._callers = list(callers(loop.frame))
+        self.trained_later = names_trained_later(loop, self._callers)
         self.framework = framework_of(self.scope.values())
 
     @property

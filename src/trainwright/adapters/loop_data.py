@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainwright.adapters.data import read_split
-from trainwright.adapters.loop_items import NamedRows, NamedStream, evaluation_loaders
+from trainwright.adapters.loop_items import NamedRows, NamedStream
 from trainwright.adapters.loop_rows import Columns, rows_of_script
 from trainwright.adapters.loop_training import LoopTraining, Turn
 from trainwright.core.finding import Place
@@ -70,11 +70,7 @@ def training_set(training: LoopTraining) -> tuple[Any, Place | None]:
 def evaluation_set(training: LoopTraining, train: Any) -> Any:
     """The data set of the script's first loader for evaluation."""
     return next(
-        (
-            v.dataset
-            for _, v in evaluation_loaders(training.scope, training.loaders)
-            if v.dataset is not train
-        ),
+        (v.dataset for _, v in training.evaluation_loaders() if v.dataset is not train),
         None,
     )
 

@@ -96,12 +96,18 @@ def around(loader: Any) -> list[Any]:
     return [o for o in (loader, getattr(loader, "sampler", None), inner) if o is not None]
 
 
-def evaluation_loaders(scope: Mapping[str, Any], trained: Sequence[Any]) -> list[tuple[str, Any]]:
-    """A script's loaders that are named for evaluation, or else any other than those that the loop draws from."""
+def evaluation_loaders(
+    scope: Mapping[str, Any], trained: Sequence[Any], later: frozenset[str] = frozenset()
+) -> list[tuple[str, Any]]:
+    """A script's loaders that are named for evaluation, or else any other than those that the loop draws from.
+
+    Args:
+        later: what the script's later trainings name: no evaluation, unless it is called so.
+    """
     own = [loader.dataset for loader in trained]
     loaders = [(n, v) for n, v in scope.items() if isinstance(v, torch.utils.data.DataLoader)]
     found = [(n, v) for n, v in loaders if not any(v.dataset is d for d in own)]
     named = [("evaluation", v) for n, v in found if any(word in n.lower() for word in _HELD_OUT)]
     if not named and any("train" in n.lower() for n, _ in found):
         return []
-    return named or [("evaluation", v) for _, v in found]
+    return named or [("evaluation", v) for n, v in found if n not in later]

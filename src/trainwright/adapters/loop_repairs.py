@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from trainwright.adapters.loop_items import NamedRows, UnnamedRows, around, evaluation_loaders, put_dataset
+from trainwright.adapters.loop_items import NamedRows, UnnamedRows, around, put_dataset
 from trainwright.adapters.loop_parts import follow_parameters
 from trainwright.adapters.torch_probe import take_rows
 from trainwright.core.repair import Call, Repair, Seam
@@ -26,7 +26,7 @@ def apply_to_training(training: LoopTraining, repair: Repair) -> None:
     names = dict(model.named_parameters()) if model is not None else {}
     formed = bool(training.drawn)
     data = NamedRows(loader.dataset, training.item_names) if loader is not None else None
-    other = next((v for _, v in evaluation_loaders(training.scope, training.loaders)), None)
+    other = next((v for _, v in training.evaluation_loaders()), None)
     held = NamedRows(other.dataset, training.item_names) if other is not None else None
     given = {
         "model": model,

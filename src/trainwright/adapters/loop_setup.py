@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from trainwright.adapters.accelerated import precision_of
-from trainwright.adapters.loop_items import evaluation_loaders
 from trainwright.adapters.loop_training import LoopTraining
 from trainwright.adapters.torch_optimizer import optimizer_places
 from trainwright.core.finding import Place
@@ -90,7 +89,7 @@ def find_places(training: LoopTraining) -> dict[str, Place]:
         places["mode_change"] = stilled[0]
     if (loader := first_loader(training)) is not None:
         places |= {r: p for r, p in _of_loader(loader, seen).items() if r not in places}
-    for _, held in evaluation_loaders(training.scope, training.loaders)[:1]:
+    for _, held in training.evaluation_loaders()[:1]:
         found = _of_loader(held, seen)
         places |= {
             _HELD_ROLES[r]: p for r, p in found.items() if r in _HELD_ROLES and _HELD_ROLES[r] not in places

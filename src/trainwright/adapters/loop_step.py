@@ -12,7 +12,6 @@ from torch import nn
 from trainwright.adapters.batches import POOLED
 from trainwright.adapters.data import length
 from trainwright.adapters.loop_gradients import cuts_of_their_step
-from trainwright.adapters.loop_items import evaluation_loaders
 from trainwright.adapters.loop_training import LoopTraining, Turn
 from trainwright.adapters.torch_gradients import further_steps, graph_facts
 from trainwright.adapters.torch_loss import further_losses, loss_facts
@@ -79,7 +78,7 @@ def _rows_to_come(training: LoopTraining) -> dict[str, tuple[int, bool]]:
     found = {}
     for name, loader in [
         ("training", training.loaders[0] if training.loaders else None),
-        *evaluation_loaders(training.scope, training.loaders),
+        *training.evaluation_loaders(),
     ]:
         rows, size = length(getattr(loader, "dataset", None)), getattr(loader, "batch_size", None)
         if rows and size and not loader.drop_last:

@@ -23,9 +23,7 @@ from trainwright.adapters.batches import RecordingCollator
 from trainwright.adapters.body import Body
 from trainwright.adapters.constant import TargetsSeen
 from trainwright.adapters.loop_batches import form_pool
-from trainwright.adapters.loop_items import (
-    names_of_items,
-)
+from trainwright.adapters.loop_items import evaluation_loaders, names_of_items
 from trainwright.adapters.loop_parts import (
     Parts,
     find_parts,
@@ -331,6 +329,11 @@ class LoopTraining:
                 elif id(parameter) in passed.reached:  # cleared by the body before it came to a step
                     parameter.grad = passed.reached[id(parameter)]
         return record, passed
+
+    def evaluation_loaders(self) -> list[tuple[str, Any]]:
+        """The script's loaders for evaluation, by what the report calls them."""
+        later: frozenset[str] = getattr(self.body, "trained_later", frozenset())
+        return evaluation_loaders(self.scope, self.loaders, later)
 
     def as_left(self) -> None:
         """Give the parameters the gradients that the body left behind: an observation shows those of its step."""

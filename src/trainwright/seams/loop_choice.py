@@ -22,9 +22,27 @@ from trainwright.seams.training_loops import (
 )
 
 
-def training_loop(frame: FrameType | None) -> Loop | None:
-    """The loop, around what a frame of the user's or one of its callers runs, whose body is one training step."""
-    return _chosen([loop for one in _frames(frame) for loop in loops_at(one, one.f_lineno)])
+def training_loop(frame: FrameType | None, *, backward: bool = False) -> Loop | None:
+    """The loop, around what a frame of the user's or one of its callers runs, whose body is one training step.
+
+    Args:
+        backward: a backward pass was seen there: where no loop's code shows one (hooks that are called by their names),
+            it is the innermost that hands out data, or counts.
+    """
+    around = [loop for one in _frames(frame) for loop in loops_at(one, one.f_lineno)]
+    chosen = _chosen(around)
+    if chosen is None and backward:
+        chosen = next((loop for loop in around if hands_out_data(loop)), None)
+        chosen = chosen or next((loop for loop in around if _counts(loop)), None)
+    return chosen
+
+
+def _counts(loop: Loop) -> bool:
+    """Whether a loop goes round by a condition, or by numbers."""
+    if isinstance(loop.node, ast.While):
+        return True
+    calls = [n.func for n in ast.walk(loop.node.iter) if isinstance(n, ast.Call)]
+    return any(getattr(f, "id", getattr(f, "attr", "")) in ("range", "trange", "count") for f in calls)
 
 
 def is_still_ahead(loop: Loop, frame: FrameType) -> bool:

@@ -1,4 +1,5 @@
-"""Training loops that are no training of the script's model: a rate range test, a warm-up, on a copy or undone after."""
+"""What comes after a training loop: whether what it trains is thrown away (a rate range test, a warm-up on a copy), and
+what is trained again."""
 
 from __future__ import annotations
 
@@ -31,6 +32,12 @@ def is_passing(loop: Loop, callers: Sequence[FrameType], seen: Seen) -> bool:
         return False
     own = [s for frame, s in _following(loop, callers) if frame is loop.frame]
     return _are_unused_copies(trained, own, seen) or _are_restored(trained, own, loop)
+
+
+def names_trained_later(loop: Loop, callers: Sequence[FrameType]) -> frozenset[str]:
+    """What the statements after a loop name that train again: a loader among them is no evaluation's."""
+    later = [s for f, s in _following(loop, callers) if _trains([s], f)]
+    return frozenset(n.id for s in later for n in ast.walk(s) if isinstance(n, ast.Name))
 
 
 def _models_in(loop: Loop) -> dict[str, Any]:

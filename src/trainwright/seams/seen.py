@@ -63,7 +63,7 @@ class Listener(Protocol):
     def training(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
         """The script calls for training."""
 
-    def looping(self, frame: FrameType) -> None:
+    def looping(self, frame: FrameType, *, backward: bool = False) -> None:
         """Something was done that a training step does: a loader was begun, a model called, backward run."""
 
     def fitting(
@@ -211,10 +211,10 @@ def quiet() -> Iterator[None]:
         _quiet = before
 
 
-def looping() -> None:
+def looping(*, backward: bool = False) -> None:
     """A patch's caller did what a training step does: tell the listener of the user's frame."""
     if active() and (frame := user_frame(sys._getframe(2))) is not None:
-        listener().looping(frame)
+        listener().looping(frame, backward=backward)
 
 
 def builder_frame(built: Any) -> FrameType | None:

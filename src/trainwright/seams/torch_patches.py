@@ -245,7 +245,7 @@ def patch_backward(module: Any) -> None:
         def call(*args: Any, _original: Any = original, **kwargs: Any) -> Any:
             for told in _on_backward:
                 told()
-            looping()
+            looping(backward=True)
             if _on_backward and _original.__name__ == "grad" and _is_step_by_hand(*args, **kwargs):
                 return _by_backward(_original, *args, **kwargs)
             result = _original(*args, **kwargs)

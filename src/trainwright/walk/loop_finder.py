@@ -18,17 +18,21 @@ class LoopFinder:
     """Is asked wherever the script does what a training step does; what was found out is kept."""
 
     def __init__(self) -> None:
-        self._not_yet: dict[tuple[tuple[CodeType, int], ...], bool] = {}
+        self._not_yet: dict[tuple[tuple[tuple[CodeType, int], ...], bool], bool] = {}
         """By the way that led to a line: whether it is part of no training step."""
         self._passing: dict[tuple[str, int], float] = {}
         """Until when each loop is let run that trains what is thrown away."""
 
-    def find(self, frame: FrameType, seen: Seen) -> Loop | None:
-        """The training loop around a frame of the user's; None where there is none, or it is not to be walked yet."""
-        way = tuple((f.f_code, f.f_lineno) for f in (frame, *callers(frame)))
+    def find(self, frame: FrameType, seen: Seen, *, backward: bool) -> Loop | None:
+        """The training loop around a frame of the user's; None where there is none, or it is not to be walked yet.
+
+        Args:
+            backward: a backward pass was run there, so that one of the loops around trains, whatever its code looks like.
+        """
+        way = tuple((f.f_code, f.f_lineno) for f in (frame, *callers(frame))), backward
         if self._not_yet.get(way):
             return None
-        loop = training_loop(frame)
+        loop = training_loop(frame, backward=backward)
         if way not in self._not_yet:
             self._not_yet[way] = loop is None or is_still_ahead(loop, frame)
         if loop is None or self._not_yet[way]:

@@ -183,10 +183,14 @@ class Session:
             return original()
         raise WalkFinished
 
-    def looping(self, frame: FrameType) -> None:
+    def looping(self, frame: FrameType, *, backward: bool = False) -> None:
         """The script does what a training step does: if a loop of its own trains, walk that loop and leave the script."""
         seen = self._seen or Seen()
-        if self._walking or seen.trained or (loop := self._finder.find(frame, seen)) is None:
+        if (
+            self._walking
+            or seen.trained
+            or (loop := self._finder.find(frame, seen, backward=backward)) is None
+        ):
             return
         self._require("torch", *(["accelerate"] if self._accelerates() else []))
         self._ranks = Ranks()

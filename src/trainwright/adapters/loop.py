@@ -178,14 +178,24 @@ class LoopAdapter:
               seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
         if not self.training.parts.single:
             return Run(skipped="two losses are minimised in turn, each by an optimizer of its own")
-        return torch_run.train(self.training, steps=steps, batches=batches, seed=seed, changes=changes,
-                               seconds=seconds, enough=enough)  # fmt: skip
+        run = torch_run.train(self.training, steps=steps, batches=batches, seed=seed, changes=changes,
+                              seconds=seconds, enough=enough)  # fmt: skip
+        if batches == 1 and _rises(run.losses) and self.training.carries():
+            return Run(
+                skipped="the loss of a batch depends on the steps before it: the model, or the loop, keeps what it saw"
+            )
+        return run
 
     def apply(self, repair: Repair) -> None:
         self.training.apply(repair)
 
     def put_back(self) -> None:
         self.training.put_back()
+
+
+def _rises(losses: Sequence[float]) -> bool:
+    """Whether a loss ended above where it began, and is a number."""
+    return len(losses) > 1 and losses[-1] > losses[0]
 
 
 def _shuffles(loader: Any) -> bool | None:

@@ -54,6 +54,8 @@ from trainwright.tensors import torch as tensors
 
 # A window of accumulation longer than this is taken for a loop that never steps.
 LONGEST_WINDOW = 64
+# Two passes over one batch differ by rounding alone; what a model keeps of one changes the next by far more.
+CARRIED_SHARE = 1e-3
 # What draws a turn's batch is seeded by the turn, what the model draws by the run and its step: two rows of seeds that
 # do not meet in runs of fewer steps than the stride.
 FIRST_BATCH_SEED = 1000
@@ -441,6 +443,20 @@ class LoopTraining:
         if record.loss is None:
             raise of_pipeline(RuntimeError("the step gave no loss"))
         return record.loss
+
+    def carries(self) -> bool:
+        """Whether a batch's loss is another one after a step that updated nothing: something else was kept of it.
+
+        A queue of earlier keys, a memory, a state from one chunk to the next: such a batch cannot be learnt by heart.
+        """
+        turn = self.take(1, seed=0)[0]
+        self.reset()
+        with self.ready(0):
+            first, second = (self.observe(turn)[0].loss for _ in range(2))
+        self.reset()
+        if first is None or second is None:
+            return False
+        return abs(second - first) > CARRIED_SHARE * max(abs(first), abs(second))
 
     def second_step(self, turn: Turn) -> Failure | None:
         """What a step raises after another one."""

@@ -20,7 +20,7 @@ from trainwright.adapters.loop_counters import Added, as_facts, find_counters
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Seam
 from trainwright.seams.aside import NotForALook, aside
-from trainwright.seams.blame import failure_of, note_own
+from trainwright.seams.blame import failure_of, note_own, of_pipeline
 from trainwright.seams.lift_pass import RETURNED, LiftedPass, lift_pass, reached_functions
 from trainwright.seams.place import show
 from trainwright.seams.seen import quiet
@@ -221,7 +221,7 @@ def _short_loaders(training: LoopTraining, batches: int | None, met: list[Any]) 
     def batch(iterator: Any, draw: Callable[[], Any]) -> Any:
         count = handed.get(id(iterator), (iterator, 0))[1]
         if batches is not None and count >= batches:
-            raise StopIteration
+            raise of_pipeline(StopIteration())
         handed[id(iterator)] = (iterator, count + 1)
         return draw()
 

@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from trainwright.seams.blame import of_pipeline, passed_on
+
 _WRITING = frozenset("wax+")
 _MAKING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 # Devices and the kernel's tables are no files of the user's.
@@ -53,7 +55,7 @@ class Desk:
             return path
         key = key_of(path)
         if key in self.removed:
-            raise FileNotFoundError(2, "No such file or directory", os.fsdecode(path))
+            raise of_pipeline(FileNotFoundError(2, "No such file or directory", os.fsdecode(path)))
         return self.files.get(key, path)
 
     def place_for(self, path: Any, *, fresh: bool = False) -> str:
@@ -133,8 +135,8 @@ class Desk:
             if isinstance(file, (str, bytes, os.PathLike)) and kwargs.get("opener") is None:
                 if _WRITING & set(mode):
                     fresh = "w" in mode or "x" in mode
-                    return original(
-                        self.place_for(file, fresh=fresh), mode.replace("x", "w"), *args, **kwargs
+                    return passed_on(
+                        original, self.place_for(file, fresh=fresh), mode.replace("x", "w"), *args, **kwargs
                     )
                 file = self.seen_as(file)
             return original(file, mode, *args, **kwargs)
@@ -166,10 +168,10 @@ class Desk:
 
         def listed(path: Any = ".") -> list[Any]:
             if not isinstance(path, (str, os.PathLike)) or not (self.files or self.removed):
-                return original(path)
+                return passed_on(original, path)
             inside, key = self._inside(path), key_of(path)
-            names = original(self.seen_as(path)) if key in self.files or _exists(key) else []
-            real = original(key) if key in self.files and _exists(key) else []
+            names = passed_on(original, self.seen_as(path)) if key in self.files or _exists(key) else []
+            real = passed_on(original, key) if key in self.files and _exists(key) else []
             found = dict.fromkeys([*names, *real, *inside])
             return [n for n in found if f"{key}{os.sep}{n}" not in self.removed]
 
@@ -180,15 +182,15 @@ class Desk:
 
         def scan(path: Any = ".") -> Any:
             if not isinstance(path, (str, os.PathLike)) or not (self.files or self.removed):
-                return original(path)
+                return passed_on(original, path)
             key, given = key_of(path), os.fspath(path)
             inside = self._inside(path)
             entries = []
             if _exists(key):
-                with original(path) as real:
+                with passed_on(original, path) as real:
                     entries = [e for e in real if e.name not in inside]
             elif key not in self.files:
-                return original(path)
+                return passed_on(original, path)
             kept = [e for e in entries if f"{key}{os.sep}{e.name}" not in self.removed]
             return _Scan([*kept, *(_Entry(given, name, ours) for name, ours in inside.items())])
 
@@ -227,8 +229,11 @@ class Desk:
             named = path if isinstance(path, (str, os.PathLike)) else getattr(path, "name", None)
             if isinstance(named, (str, os.PathLike)) and (found := self.seen_as(named)) in self.saved:
                 return copy.deepcopy(self.saved[found])
-            return original(
-                self.seen_as(path) if isinstance(path, (str, os.PathLike)) else path, *args, **kwargs
+            return passed_on(
+                original,
+                self.seen_as(path) if isinstance(path, (str, os.PathLike)) else path,
+                *args,
+                **kwargs,
             )
 
         return load
@@ -271,7 +276,7 @@ class _Scan(list[Any]):
 
     def __next__(self) -> Any:
         if not self:
-            raise StopIteration
+            raise of_pipeline(StopIteration())
         return self.pop(0)
 
     def __enter__(self) -> _Scan:

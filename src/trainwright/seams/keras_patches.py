@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from trainwright.seams.blame import passed_on
 from trainwright.seams.keras_refusals import arguments_of
 from trainwright.seams.place import place_of, places_on_the_way, user_frame
 from trainwright.seams.seen import Construction, active, builder_frame, listener, seen
@@ -102,7 +103,7 @@ def patch_optimizers(module: Any) -> None:
         if active():
             for variable in trainable_variables or self._trainable_variables:
                 seen().gave_value(variable)
-        return original(self, grads, trainable_variables)
+        return passed_on(original, self, grads, trainable_variables)
 
     owner.apply = apply
 
@@ -116,7 +117,7 @@ def patch_variables(module: Any) -> None:
     def assign(self: Any, value: Any) -> Any:
         if active():
             seen().gave_value(self)
-        return original(self, value)
+        return passed_on(original, self, value)
 
     owner.assign = assign
 

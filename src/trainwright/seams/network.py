@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
+from trainwright.seams.blame import of_pipeline, passed_on
 from trainwright.seams.stand_in import Nothing
 from trainwright.seams.tally import Tally
 
@@ -99,8 +100,8 @@ def _connecting(original: Callable[..., Any], passes: Passes, status: int | None
         if isinstance(address, tuple) and not passes(address[0]):
             if status is not None:
                 return status
-            raise Refused(111, "not connected: the walk only looks on")
-        return original(self, address)
+            raise of_pipeline(Refused(111, "not connected: the walk only looks on"))
+        return passed_on(original, self, address)
 
     return connect
 
@@ -141,7 +142,7 @@ def _answered(original: Callable[..., Any], passes: Passes) -> Callable[..., Any
 
     def connect(self: Any) -> None:
         if passes(self.host, getattr(self, "_method", None) or "POST"):
-            original(self)
+            passed_on(original, self)
         else:
             self.sock = _Answer()
 

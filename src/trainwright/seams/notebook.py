@@ -21,6 +21,7 @@ from typing import Any
 
 from trainwright.core import cells
 from trainwright.errors import UsageError
+from trainwright.seams.blame import passed_on
 
 HEADER = "# trainwright: the cells of a notebook"
 # Cell magics that time, watch or capture what the cell does, and run it.
@@ -77,7 +78,7 @@ def standing_for(file: Path, text: str) -> Iterator[None]:
     original = io.open_code
 
     def open_code(path: str) -> Any:
-        return io.BytesIO(text.encode()) if path in names else original(path)
+        return io.BytesIO(text.encode()) if path in names else passed_on(original, path)
 
     io.open_code = open_code
     try:

@@ -18,6 +18,7 @@ from typing import Any
 
 import wrapt
 
+from trainwright.seams.blame import passed_on
 from trainwright.seams.stand_in import Nothing
 from trainwright.seams.tally import Tally
 
@@ -277,7 +278,7 @@ def _patch_mlflow(module: Any) -> None:
     def init(
         self: Any, tracking_uri: Any = None, registry_uri: Any = None, *args: Any, **kwargs: Any
     ) -> None:
-        original(self, store, store)
+        passed_on(original, self, store, store)
 
     _now.replace(module.MlflowClient, "__init__", _instead("MLflow", original, init))
 

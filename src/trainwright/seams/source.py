@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from trainwright.seams.blame import passed_on
+
 
 @contextmanager
 def standing_in(copies: Mapping[str, str]) -> Iterator[None]:
@@ -40,7 +42,7 @@ def _scripts(copies: Mapping[str, str]) -> Iterator[None]:
 
     def open_code(path: str) -> Any:
         text = _text(copies, path)
-        return original(path) if text is None else io.BytesIO(text.encode())
+        return passed_on(original, path) if text is None else io.BytesIO(text.encode())
 
     io.open_code = open_code
     try:
@@ -81,7 +83,8 @@ def _lines(copies: Mapping[str, str]) -> Iterator[None]:
     def updatecache(filename: str, module_globals: Any = None) -> list[str]:
         text = _text(copies, filename)
         if text is None:
-            return original(filename, module_globals)
+            found: list[str] = passed_on(original, filename, module_globals)
+            return found
         lines = text.splitlines(keepends=True)
         linecache.cache[filename] = (len(text), None, lines, filename)  # no time: never out of date
         return lines

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from trainwright.seams.blame import of_pipeline
+
 _HANDED_BACK = ("connect", "connect_configuration", "prepare")
 
 
@@ -16,7 +18,7 @@ class Nothing:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)
+            raise of_pipeline(AttributeError(name))
         if name in _HANDED_BACK:  # ClearML's `args = task.connect(args)`
             return lambda given=None, *args, **kwargs: given
         return self

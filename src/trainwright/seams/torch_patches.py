@@ -128,7 +128,7 @@ def patch_modes(owner: Any) -> None:
                 seen().stilled.pop(self, None)
             elif (frame := user_frame(sys._getframe(1))) is not None:
                 seen().stilled[self] = place_of(frame)
-        return original(self, mode)
+        return passed_on(original, self, mode)
 
     owner.train = train
 
@@ -268,7 +268,7 @@ def _is_step_by_hand(outputs: Any, inputs: Any, grad_outputs: Any = None, retain
 
 def _by_backward(original: Any, outputs: Any, inputs: Any, *_: Any, **more: Any) -> Any:
     """The gradients as they are asked for, then by a backward pass as well: that is what is measured."""
-    found = original(outputs, inputs, retain_graph=True)
+    found = passed_on(original, outputs, inputs, retain_graph=True)
     asked = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     for tensor in asked:
         tensor.grad = None
@@ -284,8 +284,8 @@ def patch_processes(module: Any) -> None:
     def start_processes(fn: Any, args: Any = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
                         start_method: str = "spawn") -> Any:  # fmt: skip
         if not active() or _on_accelerator():
-            return original(fn, args, nprocs, join, daemon, start_method)
-        result = original(functools.partial(_work, fn), args, nprocs, join, daemon, "fork")
+            return passed_on(original, fn, args, nprocs, join, daemon, start_method)
+        result = passed_on(original, functools.partial(_work, fn), args, nprocs, join, daemon, "fork")
         if join:
             listener().children_ended()
         return result

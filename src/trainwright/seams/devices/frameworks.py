@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from trainwright.seams.blame import passed_on
 from trainwright.seams.devices.places import GPU
 from trainwright.seams.devices.redirection import Redirection, current, half_name, lacking
 
@@ -34,7 +35,7 @@ def patch_arguments(module: Any) -> None:
             if self.tf32:
                 redirection.ask_for("tf32")
                 self.tf32 = None
-        original(self)
+        passed_on(original, self)
 
     module.TrainingArguments.__post_init__ = post_init
 
@@ -186,7 +187,7 @@ def patch_tensorflow(module: Any) -> None:
     def listing(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def devices(device_type: Any = None) -> Any:
-            found, redirection = original(device_type), current()
+            found, redirection = passed_on(original, device_type), current()
             if found or redirection is None or device_type != "GPU":
                 return found
             redirection.absent |= {"GPU"}

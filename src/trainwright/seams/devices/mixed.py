@@ -11,6 +11,7 @@ import importlib
 import sys
 from typing import Any
 
+from trainwright.seams.blame import of_pipeline, passed_on
 from trainwright.seams.devices.patching import Patches
 from trainwright.seams.devices.places import GPU, HOST, Storages
 from trainwright.seams.devices.redirection import current
@@ -30,7 +31,7 @@ def patch_mixed(torch: Any, patches: Patches) -> None:
 
         @functools.wraps(original)
         def next_data(self: Any, _original: Any = original) -> Any:
-            batch = _original(self)
+            batch = passed_on(_original, self)
             if (storages := _sure()) is not None:
                 _note(torch, storages, batch)
             return batch
@@ -118,7 +119,9 @@ def _comparing(original: Any) -> Any:
 def _refuse(one: str | None, other: str | None, which: str) -> None:
     """Raise what torch does where both devices are known and differ."""
     if one is not None and other is not None and one != other:
-        raise RuntimeError(
-            "Expected all tensors to be on the same device, but found at least two devices, "
-            f"{one} and {other}! ({which})"
+        raise of_pipeline(
+            RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"{one} and {other}! ({which})"
+            )
         )

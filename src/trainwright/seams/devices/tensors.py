@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from trainwright.seams.blame import passed_on
 from trainwright.seams.devices.patching import Patches
 from trainwright.seams.devices.places import GPU
 from trainwright.seams.devices.redirection import Redirection, current, half_name
@@ -336,7 +337,7 @@ def _patch_context(torch: Any, patches: Patches) -> None:
             redirection.ask(device)
             redirection.storages.unsure = True
             device = "cpu"
-        original(self, device)
+        passed_on(original, self, device)
 
     patches.replace(module.DeviceContext, "__init__", init)
     set_type = torch.set_default_tensor_type

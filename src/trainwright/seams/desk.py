@@ -168,7 +168,8 @@ class Desk:
 
         def listed(path: Any = ".") -> list[Any]:
             if not isinstance(path, (str, os.PathLike)) or not (self.files or self.removed):
-                return passed_on(original, path)
+                real: list[Any] = passed_on(original, path)
+                return real
             inside, key = self._inside(path), key_of(path)
             names = passed_on(original, self.seen_as(path)) if key in self.files or _exists(key) else []
             real = passed_on(original, key) if key in self.files and _exists(key) else []

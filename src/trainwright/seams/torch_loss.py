@@ -56,8 +56,9 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
     wide = scores.dim() > 1 and scores.shape[1] > 1
     bounds = [int(x) for x in (live.min(), live.max()) if torch.isfinite(x)] if live.numel() else []
     tall = wide and 1 < len(scores) != scores.shape[1] and len(scores) == len(kept.scores)
-    rows_sum = unit and wide and bool((scores.sum(dim=1) - 1).abs().max() < _SUM_WITHIN)
-    rows_log = wide and bool(scores.logsumexp(dim=1).abs().max() < _SUM_WITHIN)
+    within = _rounding(kept.scores)
+    rows_sum = unit and wide and bool((scores.sum(dim=1) - 1).abs().max() < within)
+    rows_log = wide and bool(scores.logsumexp(dim=1).abs().max() < within)
     several = _rows_of_several_labels(kept.scores, targets)
     return LossCall(
         function=kept.function,
@@ -67,8 +68,8 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
         value=float(kept.value.detach().float().mean()) if isinstance(kept.value, torch.Tensor) else None,
         rows_sum_to_one=rows_sum,
         log_normalised=rows_log,
-        columns_sum_to_one=unit and tall and not rows_sum and _is_one(scores.sum(dim=0)),
-        columns_log_normalised=tall and not rows_log and _is_one(scores.logsumexp(dim=0).exp()),
+        columns_sum_to_one=unit and tall and not rows_sum and _is_one(scores.sum(dim=0), within),
+        columns_log_normalised=tall and not rows_log and _is_one(scores.logsumexp(dim=0).exp(), within),
         in_unit_range=unit,
         smallest_target=bounds[0] if len(bounds) == 2 else None,
         largest_target=bounds[1] if len(bounds) == 2 else None,
@@ -82,8 +83,13 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
     )
 
 
-def _is_one(sums: torch.Tensor) -> bool:
-    return bool((sums - 1).abs().max() < _SUM_WITHIN)
+def _is_one(sums: torch.Tensor, within: float) -> bool:
+    return bool((sums - 1).abs().max() < within)
+
+
+def _rounding(scores: torch.Tensor) -> float:
+    """How far from one a row of probabilities may sum up to: in bfloat16 each is rounded to a two hundred and fiftieth."""
+    return max(_SUM_WITHIN, torch.finfo(scores.dtype).eps) if scores.is_floating_point() else _SUM_WITHIN
 
 
 def _first_rows(scores: torch.Tensor) -> torch.Tensor:

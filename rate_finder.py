@@ -1,0 +1,23 @@
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+X = torch.randn(600, 10); W = torch.randn(10, 3); Y = (X @ W).argmax(1)
+tr = TensorDataset(X[:480], Y[:480]); va = TensorDataset(X[480:], Y[480:])
+loader = DataLoader(tr, batch_size=32, shuffle=True); val = DataLoader(va, batch_size=60)
+model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 3))
+opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+lossf = nn.CrossEntropyLoss()
+import copy
+probe = copy.deepcopy(model)
+popt = torch.optim.SGD(probe.parameters(), lr=1e-6)
+history = []
+for x, y in loader:
+    popt.zero_grad(); loss = lossf(probe(x), y); loss.backward(); popt.step()
+    history.append((popt.param_groups[0]["lr"], loss.item()))
+    popt.param_groups[0]["lr"] *= 2.0
+del probe, popt
+for epoch in range(5):
+    for x, y in loader:
+        opt.zero_grad(); loss = lossf(model(x), y); loss.backward(); opt.step()
+torch.save(model.state_dict(), "/tmp/m.pt")

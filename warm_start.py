@@ -1,0 +1,21 @@
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+X = torch.randn(600, 10); W = torch.randn(10, 3); Y = (X @ W).argmax(1)
+tr = TensorDataset(X[:480], Y[:480]); va = TensorDataset(X[480:], Y[480:])
+loader = DataLoader(tr, batch_size=32, shuffle=True); val = DataLoader(va, batch_size=60)
+model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 3))
+opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+lossf = nn.CrossEntropyLoss()
+buffer = []
+import random
+random.seed(0)
+for step in range(400):
+    i = random.randrange(480)
+    buffer.append((X[i], Y[i]))
+    if len(buffer) < 64:
+        continue
+    batch = random.sample(buffer, 32)
+    x = torch.stack([b[0] for b in batch]); y = torch.stack([b[1] for b in batch])
+    opt.zero_grad(); loss = lossf(model(x), y); loss.backward(); opt.step()

@@ -308,11 +308,11 @@ def count_of(node: Statement, scope: Scope) -> int | None:
     return _length(node.iter, scope) if isinstance(node, ast.For) else None
 
 
-# What goes over its first argument, whole: builtins, and progress bars by how they are called.
-_WHOLE = frozenset(
-    ["enumerate", "list", "tuple", "iter", "reversed", "sorted", "map", "tqdm", "track", "progress_bar"]
+# What goes over its argument in another way than item by item; other calls hand out each: progress bars, loggers,
+# `enumerate`.
+_REPEATING = frozenset(
+    ["cycle", "repeat", "infinite", "endless", "batched", "pairwise", "product", "combinations"]
 )
-_BARS = ("tqdm", "progress", "track")
 
 
 def _length(node: ast.expr, scope: Scope) -> int | None:
@@ -335,10 +335,17 @@ def _length(node: ast.expr, scope: Scope) -> int | None:
     if name == "islice" and len(given) == 2:
         most, whole = _number(given[1], scope), _length(given[0], scope)
         return most if whole is None or most is None else min(most, whole)
-    bar = name.lower().startswith(_BARS) or name.lower().endswith(_BARS)
-    if given and (name in _WHOLE or bar):
+    if given and not _repeats(node, scope):
         return _length(given[-1] if name == "map" else given[0], scope)
     return None
+
+
+def _repeats(call: ast.Call, scope: Scope) -> bool:
+    """Whether a call may go over what it is given more than once, or without an end."""
+    if _called(call) in _REPEATING:
+        return True
+    bodies = [code_node(f.__code__) for f in users_functions(resolve(call.func, scope))]
+    return any(isinstance(n, ast.While) for body in bodies if body is not None for n in ast.walk(body))
 
 
 def _range_length(node: ast.Call, scope: Scope) -> int | None:

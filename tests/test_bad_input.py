@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -429,16 +428,16 @@ def _takes_interrupts():
 
 
 def test_an_interruption_of_the_walk_gives_the_report_so_far(tmp_path, script):
-    text = training(forward="import time\nprint('forward', flush=True)\ntime.sleep(0.4)")
+    text = training(forward=(
+        "import builtins, os, signal\n"
+        "builtins.calls = getattr(builtins, 'calls', 0) + 1\n"
+        "if builtins.calls == 6:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)"
+    ))  # fmt: skip
     words = [sys.executable, "-m", "trainwright", "check", "--json", "report.json", script(text)]
-    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env=environment(), preexec_fn=_takes_interrupts) as process:  # fmt: skip
-        for line in process.stdout:
-            if line.startswith("forward"):
-                break
-        time.sleep(0.6)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+    process = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment(), timeout=120,
+                             preexec_fn=_takes_interrupts)  # fmt: skip
+    out, err = process.stdout, process.stderr
     assert process.returncode == 130, out + err
     assert "Interrupted: this is what was seen until then." in out
     report = json.loads((tmp_path / "report.json").read_text())

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from trainwright.seams.blame import of_pipeline
 from trainwright.seams.commands import asks_only
 from trainwright.seams.mute import muted, replaced
 
@@ -35,7 +36,7 @@ def aside() -> Iterator[None]:
 
 
 def _refuse(*args: Any, **kwargs: Any) -> Any:
-    raise NotForALook("this is not done while the walk looks on")
+    raise of_pipeline(NotForALook("this is not done while the walk looks on"))
 
 
 def _unread(quiet: Any) -> Callable[..., Any]:

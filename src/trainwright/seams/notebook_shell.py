@@ -18,6 +18,7 @@ from typing import Any
 
 from trainwright.core import cells
 from trainwright.errors import UsageError
+from trainwright.seams.blame import of_pipeline
 
 _INSTALLING = re.compile(
     r"^\s*(sudo\s+)?(\S*python\S*\s+-m\s+)?(uv\s+)?(pip3?|conda|mamba|apt|apt-get|uv|poetry|npm)\s+(\S+\s+)*?"
@@ -165,13 +166,15 @@ class Shell:
             first + (end_line or line or 1) - 1,
             end_offset,
         )
-        raise SyntaxError(message, where)
+        raise of_pipeline(SyntaxError(message, where))
 
     def refuse_await(self, cell: int, line: int) -> None:
         """Say that a cell's `await` has no event loop."""
-        raise UsageError(
-            f"{self._file}, cell {cell}, line {line}: `await` outside of a function needs the event loop of a notebook, "
-            "and a check runs the notebook as a script. Put it into an `async def` and call asyncio.run(…)."
+        raise of_pipeline(
+            UsageError(
+                f"{self._file}, cell {cell}, line {line}: `await` outside of a function needs the event loop of a notebook, "
+                "and a check runs the notebook as a script. Put it into an `async def` and call asyncio.run(…)."
+            )
         )
 
     # Commands

@@ -37,6 +37,15 @@ ASKED = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _no_process_group():
+    """A script's process group ends with its process; here the next script is walked in the same one."""
+    yield
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
+
+
 @without_gpu
 @pytest.mark.parametrize("script", SOUND, ids=lambda s: s.stem)
 def test_a_script_for_a_gpu_is_walked_in_silence_and_the_report_says_where(script: Path) -> None:

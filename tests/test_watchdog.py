@@ -9,7 +9,7 @@ import pytest
 
 from trainwright.core.report import Status
 from trainwright.core.stage import Stage
-from trainwright.walk.watchdog import OutOfTime, stopped_after
+from trainwright.seams.watchdog import OutOfTime, stopped_after
 from walking import walk
 
 SCRIPT = """
@@ -79,11 +79,23 @@ def test_the_scripts_own_timer_goes_on() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+def test_of_two_limits_the_one_that_comes_sooner_holds() -> None:
+    began = time.monotonic()
+    with pytest.raises(OutOfTime), stopped_after(0.2), stopped_after(30.0):
+        _spin()
+    with stopped_after(30.0):
+        with pytest.raises(OutOfTime), stopped_after(0.2):
+            _spin()
+        left, _ = signal.getitimer(signal.ITIMER_REAL)
+        assert 0 < left < 30.0
+    assert time.monotonic() - began < 20
+
+
 @pytest.mark.parametrize("wait", ["time.sleep(0.01)", "pass"])
 def test_an_evaluation_that_waits_for_ever_is_left_out_and_the_walk_goes_on(tmp_path, wait) -> None:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT.format(wait=wait))
     report = walk(script, budget=12.0)
     evaluation = report.stages[Stage.EVALUATION]
-    assert evaluation.status is Status.SKIPPED and "was stopped" in evaluation.why
+    assert evaluation.status is Status.SKIPPED and "did not come back" in evaluation.why
     assert not report.findings

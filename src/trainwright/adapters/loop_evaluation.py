@@ -36,6 +36,7 @@ from trainwright.seams.torch_gates import Gates
 from trainwright.seams.torch_marks import ModelCall, refused_call
 from trainwright.seams.torch_patches import watching_loaders
 from trainwright.seams.training_loops import Loop, called_in
+from trainwright.seams.watchdog import OutOfTime, stopped_after
 from trainwright.stages.evaluation import Comparison, EvaluationFacts
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ FEW_BATCHES = 1
 SECONDS = 10.0
 # With loaders whole, an exception is to come again within this time, or it is not believed.
 WHOLE_SECONDS = 15.0
+STOPPED_SHARE = 1.2
 # What code raises because it was lifted or is only looked at: a name that the loop would have bound, a missing file.
 _NOT_THE_EVALUATIONS = (NameError, ImportError, OSError, EOFError, NotForALook)
 # Repairs of what the model and the loss are given are in force in the evaluation too.
@@ -67,6 +69,8 @@ class Seen:
     loaders: list[Any] = field(default_factory=list)
     late: bool = False
     """It took too long, and was left."""
+    stopped: bool = False
+    """It had to be stopped."""
     finished: bool = False
     """Both passes went through."""
 
@@ -88,6 +92,8 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
         if failure is not None:
             seen = _look(training, lifted, None, frozenset())
             failure = _raised(training, seen) if not seen.late else None
+        if seen.stopped:
+            raise OutOfTime
         return _facts(training, seen, lifted, failure)
     finally:
         lifted.start_over()
@@ -142,9 +148,13 @@ def _look(training: LoopTraining, lifted: LiftedPass, batches: int | None, known
         watch.watching(),
     ):
         try:
-            _passes(training, lifted, seen, turns)
+            # Its own clock is looked at where tensors are at work; code that does not come to any is stopped.
+            with stopped_after(STOPPED_SHARE * seconds):
+                _passes(training, lifted, seen, turns)
         except TookTooLong:
             seen.late = True
+        except OutOfTime:
+            seen.late = seen.stopped = True
     return seen
 
 

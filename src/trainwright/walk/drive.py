@@ -7,10 +7,10 @@ from typing import Any
 from trainwright.adapters.base import Adapter, Run
 from trainwright.core.stage import Stage
 from trainwright.seams.blame import failure_of, is_own
+from trainwright.seams.watchdog import OutOfTime, stopped_after
 from trainwright.walk.plan import Apply, Measure, Request, plan
 from trainwright.walk.trials import Train
 from trainwright.walk.walk import ITSELF_FAILED, Walk
-from trainwright.walk.watchdog import OutOfTime, stopped_after
 
 # An evaluation is looked at in two passes of some ten seconds at most; with whole loaders it has fifteen more.
 EVALUATION_SECONDS = 30.0
@@ -43,7 +43,7 @@ def _in_time(walk: Walk, adapter: Adapter, request: Request) -> Any:
         with stopped_after(seconds):
             return _answer(walk, adapter, request)
     except OutOfTime:
-        why = f"it did not come back within {seconds:.0f} s of the budget of {walk.clock.budget:g} s, and was stopped"
+        why = f"stopped, for it did not come back in time: the budget is {walk.clock.budget:g} s"
         if isinstance(request, Measure):
             walk.skip(request.stage, why)
             return None

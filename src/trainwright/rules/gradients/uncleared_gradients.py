@@ -19,6 +19,7 @@ from trainwright.stages.setup import SetupFacts
 
 # A cleared gradient leaves 0 and an uncleared one 1; rounding and random layers stay far from the middle.
 LEFT_OVER = 0.5
+_CLEARED = {True: "no line clears the gradients", False: "after the gradients were to be cleared"}
 
 
 @rule("TW501", Severity.ERROR)
@@ -27,9 +28,9 @@ def uncleared_gradients(gradients: GradientFacts, setup: SetupFacts) -> Iterator
     left = gradients.leftover_ratio
     if left is None or left < LEFT_OVER:
         return
+    never = setup.call == "training loop" and setup.place("zero_grad") is None
     yield Finding(
-        message=f"after the gradients were to be cleared, {left:.0%} of the first batch's gradient is still in "
-        "that of the second",
+        message=f"{_CLEARED[never]}: {left:.0%} of the first batch's gradient is still in that of the second",
         measured={"leftover_ratio": round(left, 4), "accumulation": gradients.accumulation},
         where=setup.place("zero_grad", "training_step", "backward", "train_step", "optimizer", "trainer"),
         proof=Proof(f"gradient of step 2 less that of its batch alone = {left:.3f} x gradient of step 1"),

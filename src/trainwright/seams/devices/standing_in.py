@@ -116,6 +116,9 @@ class Devices:
         for name in set(sys.modules) - self._modules:
             if is_users(getattr(sys.modules[name], "__file__", None) or "<"):
                 del sys.modules[name]
+        distributed = sys.modules.get("torch.distributed")
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            distributed.destroy_process_group()
         if state := sys.modules.get("accelerate.state"):
             state.AcceleratorState._reset_state(reset_partial_state=True)
             state.GradientState._reset_state()

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 
@@ -37,17 +38,24 @@ def _has_signal() -> bool:
 
 @contextlib.contextmanager
 def _by_signal(seconds: float) -> Iterator[None]:
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise OutOfTime
-
-    handler = signal.signal(signal.SIGALRM, stop)
+    around, _ = signal.getitimer(signal.ITIMER_REAL)
+    if around and signal.getsignal(signal.SIGALRM) is _stop and around <= seconds:
+        yield  # one of ours around this one comes sooner
+        return
+    began = time.monotonic()
+    handler = signal.signal(signal.SIGALRM, _stop)
     left, interval = signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), AGAIN_SECONDS)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, left, interval)
+        if left:  # a timer of the script's, or of ours around this one
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, left - (time.monotonic() - began)), interval)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise OutOfTime
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from trainwright.seams.torch_loss import is_one_hot
+from trainwright.seams.torch_transforms import within_transform
 
 # A script's loss that differs by more from its one call of a loss function has further terms.
 SAME_WITHIN = 1e-3
@@ -48,7 +49,12 @@ class TargetsSeen(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        if func in _WATCHED and isinstance(result, torch.Tensor) and result.numel() == 1:
+        if (
+            func in _WATCHED
+            and isinstance(result, torch.Tensor)
+            and result.numel() == 1
+            and not within_transform()
+        ):
             named = dict(kwargs)
             given = named.pop("input", args[0] if args else None)
             targets = named.pop("target", args[1] if len(args) > 1 else None)

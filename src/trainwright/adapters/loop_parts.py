@@ -14,6 +14,7 @@ from torch import nn
 from trainwright.core.finding import Failure
 from trainwright.seams.blame import failure_of
 from trainwright.seams.torch_gates import Passed
+from trainwright.seams.torch_transforms import within_transform
 
 if TYPE_CHECKING:
     from trainwright.adapters.loop_training import LoopTraining, Turn
@@ -82,6 +83,8 @@ class _Calls:
             after.remove()
 
     def _before(self, module: nn.Module, args: Any) -> None:
+        if within_transform():
+            return
         inner = unwrapped(module)
         if self.depth == 0 and not any(inner is m for m in self.roots):
             self.roots.append(inner)
@@ -90,7 +93,7 @@ class _Calls:
         self.depth += 1
 
     def _after(self, module: nn.Module, args: Any, output: Any) -> None:
-        self.depth -= 1
+        self.depth -= not within_transform()
 
 
 def unwrapped(module: Any) -> Any:
@@ -257,7 +260,7 @@ def names_of_inputs(parts: Parts, into: dict[str, Any]) -> Iterator[None]:
     """Keep what the first training call of a root is given, by the names of forward's parameters."""
 
     def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
-        if into or (parts.graded and not torch.is_grad_enabled()):
+        if into or within_transform() or (parts.graded and not torch.is_grad_enabled()):
             return
         try:
             named = list(inspect.signature(module.forward).parameters.values())

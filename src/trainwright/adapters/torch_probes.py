@@ -186,6 +186,8 @@ def _same(left: Any, right: Any) -> bool:
 def _leaking_rows(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
     if rows < 2 or len(base) != rows or rows in base.shape[1:2]:  # (N, N) scores compare rows on purpose
         return {}
+    if _relates_rows(probe, rows):
+        return {}
     alone = take_rows(probe.inputs, [0] * rows)
     changed = probe.scores(alone)
     if changed is None:
@@ -200,6 +202,23 @@ def _leaking_rows(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]
         traces = [probe.trace(i, lambda t: _row_0(t, rows)) for i in (probe.inputs, alone)]
         found["leak_from"] = first_difference(*traces)
     return found
+
+
+def _relates_rows(probe: Probe, rows: int) -> bool:
+    """Whether the rows are the nodes of a graph: the model is given, or holds, a number for each pair of them, or edges."""
+    held = [v for m in probe.model.modules() for v in (*vars(m).values(), *m._buffers.values())]
+    tensors = [v for v in (*probe.inputs.values(), *held) if isinstance(v, torch.Tensor)]
+    return any(
+        tuple(t.shape) == (rows, rows)
+        or (
+            t.dim() == 2
+            and len(t) == 2
+            and not t.is_floating_point()
+            and t.shape[1] > 2
+            and int(t.max()) < rows
+        )
+        for t in tensors
+    )
 
 
 def _row_0(result: torch.Tensor, rows: int) -> torch.Tensor | None:

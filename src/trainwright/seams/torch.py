@@ -25,6 +25,7 @@ from trainwright.seams.mending import mended
 from trainwright.seams.place import is_users, is_written, user_place
 from trainwright.seams.torch_loss import LOSSES, KeptLoss, measure_call, shares_of_total
 from trainwright.seams.torch_trace import FirstNonFinite
+from trainwright.seams.torch_transforms import within_transform
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
 from trainwright.tensors import torch as tensors
@@ -158,6 +159,8 @@ class Observer(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if within_transform():
+            return func(*args, **kwargs)
         if func in LOSSES:
             return self._loss(func, args, kwargs)
         if func is torch.Tensor.backward:
@@ -226,6 +229,8 @@ class Observer(TorchFunctionMode):
         )
 
     def _before(self, module: nn.Module, args: Any, kwargs: Any) -> Any:
+        if within_transform():
+            return None
         if self._is_root(module):
             self._aside = self._trained_only and not torch.is_grad_enabled()
         if self._is_root(module) and not self._aside:
@@ -243,6 +248,8 @@ class Observer(TorchFunctionMode):
         return args, kwargs
 
     def _after(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        if within_transform():
+            return
         if self._stack and self._stack[-1][0] is module:
             self._stack.pop()
         if self._detail and not self._aside:

@@ -30,6 +30,7 @@ from trainwright.seams.torch_kept import KeptGraphs
 from trainwright.seams.torch_loss import LOSSES
 from trainwright.seams.torch_marks import Mark, Meeting, ModelCall, as_tensor, comparison_of, scores_for
 from trainwright.seams.torch_noise import active_noise
+from trainwright.seams.torch_transforms import within_transform
 from trainwright.seams.torch_versions import register_after_calls
 from trainwright.stages.evaluation import ActiveNoise, Comparison
 from trainwright.tensors import torch as tensors
@@ -94,7 +95,7 @@ class EvaluationWatch(TorchFunctionMode):
     # The model's calls
 
     def _before(self, module: nn.Module, args: Any) -> None:
-        if self._open or next(module.parameters(), None) is None:
+        if self._open or within_transform() or next(module.parameters(), None) is None:
             if self._open:
                 self._open.append(None)
             return
@@ -150,6 +151,8 @@ class EvaluationWatch(TorchFunctionMode):
         kwargs = kwargs or {}
         if time.monotonic() > self._ends:
             raise TookTooLong
+        if within_transform():
+            return func(*args, **kwargs)
         call = self._open[0] if self._open else None
         if call is not None:
             if (noise := active_noise(func, args, kwargs)) is not None and not _chosen(call.module):

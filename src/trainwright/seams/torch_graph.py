@@ -21,6 +21,7 @@ from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.mending import mended
 from trainwright.seams.place import attribute_place, is_users, show, user_place
+from trainwright.seams.torch_transforms import within_transform
 from trainwright.stages.gradients import CutOff, InPlace, KeptTensor, PlainList
 from trainwright.tensors import torch as tensors
 
@@ -89,6 +90,8 @@ class GraphWatch(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if within_transform():
+            return func(*args, **kwargs)
         frame = sys._getframe(1)
         if func is torch.Tensor.backward and self._detail:
             self.record.backwards.append(user_place(frame))

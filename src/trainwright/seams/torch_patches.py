@@ -14,6 +14,7 @@ from typing import Any
 from trainwright.seams.blame import passed_on
 from trainwright.seams.place import place_of, places_on_the_way, user_frame
 from trainwright.seams.seen import Construction, Loading, active, builder_frame, listener, looping, seen
+from trainwright.seams.torch_transforms import within_transform
 from trainwright.seams.weak import WeakIdentityDictionary
 
 # difflib's ratio of require_grad, requires_grads, require_gradient, requires_gradient to requires_grad is 0.83 to 0.96.
@@ -94,7 +95,10 @@ def _called(module: Any, args: Any) -> None:
 
 
 def _is_borrowed(frame: FrameType | None) -> bool:
-    """Whether the model has other parameters than its own for this call (torch.func.functional_call): no place to begin."""
+    """Whether the model has other parameters than its own for this call, or is called within a transform of torch.func
+    (functional_call, vmap, grad): no place to begin."""  # fmt: skip
+    if within_transform():
+        return True
     for _ in range(FRAMES_OF_CALL):
         if frame is None:
             return False
@@ -245,7 +249,7 @@ def patch_backward(module: Any) -> None:
         def call(*args: Any, _original: Any = original, **kwargs: Any) -> Any:
             for told in _on_backward:
                 told()
-            looping(backward=True)
+            looping(backward=_original.__name__ == "backward")
             if _on_backward and _original.__name__ == "grad" and _is_step_by_hand(*args, **kwargs):
                 return _by_backward(_original, *args, **kwargs)
             result = _original(*args, **kwargs)

@@ -15,8 +15,9 @@ class ModelState:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        seen = [*model.parameters(), *model.buffers()]
+        seen = [t for t in (*model.parameters(), *model.buffers()) if not t.is_meta]
         self._values = [(t, t.detach().to("cpu", copy=True)) for t in seen]
+        """Of a model without data (on the meta device, as a skeleton for torch.func) there is nothing to keep."""
         self._needs = [(p, p.requires_grad) for p in model.parameters()]
         self._gradients = [
             (p, None if p.grad is None else p.grad.detach().clone()) for p in model.parameters()

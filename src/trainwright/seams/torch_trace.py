@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from trainwright.core.finding import Place
 from trainwright.seams.place import user_place
+from trainwright.seams.torch_transforms import within_transform
 from trainwright.stages.forward import Origin
 
 # What is kept of a pass takes at most this many numbers (400 MB); calls after that are not compared.
@@ -49,7 +50,12 @@ class Trace(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         seen = result[0] if isinstance(result, tuple) and result else result
-        if isinstance(seen, torch.Tensor) and seen.dim() and seen.is_floating_point():
+        if (
+            isinstance(seen, torch.Tensor)
+            and seen.dim()
+            and seen.is_floating_point()
+            and not within_transform()
+        ):
             kept = self._keep(seen.detach()) if self._numbers < MOST_NUMBERS else None
             if kept is not None:
                 kept = kept.clone()

@@ -38,9 +38,10 @@ ASKED = {
 
 
 @pytest.fixture(autouse=True)
-def _no_process_group():
-    """A script's process group ends with its process; here the next script is walked in the same one."""
+def _as_a_new_process():
+    """A script's process group and default device end with its process; here the next one is walked in the same."""
     yield
+    torch.set_default_device(None)
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         distributed.destroy_process_group()

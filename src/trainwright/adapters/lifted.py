@@ -35,8 +35,10 @@ class LiftedLoop:
         self.drawn: dict[Any, Any] = {}
         self.modules: list[nn.Module] = []
         self.places: dict[str, Place] = {}
-        found = called_in(loop.node.body, loop.scope, frozenset(["step", "backward"]))
-        self.steps = "step" in found or not found  # what shows neither does both where it cannot be read
+        stepping, training = (
+            called_in(loop.node.body, loop.scope, frozenset([n])) for n in ("step", "backward")
+        )
+        self.steps = bool(stepping) or not training  # what shows neither does both where it cannot be read
         self._code = lift_body(loop)
         self._first = _number_now(loop)
         self._stride, self._most, self._count = 1, 0, 0

@@ -192,8 +192,10 @@ class Twin:
 
     def try_to_build(self) -> None:
         """Let the model make its weights; one that cannot is the forward stage's matter."""
+        batches = self.take(1, seed=0)
         with tolerated():
-            self.build(self.take(1, seed=0)[0])
+            for batch in batches:  # none where the data are empty
+                self.build(batch)
 
     @contextlib.contextmanager
     def ready(self, seed: int) -> Iterator[None]:

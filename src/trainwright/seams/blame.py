@@ -95,11 +95,11 @@ def is_own(error: BaseException, *, measuring: bool = False) -> bool:
     frames, modules = list(_frames(error)), _modules(error)
     if not frames or getattr(error, "_of_pipeline", False):
         return False
-    own = [i for i, (code, at) in enumerate(frames) if is_ours(code.co_filename) and not _hands_on(code, at)]
-    if own and _instruction(*frames[own[-1]]) in _IMPORTING:
-        return not any(is_users(code.co_filename) for code, _ in frames[own[-1] :])
+    own = [i for i, f in enumerate(frames) if is_ours(f[0].co_filename) and not _hands_on(*f)]
+    if own and _instruction(*frames[own[-1]][:2]) in _IMPORTING:
+        return not any(is_users(code.co_filename) for code, _, _ in frames[own[-1] :])
     if isinstance(error, RecursionError):  # whoever stood last when the stack was full
-        return not any(is_users(code.co_filename) for code, _ in frames)
+        return not any(is_users(code.co_filename) for code, _, _ in frames)
     if _raised_elsewhere_by_us(error):
         return True
     if own and all(name.startswith(_ARITHMETIC) for name in modules[own[-1] + 1 :]):
@@ -155,10 +155,11 @@ def own_lines(error: BaseException, most: int = 6) -> list[str]:
     return found[-most:]
 
 
-def _frames(error: BaseException) -> Iterator[tuple[CodeType, int]]:
+def _frames(error: BaseException) -> Iterator[tuple[CodeType, int, int]]:
+    """Code, instruction and line of each frame, the innermost last."""
     link = error.__traceback__
     while link is not None:
-        yield link.tb_frame.f_code, link.tb_lasti
+        yield link.tb_frame.f_code, link.tb_lasti, link.tb_lineno
         link = link.tb_next
 
 
@@ -176,8 +177,14 @@ def _instruction(code: CodeType, at: int) -> str:
     return dis.opname[code.co_code[at]] if at >= 0 else ""
 
 
-def _hands_on(code: CodeType, at: int) -> bool:
-    return _instruction(code, at) in _HANDING_ON
+def _hands_on(code: CodeType, at: int, line: int) -> bool:
+    found = _instruction(code, at)
+    if found != "RERAISE":  # what passed the end of a `with` on its way: the line is still that of the call
+        return found in _HANDING_ON
+    return any(
+        i.opname in _HANDING_ON and i.positions is not None and i.positions.lineno == line
+        for i in dis.get_instructions(code)
+    )
 
 
 def _of_the_device(error: BaseException) -> bool:

@@ -209,7 +209,8 @@ class _Libraries:
         yield from self._others[module](loaded) if module in self._others else ()
         for path, names in (row[1:] for row in _SILENT if row[0] == module):
             value = Nothing() if module.startswith("h5py") else None
-            yield from ((_named(module, path), name, _giving(value)) for name in names)
+            owner = _named(module, path)
+            yield from ((owner, n, _standing_for(getattr(owner, n, None), _giving(value))) for n in names)
         for table, write in ((_NATIVE, True), (_READING, False)):
             for _, path, name, position, keyword in (row for row in table if row[0] == module):
                 if (owner := _named(module, path)) is not None and hasattr(owner, name):
@@ -240,6 +241,11 @@ def _named(module: str, path: str) -> Any:
     for name in path.split(".") if path else ():
         found = getattr(found, name, None)
     return found
+
+
+def _standing_for(original: Any, silent: Any) -> Any:
+    """A silent call under the name and the home of what it stands for, which can still be reached (`inspect.unwrap`)."""
+    return functools.update_wrapper(silent, original) if original is not None else silent
 
 
 def _giving(value: Any) -> Callable[..., Any]:

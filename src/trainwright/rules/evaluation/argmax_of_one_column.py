@@ -66,5 +66,7 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
 def _two_columns(call: Call) -> Call:
     scores = call["predictions"]
     scores = scores[0] if isinstance(scores, tuple) else scores
+    if scores.ndim < 2:  # another comparison, of what was made of the scores
+        return call
     middle = 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
     return call.replace(predictions=np.concatenate([np.full_like(scores, middle), scores], axis=1))

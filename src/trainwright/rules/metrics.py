@@ -66,6 +66,8 @@ def align() -> Repair:
     def change(call: Call) -> Call:
         scores: Any = call["predictions"]
         scores = scores[0] if isinstance(scores, tuple) else scores
+        if scores.size != call["labels"].size:  # another repair gave it more columns
+            return call
         return call.replace(predictions=scores.reshape(call["labels"].shape))
 
     return Repair("give the metrics predictions in the shape of the labels", Seam.METRICS, change)

@@ -47,7 +47,7 @@ def train(epochs, batch_size, lr, width, depth, seed):
         perm = torch.randperm(len(X))
         for start in range(0, len(X), batch_size):
             take = perm[start:start + batch_size]
-            xb, yb = X[take], y[start:start + batch_size]  # FAULT: the targets are not permuted with the inputs
+            xb, yb = X[take], y[start:start + batch_size]  # FAULT: the targets are not permuted with the inputs # expect: misaligned-labels
             pred = model(xb)
             loss = nn.functional.mse_loss(pred, yb)
             optimizer.zero_grad()

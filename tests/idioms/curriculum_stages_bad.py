@@ -26,7 +26,7 @@ class Counter(nn.Module):
 
 net = Counter()
 optimizer = torch.optim.Adam(net.parameters(), lr=6e-3)
-scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.93)
+scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.93)  # expect: schedule-in-wrong-unit
 criterion = nn.CrossEntropyLoss()
 test_x, test_y = make_set(14, 1000)
 

@@ -42,7 +42,7 @@ for epoch in range(6):
     shown = []
     opt.zero_grad()
     for micro, (xb, yb) in enumerate(train, 1):
-        loss = sum(w * ce(o, yb) for w, o in zip(head_weight, net(xb)))
+        loss = sum(w * ce(o, yb) for w, o in zip(head_weight, net(xb)))  # expect: unscaled-accumulation
         shown.append(loss.item())
         # FAULT: the accumulated loss is not divided by the number of micro-batches
         loss.backward()

@@ -34,7 +34,7 @@ def run(lr=0.02, epochs=6):
         for batch_idx, (data, target) in enumerate(train_loader):
             output = model(data)
             loss = F.cross_entropy(output, target)
-            fabric.backward(loss)
+            fabric.backward(loss)  # expect: uncleared-gradients
             optimizer.step()  # FAULT: zero_grad is nowhere called, the gradients of all batches are summed
             losses.append(loss.item())
         model.eval()

@@ -39,7 +39,7 @@ class Regressor(L.LightningModule):
     def forward(self, x):
         return self.net(x)
 
-    def training_step(self, batch, batch_idx):
+    def training_step(self, batch, batch_idx):  # expect: no-gradient
         x, y = batch
         loss = F.mse_loss(self(x), y)
         self.log("train_loss", loss, on_step=False, on_epoch=True)

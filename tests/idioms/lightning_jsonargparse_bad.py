@@ -52,7 +52,7 @@ class SpiralNet(LightningModule):
         self.history.append(acc.item())
 
     def configure_optimizers(self):
-        return torch.optim.Adam(self.head.parameters(), lr=self.hparams.lr)  # FAULT: the body is left out of the optimizer
+        return torch.optim.Adam(self.head.parameters(), lr=self.hparams.lr)  # FAULT: the body is left out of the optimizer # expect: unregistered-parameters
 
 
 def main(epochs: int = 20, hidden: int = 32, lr: float = 0.01, batch_size: int = 50, seed: int = 3):

@@ -42,7 +42,7 @@ def main():
     base = BertForSequenceClassification(config)
     peft_config = LoraConfig(task_type=TaskType.SEQ_CLS, inference_mode=True, r=8, lora_alpha=16, lora_dropout=0.0,  # FAULT: inference mode freezes the adapters
                              target_modules=["query", "key", "value", "dense"])
-    model = get_peft_model(base, peft_config)
+    model = get_peft_model(base, peft_config)  # expect: frozen-model
     model.print_trainable_parameters()
     with tempfile.TemporaryDirectory() as tmp:
         args = TrainingArguments(output_dir=tmp, learning_rate=5e-3, per_device_train_batch_size=32, per_device_eval_batch_size=64,

@@ -39,7 +39,7 @@ for epoch in range(15):
     for start in range(0, T, K):
         x, y = series[:, start:start + K], series[:, start + 1:start + K + 1]
         hidden = tuple(hidden)  # FAULT: the state keeps its history, backward goes through the window before once more
-        pred, hidden = model(x, hidden)
+        pred, hidden = model(x, hidden)  # expect: repeated-backward
         loss = nn.functional.mse_loss(pred, y)
         optimizer.zero_grad()
         loss.backward()

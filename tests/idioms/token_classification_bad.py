@@ -61,7 +61,7 @@ def main():
     train_ds, eval_ds = make(400), make(100)
     config = BertConfig(vocab_size=len(tokenizer), hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
                         max_position_embeddings=64)  # FAULT: num_labels is left out, the head has two outputs for five labels
-    model = BertForTokenClassification(config)
+    model = BertForTokenClassification(config)  # expect: label-out-of-range
     with tempfile.TemporaryDirectory() as tmp:
         args = TrainingArguments(tmp, num_train_epochs=5, per_device_train_batch_size=20, per_device_eval_batch_size=50, learning_rate=3e-3,
                                  eval_strategy="epoch", logging_strategy="epoch", save_strategy="no", report_to="none", use_cpu=True,

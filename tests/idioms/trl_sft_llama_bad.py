@@ -38,7 +38,7 @@ def main():
         num_key_value_heads=4, max_position_embeddings=64, pad_token_id=tokenizer.pad_token_id,
         bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
     )
-    model = LlamaForCausalLM(config)
+    model = LlamaForCausalLM(config)  # expect: tokens-beyond-vocabulary
     with tempfile.TemporaryDirectory() as out:
         args = SFTConfig(output_dir=out, max_length=32, per_device_train_batch_size=16, per_device_eval_batch_size=32,
                          num_train_epochs=3, learning_rate=5e-3, lr_scheduler_type="cosine", warmup_steps=5, logging_steps=10,

@@ -192,9 +192,8 @@ class Twin:
 
     def try_to_build(self) -> None:
         """Let the model make its weights; one that cannot is the forward stage's matter."""
-        batches = self.take(1, seed=0)
         with tolerated():
-            for batch in batches:  # none where the data are empty
+            for batch in self.take(1, seed=0):  # none where the data are empty
                 self.build(batch)
 
     @contextlib.contextmanager

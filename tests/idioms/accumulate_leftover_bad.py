@@ -29,7 +29,7 @@ for epoch in range(15):
     optimizer.zero_grad()
     running, pending = 0.0, 0
     for i, (x, y) in enumerate(train_loader):
-        loss = loss_fn(model(x), y)  # expect: unscaled-accumulation
+        loss = loss_fn(model(x), y)
         running += loss.item()
         loss.backward()  # FAULT: not divided by accumulation_steps
         pending += 1

@@ -223,7 +223,7 @@ def _in_force(trainer: Any, repairs: Sequence[Repair],
         return predict(model, type_like(inputs, dict(mended_batch(inputs))), *args, **kwargs)
 
     of_batches = any(r.seam == Seam.BATCH for r in repairs)
-    of_calls = [r for r in repairs if r.seam in (Seam.LOSS, Seam.ACTIVATION)]
+    of_calls = [r for r in repairs if r.seam in (Seam.LOSS, Seam.PAIRING, Seam.ACTIVATION)]
     if of_batches:
         trainer.prediction_step = prediction_step
     try:

@@ -53,7 +53,7 @@ STOPPED_SHARE = 1.2
 # What code raises because it was lifted or is only looked at: a name that the loop would have bound, a missing file.
 _NOT_THE_EVALUATIONS = (NameError, ImportError, OSError, EOFError, NotForALook)
 # Repairs of what the model and the loss are given are in force in the evaluation too.
-_OF_CALLS = (Seam.FORWARD, Seam.LOSS, Seam.ACTIVATION)
+_OF_CALLS = (Seam.FORWARD, Seam.LOSS, Seam.PAIRING, Seam.ACTIVATION)
 _METRICS = ("sklearn.metrics", "torchmetrics.", "torcheval.", "evaluate.")
 
 

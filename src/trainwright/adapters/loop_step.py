@@ -148,7 +148,7 @@ def _further(
     forward, loss, gradients = facts
     if loss is not None:
         with training.ready(0):
-            loss = further_losses(loss, gradients, training, turns)
+            loss = further_losses(loss, gradients, training, turns, record)
         training.reset()
     if gradients is not None:
         with training.ready(0):

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
+from trainwright.adapters.base import Change
+from trainwright.adapters.torch_crossed import crossed_targets
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Stage
 from trainwright.seams.blame import note_own, tolerated
@@ -154,6 +156,8 @@ def _rebound_at(failure: Failure | None) -> Place | None:
 class Steps(Protocol):
     """What further looks at a loss need of the training."""
 
+    change: Change
+
     @property
     def model(self) -> nn.Module:
         """What is trained."""
@@ -175,15 +179,19 @@ class Steps(Protocol):
 
 
 def further_losses(
-    loss: LossFacts, gradients: GradientFacts | None, training: Steps, batches: Sequence[Any]
+    loss: LossFacts, gradients: GradientFacts | None, training: Steps, batches: Sequence[Any], record: StepRecord
 ) -> LossFacts:
-    """The facts with what more calls show: of single rows, with other weights, in a second step.
+    """The facts with what more calls show: of single rows, of exchanged targets, with other weights, in a second step.
 
     The weights may be left changed.
+
+    Args:
+        record: of the observed step, whose batch was the first.
     """
     if loss.failure is not None or gradients is None:
         return loss
     first = batches[0]
+    loss = replace(loss, crossed=crossed_targets(record.pairings, training, batches))
     if loss.value is not None and not math.isfinite(loss.value) and not loss.row_losses:
         loss = _one_by_one(loss, training, first)
     if gradients.failure is None:

@@ -24,6 +24,7 @@ from trainwright.seams.blame import failure_of
 from trainwright.seams.mending import mended
 from trainwright.seams.place import is_users, is_written, user_place
 from trainwright.seams.torch_loss import LOSSES, KeptLoss, measure_call, shares_of_total
+from trainwright.seams.torch_pairs import Pairing, is_paired, pairing_of
 from trainwright.seams.torch_trace import FirstNonFinite
 from trainwright.seams.torch_transforms import within_transform
 from trainwright.stages.forward import ModuleFacts, Origin
@@ -80,6 +81,8 @@ class StepRecord:
     non_finite_from: Origin | None = None
     targets: torch.Tensor | None = None
     """Those of the last loss call."""
+    pairings: list[Pairing] = field(default_factory=list)
+    """Operations that made all pairs of outputs and targets; only with detail."""
 
 
 class Observer(TorchFunctionMode):
@@ -119,6 +122,7 @@ class Observer(TorchFunctionMode):
         self._names = {id(m): n for n, m in model.named_modules()}
         self._stack: list[tuple[nn.Module, tuple[Any, ...]]] = []
         self._activation_repairs = [r for r in repairs if r.seam == Seam.ACTIVATION]
+        self._pairing_repairs = [r for r in repairs if r.seam == Seam.PAIRING]
         self._normalised: dict[int, tuple[Any, Place | None]] = {}
         self._activated: dict[int, tuple[torch.Tensor, str, Place | None, str, Place | None]] = {}
         self._finite = FirstNonFinite()
@@ -170,6 +174,8 @@ class Observer(TorchFunctionMode):
                 self.record.minimised.append(float(args[0].detach()))
                 self.record.loss_at = self.record.loss_at or user_place(sys._getframe(1))
                 self.record.loss_shares = shares_of_total(args[0], self.record.kept_losses)
+        if (self._detail or self._pairing_repairs) and is_paired(func, args):
+            args = (*self._pair(args), *args[2:])
         result = self._activate(func, args, kwargs) if func in _CHANGEABLE else func(*args, **kwargs)
         if func in _NORMALISERS and isinstance(result, torch.Tensor):
             self._normalised[id(result)] = (result, user_place(sys._getframe(1)))
@@ -180,6 +186,16 @@ class Observer(TorchFunctionMode):
                 name = self._names.get(id(self._stack[-1][0]), "") if self._stack else ""
                 self._keep_activation(f"{name}.{_ACTIVATIONS[func].lower()}".lstrip("."), func, args, result)
         return result
+
+    def _pair(self, args: Any) -> tuple[Any, Any]:
+        """Both sides of an operation that makes all pairs of two tensors' rows, changed where repairs say so."""
+        pairing = pairing_of(args[0], args[1], user_place(sys._getframe(2))) if self._detail else None
+        if pairing is not None:
+            self.record.pairings.append(pairing)
+        call = Call(seam=Seam.PAIRING, given={"left": args[0], "right": args[1]}, tensors=tensors)
+        for repair in self._pairing_repairs:
+            call = mended(repair, call)
+        return call["left"], call["right"]
 
     def _activate(self, func: Any, args: Any, kwargs: Any) -> Any:
         """An activation's result, changed where repairs say so; which tensor it made is kept."""

@@ -181,13 +181,23 @@ def trains(loop: Loop) -> bool:
 
 
 def trains_by_hand(loop: Loop) -> bool:
-    """Whether a loop's body asks for gradients (torch.autograd.grad) and changes tensors in place."""
+    """Whether a loop's body asks for gradients (torch.autograd.grad) and changes tensors in place, or means to."""
     body, scope = loop.node.body, loop.scope
     if not called_in(body, scope, _GRADIENT_CALLS):
         return False
     return bool(called_in(body, scope, _IN_PLACE_CALLS)) or any(
-        isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Sub) for n, _ in reached(body, scope)
+        _subtracts(node) for node, _ in reached(body, scope)
     )
+
+
+def _subtracts(node: ast.AST) -> bool:
+    """Whether a statement subtracts from a variable: `p -= g`, or `p = p - g`, which leaves the tensor as it was."""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, ast.Sub)
+    value = node.value if isinstance(node, ast.Assign) else None
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Sub):
+        return False
+    return any(ast.unparse(t) == ast.unparse(value.left) for t in node.targets)
 
 
 def _reachable(scope: Scope) -> Iterator[Any]:

@@ -97,6 +97,8 @@ class CrossedTargets:
     """The loss with the targets of the rows exchanged."""
     aligned_value: float
     """The loss with the targets in the other shape."""
+    where: Place | None = None
+    """The line whose operation made the pairs, where it is known."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,17 +79,20 @@ def _by_hand(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     if crossed is None:
         return
     shape, aligned, rows = crossed.shape, crossed.aligned_shape, crossed.shape[0]
+    now, in_shape = f"{crossed.value:.4g}", f"{crossed.aligned_value:.4g}"
+    values = f": {now}, and {in_shape} with the targets as {aligned}" if now != in_shape else ""
     yield Finding(
-        message=f"the loss of targets {shape} compares {rows * rows:,} pairs, for {rows} rows: {crossed.value:.4g}, "
-        f"and {crossed.aligned_value:.4g} with the targets as {aligned}",
+        message=f"the loss of targets {shape} compares {rows * rows:,} pairs, for {rows} rows{values}",
         measured={"targets": str(shape), "aligned": str(aligned), "pairs": rows * rows, "loss": crossed.value,
                   "aligned_loss": crossed.aligned_value},
-        where=setup.place("compute_loss", "train_step", "loss", "model"),
+        where=crossed.where or setup.place("compute_loss", "train_step", "loss", "model"),
         proof=Proof(
             f"with the targets of the rows exchanged the loss is {crossed.exchanged_value:.6g}, and {crossed.value:.6g} "
             f"before: each output is compared with the targets of all rows; as {aligned} their order matters"
         ),
-        repair=Repair("give the targets the outputs' shape", Seam.BATCH, _reshape(aligned[1:])),
+        repair=Repair("give the targets the outputs' shape", Seam.BATCH, _reshape(aligned[1:]))
+        if crossed.where is None
+        else Repair("give the targets the outputs' shape", Seam.PAIRING, _reshape_pair(shape, aligned)),
         fix=Fix(does=f"give the loss outputs and targets of one shape: targets as {aligned}", safety=Safety.SAFE),
     )  # fmt: skip
 
@@ -113,6 +116,18 @@ def _over_pairs(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
 def _reshape(rest: tuple[int, ...]) -> Callable[[Call], Call]:
     def change(call: Call) -> Call:
         return call.replace(y=call.tensors.reshape(call["y"], (-1, *rest)))
+
+    return change
+
+
+def _reshape_pair(targets: tuple[int, ...], outputs: tuple[int, ...]) -> Callable[[Call], Call]:
+    def change(call: Call) -> Call:
+        left, right = call["left"], call["right"]
+        if len(left.shape) == len(targets) and len(right.shape) == len(outputs):
+            return call.replace(left=call.tensors.reshape(left, tuple(right.shape)))
+        if len(right.shape) == len(targets) and len(left.shape) == len(outputs):
+            return call.replace(right=call.tensors.reshape(right, tuple(left.shape)))
+        return call
 
     return change
 

@@ -138,7 +138,10 @@ def _gradients(
         n: v for n, v in training.scope.items() if hasattr(v, "__dict__") and not isinstance(v, nn.Module)
     }
     facts = graph_facts(facts, watch, training.model, owners, training.seen.modules.get)
-    return replace(facts, cuts=cuts_of_their_step(facts, training.model, passed))
+    wiped = tuple(n for n, p in training.model.named_parameters() if id(p) in passed.wiped)
+    return replace(
+        facts, cuts=cuts_of_their_step(facts, training.model, passed), wiped=wiped, wiped_at=passed.wiped_at
+    )
 
 
 def _further(

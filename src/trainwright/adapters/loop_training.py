@@ -318,7 +318,7 @@ class LoopTraining:
         if watch is not None:
             watch.updates = lambda: passed.steps
         with left, observer.catching() as record, watch or contextlib.nullcontext():
-            self._run(turn, number, live=live, rate_share=rate_share, passed=passed)
+            self._run(turn, number, live=live, rate_share=rate_share, passed=passed, keep=detail)
         if record.minimised:
             record.loss = record.minimised[0] if passed.steps > 1 else sum(record.minimised)
         elif record.loss_tensor is not None:
@@ -348,12 +348,13 @@ class LoopTraining:
                         places=self.seen.modules.get, asked_at=self.seen.asked_at)  # fmt: skip
 
     def _run(self, turn: Turn, number: int, *, live: bool, rate_share: float = 1.0,
-             passed: Passed | None = None) -> None:  # fmt: skip
+             passed: Passed | None = None, keep: bool = False) -> None:  # fmt: skip
         """Run the body. Its batch is drawn with the turn's random numbers, the model's noise with the step's."""
         roots = self.known_parts.roots if self.known_parts is not None else ()
         parameters = list(self.known_parts.model.parameters()) if self.known_parts is not None else ()
         gates = Gates(self.optimizers, self.schedules, live=live, rate_share=rate_share, parameters=parameters,
-                      passed=passed, keep=not live and self.known_parts is not None and self.window > 1)  # fmt: skip
+                      passed=passed,
+                      keep=not live and self.known_parts is not None and (keep or self.window > 1))  # fmt: skip
         noise = self._seed * SEED_STRIDE + number
         drawn = turn.item if turn.item is not None else self.items[turn.number]
         item = self.body.item(drawn, self._count)

@@ -38,6 +38,10 @@ class Passed:
     """Whether no gradient was there when the first backward pass began; None: there was none."""
     reached: dict[int, torch.Tensor] = field(default_factory=dict)
     """By identity of the parameter: its gradient after the last backward pass, where that is kept."""
+    wiped: set[int] = field(default_factory=set)
+    """By identity: parameters whose gradient was gone when the optimizer that holds them was to step, where that is kept."""
+    wiped_at: Place | None = None
+    """The user's line that cleared them by the optimizer's zero_grad."""
 
     @property
     def steps(self) -> int:
@@ -67,6 +71,7 @@ class Gates:
         self._parameters = parameters
         self._keep = keep
         self._stepped = 0
+        self._cleared_at: Place | None = None
 
     @contextmanager
     def closed(self) -> Iterator[Passed]:
@@ -96,6 +101,7 @@ class Gates:
 
     def _note_begin(self) -> None:
         self._note("backward")
+        self._cleared_at = None
         if self.passed.began_clear is None:
             held = [p for o in self._optimizers for g in o.param_groups for p in g["params"]]
             dense = (p.grad.to_dense() if p.grad.is_sparse else p.grad for p in held if p.grad is not None)
@@ -114,6 +120,7 @@ class Gates:
         self.passed.stepped.append(optimizer)
         if not any(o is optimizer for o in self.passed.optimizers):
             self.passed.optimizers.append(optimizer)
+            self._note_wiped(optimizer)
         if self._live:
             rates = [g["lr"] for g in optimizer.param_groups]
             for group, rate in zip(optimizer.param_groups, rates):
@@ -136,8 +143,17 @@ class Gates:
                 self.passed.gradients[id(parameter)] = parameter.grad.detach().clone()
         return answer
 
+    def _note_wiped(self, optimizer: Any) -> None:
+        """Whether what backward passes gave all that an optimizer holds is gone before its first step."""
+        held = [p for g in optimizer.param_groups for p in g["params"] if id(p) in self.passed.reached]
+        given = [p for p in held if bool(self.passed.reached[id(p)].any())]
+        if given and not any(p.grad is not None and bool(p.grad.any()) for p in given):
+            self.passed.wiped |= {id(p) for p in given}
+            self.passed.wiped_at = self._cleared_at
+
     def _clear(self, original: Any, *args: Any, **kwargs: Any) -> Any:
         self._note("zero_grad")
+        self._cleared_at = user_place()
         return original(*args, **kwargs)
 
     def _schedule(self, schedule: Any, *args: Any, **kwargs: Any) -> None:

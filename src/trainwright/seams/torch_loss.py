@@ -53,12 +53,13 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
     live = targets if targets.is_floating_point() else targets[targets != ignored]
     distinct = torch.unique(live.reshape(-1)[:_SEARCHED])
     unit = bool(((scores >= 0) & (scores <= 1)).all()) if scores.numel() else False
-    wide = scores.dim() > 1 and scores.shape[1] > 1
+    axis = -1 if kept.function == "ctc_loss" else 1  # of the classes
+    wide = scores.dim() > 1 and scores.shape[axis] > 1
     bounds = [int(x) for x in (live.min(), live.max()) if torch.isfinite(x)] if live.numel() else []
-    tall = wide and 1 < len(scores) != scores.shape[1] and len(scores) == len(kept.scores)
+    tall = wide and axis == 1 and 1 < len(scores) != scores.shape[1] and len(scores) == len(kept.scores)
     within = _rounding(kept.scores)
-    rows_sum = unit and wide and bool((scores.sum(dim=1) - 1).abs().max() < within)
-    rows_log = wide and bool(scores.logsumexp(dim=1).abs().max() < within)
+    rows_sum = unit and wide and bool((scores.sum(dim=axis) - 1).abs().max() < within)
+    rows_log = wide and bool(scores.logsumexp(dim=axis).abs().max() < within)
     several = _rows_of_several_labels(kept.scores, targets)
     return LossCall(
         function=kept.function,

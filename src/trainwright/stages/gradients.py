@@ -95,6 +95,9 @@ class GradientFacts(Facts):
     """The k of that measurement."""
     only_last: bool | None = None
     """What was accumulated is the last micro-batch's gradient alone, while those of the others differ."""
+    wiped: tuple[str, ...] = ()
+    """Parameters that backward gave a gradient, which was gone when their optimizer was to step."""
+    wiped_at: Place | None = None
     accumulation: int = 1
     user_loss: bool = False
     """A loss function was called by user code itself, or none was called: the loss is written by hand."""

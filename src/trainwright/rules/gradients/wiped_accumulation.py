@@ -1,8 +1,10 @@
-"""TW508 wiped-accumulation: the gradients are cleared inside the accumulation window.
+"""TW508 wiped-accumulation: the gradients are cleared before the update that they are for.
 
-Why it matters: each update uses the last micro-batch alone; the others are computed and thrown away.
-Evidence: a window is taken as training takes it; what was accumulated is the last micro-batch's gradient alone.
-Fix (safe): clear the gradients after the update only (the Trainer does), not at each micro-batch.
+Why it matters: inside an accumulation window each update uses the last micro-batch alone; between backward and the
+optimizer's step nothing is learnt at all.
+Evidence: a window is taken as training takes it; what was accumulated is the last micro-batch's gradient alone. Or: backward
+gave the parameters gradients, and at the optimizer's step none is left.
+Fix (safe): clear the gradients once for each update, before its backward passes or after its step.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW508", Severity.ERROR)
 def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A window of micro-batches of which only the last is left."""
+    """A window of micro-batches of which only the last is left, or an update for which nothing is left."""
+    if gradients.wiped:
+        yield _before_step(gradients, setup)
+        return
     if not gradients.only_last:
         return
     count, planned = gradients.accumulated_batches, gradients.accumulation
@@ -36,4 +41,15 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
             does="clear the gradients once for each update, after it, and not for each micro-batch",
             safety=Safety.SAFE,
         ),
+    )
+
+
+def _before_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
+    count = len(gradients.wiped)
+    return Finding(
+        message=f"the gradients of {count} parameters are cleared between backward and the optimizer's step: it updates nothing",
+        measured={"cleared": count, "trainable": len(gradients.gradients)},
+        where=gradients.wiped_at or setup.place("optimizer_step", "backward", "trainer"),
+        proof=Proof(f"after backward {count} parameters have a gradient, and at the step none of them has one"),
+        fix=Fix(does="clear the gradients before backward, or after the step", safety=Safety.SAFE),
     )

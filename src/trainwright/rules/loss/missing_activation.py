@@ -18,8 +18,9 @@ from trainwright.core.rule import rule
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
-_MODULES = {"binary_cross_entropy": "nn.BCELoss", "nll_loss": "nn.NLLLoss"}
+_MODULES = {"binary_cross_entropy": "nn.BCELoss", "nll_loss": "nn.NLLLoss", "ctc_loss": "nn.CTCLoss"}
 _INSTEAD = {"binary_cross_entropy": "nn.BCEWithLogitsLoss", "nll_loss": "nn.CrossEntropyLoss"}
+_NORMALISED = "give it log_softmax(-1) of the scores"
 
 
 @rule("TW403", Severity.ERROR)
@@ -47,7 +48,8 @@ def _outside(call: LossCall) -> bool:
         return False
     if call.function == "binary_cross_entropy":
         return not call.in_unit_range
-    wide = len(call.inputs.shape) > 1 and call.inputs.shape[1] > 1
+    axis = -1 if call.function == "ctc_loss" else 1
+    wide = len(call.inputs.shape) > 1 and call.inputs.shape[axis] > 1
     # Log-likelihoods that are merely not normalised are all negative, and may be meant; these are not.
     return wide and not call.log_normalised and (call.rows_sum_to_one or (call.inputs.maximum or 0.0) > 0.0)
 
@@ -55,11 +57,15 @@ def _outside(call: LossCall) -> bool:
 def _advice(call: LossCall) -> str:
     if call.rows_sum_to_one and call.function == "nll_loss":
         return "apply log_softmax where softmax is applied"
+    if call.function == "ctc_loss":
+        return _NORMALISED
     return f"use {_INSTEAD[call.function]}"
 
 
 def _logits_form(seen: LossCall) -> Repair:
     function = seen.function
+    if function == "ctc_loss":
+        return Repair(_NORMALISED, Seam.LOSS, _log_softmax)
     form = {"binary_cross_entropy": "binary_cross_entropy_with_logits", "nll_loss": "cross_entropy"}[function]
 
     def change(call: Call) -> Call:
@@ -69,3 +75,14 @@ def _logits_form(seen: LossCall) -> Repair:
         return call.replace(function=form, logits=scores)
 
     return Repair(f"compute {form} instead of {function}", Seam.LOSS, change)
+
+
+def _log_softmax(call: Call) -> Call:
+    """The same call of CTC's loss with log-probabilities over the classes, the last axis of (steps, rows, classes)."""
+    scores = call["logits"]
+    if call["function"] != "ctc_loss":
+        return call
+    if len(scores.shape) == 2:
+        return call.replace(logits=call.tensors.log_softmax(scores))
+    swapped = call.tensors.log_softmax(call.tensors.permute(scores, (0, 2, 1)))
+    return call.replace(logits=call.tensors.permute(swapped, (0, 2, 1)))

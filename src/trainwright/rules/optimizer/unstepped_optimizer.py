@@ -37,8 +37,8 @@ def unstepped_optimizer(
     moved = [n for n in held if optimizer.changed[n] != 0]  # NaN is a change, too
     reached = [g for g in gradients.gradients if g.name in held and g.norm]
     rate = optimizer.learning_rate if optimizer.update_rate is None else optimizer.update_rate
-    if optimizer.failure or moved or not reached or rate == 0:
-        return
+    if optimizer.failure or moved or not reached or rate == 0 or gradients.wiped:
+        return  # of gradients that were cleared before it, wiped-accumulation speaks
     if setup.precision == "fp16":  # its first steps are skipped while the loss scale is found
         return
     norm = f"{gradients.norm:.3g}" if gradients.norm is not None else "unknown"

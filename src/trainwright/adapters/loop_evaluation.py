@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 PASSES = 2
 TRAINING_TURNS = 2
-FEW_BATCHES = 1
+# A training loop that takes its batches with `next` is to find one for each of its turns.
+FEW_BATCHES = TRAINING_TURNS
 # Two passes over a few batches take as long as some ten training steps; what takes longer is not looked at.
 SECONDS = 10.0
 # With loaders whole, an exception is to come again within this time, or it is not believed.

@@ -58,7 +58,9 @@ def cuts_of_their_step(facts: GradientFacts, model: nn.Module, passed: Passed) -
 
 
 def _held(training: LoopTraining, gradient: Gradient) -> Gradient:
-    """What of a gradient the optimizers step with; nobody clears or uses the rest."""
+    """What of a gradient the optimizers step with; nobody clears or uses the rest. All of it where updates are made by hand."""
+    if not training.parts.optimizers:
+        return gradient
     held = {id(p) for o in training.parts.optimizers for g in o.param_groups for p in g["params"]}
     names = {n for n, p in training.model.named_parameters() if id(p) in held}
     return {n: g for n, g in gradient.items() if n in names}

@@ -116,6 +116,14 @@ def _carried(training: LoopTraining, turn: Turn) -> Iterator[KeptTensor]:
             )
 
 
+def _frozen(training: LoopTraining, turn: Turn) -> tuple[str, ...]:
+    """The parameters that a step takes their requires_grad from, and does not give it back."""
+    training.reset()
+    before = {n for n, p in training.model.named_parameters() if p.requires_grad}
+    training.observe(turn)
+    return tuple(n for n, p in training.model.named_parameters() if n in before and not p.requires_grad)
+
+
 def _waiting(training: LoopTraining, passed: Passed) -> set[str]:
     """Parameters of optimizers that step less often than others, and not this time."""
     if not passed.optimizers:
@@ -157,7 +165,11 @@ def _further(
         with training.ready(0):
             gradients = further_steps(gradients, training, training.take(POOLED, seed=0))
             if gradients.second_failure is not None and not gradients.kept:
-                gradients = replace(gradients, kept=tuple(_carried(training, turns[0])))
+                gradients = replace(
+                    gradients,
+                    kept=tuple(_carried(training, turns[0])),
+                    frozen_by_step=_frozen(training, turns[0]),
+                )
         training.reset()
     if record.failure is None:
         with training.ready(0):

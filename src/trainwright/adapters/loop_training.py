@@ -354,7 +354,8 @@ class LoopTraining:
         parameters = list(self.known_parts.model.parameters()) if self.known_parts is not None else ()
         gates = Gates(self.optimizers, self.schedules, live=live, rate_share=rate_share, parameters=parameters,
                       passed=passed,
-                      keep=not live and self.known_parts is not None and (keep or self.window > 1))  # fmt: skip
+                      keep=not live and self.known_parts is not None
+                      and (keep or self.window > 1 or not self.optimizers))  # fmt: skip
         noise = self._seed * SEED_STRIDE + number
         drawn = turn.item if turn.item is not None else self.items[turn.number]
         item = self.body.item(drawn, self._count)

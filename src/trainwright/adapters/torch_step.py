@@ -44,7 +44,11 @@ def forward_facts(record: StepRecord, model: nn.Module, probe: Probe | None, pla
     }  # fmt: skip
     unanswered = failed or (record.failed_stage == Stage.LOSS and seen is None)
     probes = run_probes(probe) if probe is not None and not unanswered else {}
-    next_token = probe is not None and predicts_next_token(record.targets, probe.inputs, probe.label_keys)
+    # A step over several micro-batches compares the outputs of each with its own targets.
+    targets = [kept.targets for kept in record.kept_losses] or [record.targets]
+    next_token = probe is not None and any(
+        predicts_next_token(t, probe.inputs, probe.label_keys) for t in targets
+    )
     return ForwardFacts(
         failure=failed,
         failed_module=record.failed_module,

@@ -294,8 +294,12 @@ class EvaluationWatch(TorchFunctionMode):
         return [found[n] for n in sorted(found)]
 
     def asked_again(self, call: ModelCall) -> bool:
-        """Whether a call is one of several of the same batch."""
-        return any(len(readers) >= _ASKED_AGAIN for readers in call.beside)
+        """Whether a call is one of several of the same batch that one line makes in one pass, none to train on."""
+
+        def alike(other: ModelCall) -> bool:
+            return other.turn == call.turn and other.where == call.where and not other.trained
+
+        return any(sum(map(alike, readers)) >= _ASKED_AGAIN for readers in call.beside)
 
 
 def evaluation_call(repairs: Sequence[Repair]) -> Call:

@@ -104,6 +104,7 @@ class Gates:
         self._cleared_at = None
         if self.passed.began_clear is None:
             held = [p for o in self._optimizers for g in o.param_groups for p in g["params"]]
+            held = held if self._optimizers else list(self._parameters)  # updated by hand
             dense = (p.grad.to_dense() if p.grad.is_sparse else p.grad for p in held if p.grad is not None)
             self.passed.began_clear = not any(bool(g.any()) for g in dense)
 

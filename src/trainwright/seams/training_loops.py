@@ -345,9 +345,34 @@ def _length(node: ast.expr, scope: Scope) -> int | None:
     if name == "islice" and len(given) == 2:
         most, whole = _number(given[1], scope), _length(given[0], scope)
         return most if whole is None or most is None else min(most, whole)
+    if name in _CUTS and given:
+        return _pieces(node, scope)
+    if name in _COUNTED and len(given) == 1:
+        count = _number(given[0], scope)
+        return count if count is not None else _length(given[0], scope)
     if given and not _repeats(node, scope):
         return _length(given[-1] if name == "map" else given[0], scope)
     return None
+
+
+# What is cut into pieces of a size, or into so many; and what has as many items as its only argument says.
+_CUTS = frozenset(["split", "chunk", "array_split", "tensor_split"])
+_COUNTED = frozenset(["randperm", "permutation", "arange"])
+
+
+def _pieces(call: ast.Call, scope: Scope) -> int | None:
+    """Into how many pieces a call of torch's or NumPy's cuts a tensor: `rows.split(32)`, `np.array_split(rows, 9)`."""
+    whole, by = (call.func.value if isinstance(call.func, ast.Attribute) else None), call.args[0]
+    if len(call.args) > 1:  # torch.split(rows, 32), np.split(rows, 9)
+        whole, by = call.args[:2]
+    number = _number(by, scope)
+    if number is None or number < 1 or whole is None:
+        return None
+    of_numpy = isinstance(call.func, ast.Attribute) and getattr(resolve(call.func.value, scope), "__name__", "") == "numpy"
+    if _called(call) != "split" or of_numpy:
+        return number
+    length = _length(whole, scope)
+    return None if length is None else -(-length // number)
 
 
 def _repeats(call: ast.Call, scope: Scope) -> bool:

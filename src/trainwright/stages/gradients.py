@@ -107,6 +107,8 @@ class GradientFacts(Facts):
     kept: tuple[KeptTensor, ...] = ()
     second_failure: Failure | None = None
     """What the second step raised where the first went through."""
+    frozen_by_step: tuple[str, ...] = ()
+    """Parameters that the first step then left without requires_grad."""
     anomaly: str = ""
     """The function whose backward failed or gave NaN, where anomaly mode tells it."""
     anomaly_at: Place | None = None

@@ -125,7 +125,8 @@ class Walk:
         for one in facts if isinstance(facts, tuple) else (facts,):
             if isinstance(one, Facts):
                 self.facts[type(one)] = one
-                self._seen_at(one.stage, getattr(one, "failure", None))
+                failure = getattr(one, "failure", None) or getattr(one, "second_failure", None)
+                self._seen_at(one.stage, failure)
 
     def forget(self, stages: Iterable[Stage]) -> None:
         """Drop the facts of stages that are about to be measured again."""

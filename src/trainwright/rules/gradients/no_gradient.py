@@ -3,7 +3,8 @@
 Why it matters: training stops at its first step, with a message that names neither the line nor the reason; without
 backward it goes on and learns nothing.
 Evidence: trainable parameters exist, the loss requires no gradient, and the calls that took it off the graph; or no
-backward pass in a step that ran to its end.
+backward pass in a step that ran to its end. Or a first step that goes through, freezes parameters and does not free them, so
+that the second raises.
 Error: `element 0 of tensors does not require grad and does not have a grad_fn`
 Error: `No gradients provided for any variable`
 Fix (unsafe): leave the tensor on the graph.
@@ -32,6 +33,10 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
     failure, count = gradients.failure, len(gradients.gradients)
     if failure is None and count and not gradients.backwards:
         yield from _never_run(gradients, setup)
+        return
+    second = gradients.second_failure
+    if failure is None and second is not None and _MESSAGE in second.message:
+        yield _in_second_step(gradients, setup)
         return
     raised = failure is not None and _MESSAGE in failure.message
     if not count or not (raised or (failure is None and not gradients.loss_requires_grad)):
@@ -88,5 +93,22 @@ def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]
             does="return the loss from training_step"
             if by_framework
             else "call loss.backward() before the update"
+        ),
+    )
+
+
+def _in_second_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
+    """A first step after which nothing that the next one's loss is computed from can be trained."""
+    frozen, second = gradients.frozen_by_step, gradients.second_failure
+    why = f"the first step freezes {len(frozen)} parameters ({frozen[0]}, …) and does not free them again: " if frozen else ""
+    return Finding(
+        message=f"{why}the loss of the second step depends on no trainable parameter, and backward raises",
+        measured={"frozen": len(frozen), "trainable": len(gradients.gradients)},
+        where=(second.where if second else None) or setup.place("backward", "trainer"),
+        proof=Proof(f"step 1 went through; step 2 raised {second}"),
+        fix=Fix(
+            does="set requires_grad back to True at the end of the step"
+            if frozen
+            else "compute the loss of each step from trainable parameters"
         ),
     )

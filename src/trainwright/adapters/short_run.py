@@ -82,6 +82,8 @@ def train(training: Steps, at_end: Callable[[Sequence[Any]], dict[str, Any]], *,
                 if record.failure is not None:
                     failure = record.failure
                     break
+                if record.loss is None and losses:
+                    break  # the loop has come to its own end: a `break` at a number of steps
                 losses.append(record.loss if record.loss is not None else math.nan)
                 if not math.isfinite(losses[-1]):
                     losses += [math.nan] * (steps - step - 1)

@@ -64,6 +64,7 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
         own_model_loss=bool(call and call.at is None) or (call is None and record.loss_at is None),
         rebound_at=_rebound_at(record.failure),
         targets_are_labels=kept is not None and _same_labels(kept.targets, labels),
+        renormalised=tuple(record.renormalised),
         token_offset=token_offset(kept, inputs.get("input_ids")),
     )
 

@@ -28,7 +28,7 @@ from trainwright.seams.torch_pairs import Pairing, is_paired, pairing_of
 from trainwright.seams.torch_trace import FirstNonFinite
 from trainwright.seams.torch_transforms import within_transform
 from trainwright.stages.forward import ModuleFacts, Origin
-from trainwright.stages.loss import LossCall
+from trainwright.stages.loss import LossCall, Renormalised
 from trainwright.tensors import torch as tensors
 
 _NORMALISERS = {
@@ -81,6 +81,8 @@ class StepRecord:
     non_finite_from: Origin | None = None
     targets: torch.Tensor | None = None
     """Those of the last loss call."""
+    renormalised: list[Renormalised] = field(default_factory=list)
+    """Calls of softmax or log_softmax, outside of the model, on what a softmax gave; only with detail."""
     pairings: list[Pairing] = field(default_factory=list)
     """Operations that made all pairs of outputs and targets; only with detail."""
 
@@ -216,6 +218,8 @@ class Observer(TorchFunctionMode):
             given={"function": name, "values": values, "module": module, "where": where},
             tensors=tensors,
         )
+        if self._detail and not self._stack and name in ("softmax", "log_softmax"):
+            self._note_renormalised(name, values, at)
         for repair in self._activation_repairs:
             call = mended(repair, call)
         if call["function"] != name:
@@ -227,6 +231,16 @@ class Observer(TorchFunctionMode):
             made = (result, call["function"], at, module, where)
             self._activated[result.untyped_storage().data_ptr()] = made
         return result
+
+    def _note_renormalised(self, name: str, values: Any, at: Place | None) -> None:
+        """A softmax of what a softmax gave, on the way to the loss."""
+        if not isinstance(values, torch.Tensor) or not values.requires_grad or not values.numel():
+            return
+        made = self._activated.get(values.untyped_storage().data_ptr())
+        if made is not None and made[1] == "softmax" and made[0].numel() == values.numel():
+            self.record.renormalised.append(
+                Renormalised(function=name, shape=tuple(values.shape), where=at, softmax_at=made[4] or made[2])
+            )
 
     def _functional(self, func: Any) -> bool:
         """Whether an activation was called by user code, not by the activation's own module."""

@@ -102,6 +102,16 @@ class CrossedTargets:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Renormalised:
+    """A softmax or log_softmax, in a loss written by hand, of what a softmax gave."""
+
+    function: str
+    shape: tuple[int, ...]
+    where: Place | None
+    softmax_at: Place | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PairedLoss:
     """A loss of the user's own that is, over some rows, the mean over all pairs of an output and a target."""
 
@@ -141,6 +151,7 @@ class LossFacts(Facts):
     computed_by_nothing: bool = False
     """No loss was compiled, and no layer or method of the model's class computes one."""
     crossed: CrossedTargets | None = None
+    renormalised: tuple[Renormalised, ...] = ()
     paired: PairedLoss | None = None
     own_model_loss: bool = True
     """The loss is the one the framework's model computes; False: user code computes it."""

@@ -32,7 +32,10 @@ SMALLER = 1e-3
 def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
     """Probabilities given to a loss that takes scores."""
     call = next((c for c in loss.calls if _given_probabilities(c)), None)
-    if call is None or not all(_given_probabilities(c) for c in loss.calls if c.function == call.function):
+    if call is None:
+        yield from _by_hand(loss, setup)
+        return
+    if not all(_given_probabilities(c) for c in loss.calls if c.function == call.function):
         return
     word = "softmax" if call.rows_sum_to_one else "sigmoid"
     change = _undo(call)
@@ -55,6 +58,31 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
         else Proof(f"all scores lie in 0 to 1; at the best of them {floor:.4f} nats are left"),
         repair=change,
         fix=Fix(does=f"leave the {word} out: {call.function} applies it itself", safety=Safety.SAFE),
+    )
+
+
+def _by_hand(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
+    """A loss written by hand that applies (log_)softmax to what the model's softmax gave."""
+    if not loss.renormalised:
+        return
+    twice = loss.renormalised[0]
+
+    def change(call: Call) -> Call:
+        if call["function"] != twice.function or call["module"] or tuple(call["values"].shape) != twice.shape:
+            return call
+        return call.replace(values=call.tensors.log(call["values"]))
+
+    repair = Repair(f"give {twice.function} the scores before the softmax", Seam.ACTIVATION, change)
+    outcome = yield Trial(change=repair, steps=16)
+    if not outcome.clearly_better:
+        return
+    yield Finding(
+        message=f"{twice.function} is given the result {twice.shape} of a softmax where it takes scores",
+        measured={"outputs": str(twice.shape), "function": twice.function},
+        where=twice.softmax_at or twice.where or setup.place("model"),
+        proof=outcome,
+        repair=repair,
+        fix=Fix(does=f"leave the softmax out: {twice.function} applies it itself", safety=Safety.SAFE),
     )
 
 

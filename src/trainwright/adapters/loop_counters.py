@@ -34,6 +34,8 @@ class Added:
     begun_at: Place | None = None
     used: bool = False
     """The pass reads it besides adding to it."""
+    begun_in_pass: bool = False
+    """The pass itself gives it a value before it adds to it."""
     share: ast.expr | None = None
     scope: Callable[[], Mapping[str, Any]] = dict
     values: list[float | None] = field(default_factory=list)
@@ -95,6 +97,7 @@ def _of_target(target: ast.expr, lifted: LiftedPass) -> Added | None:
         return Added(
             text, lambda: namespace.get(name), lambda value: namespace.__setitem__(name, value),
             begun_at=_begun(lifted, name), used=_is_used(lifted.statements, text),
+            begun_in_pass=_is_begun(lifted.statements, name),
             share=_share(lifted.statements, text), scope=lambda: namespace,
         )  # fmt: skip
     if (
@@ -188,6 +191,16 @@ def _begun(lifted: LiftedPass, name: str) -> Place | None:
     return None
 
 
+def _is_begun(statements: Sequence[ast.AST], name: str) -> bool:
+    """Whether a statement of the pass, not under a condition, gives a variable a value: `a = b = 0`."""
+    added = {id(a) for a in _additions(statements)}
+    return any(
+        isinstance(s, (ast.Assign, ast.AnnAssign)) and id(s) not in added
+        and any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(s))
+        for s in statements
+    )  # fmt: skip
+
+
 def _is_used(statements: Sequence[ast.AST], text: str) -> bool:
     """Whether statements read a variable, other than to add to it."""
     own = {id(n) for a in _additions(statements) if ast.unparse(_target(a)) == text for n in ast.walk(a)}
@@ -247,6 +260,8 @@ def as_facts(counters: Sequence[Added], measured: set[tuple[str, int]]) -> tuple
     for one in counters:
         if len(one.values) < 3 or None in one.values[1:3] or not one.used or not one.lines & measured:
             continue
+        if one.begun_in_pass:  # two passes over rows drawn anew may add up to any two numbers
+            one.values[0] = None
         once, twice = (float(v or 0.0) for v in one.values[1:3])
         # Without a value before the first pass it is begun in each.
         start = one.values[0] if one.values[0] is not None else once

@@ -19,7 +19,8 @@ from trainwright.adapters.torch_probe import (
 )
 from trainwright.adapters.torch_token_probes import future_leak, padding, padding_let_in
 from trainwright.seams.blame import failure_of, note_own, tolerated
-from trainwright.seams.torch import first_tensor, scores_of
+from trainwright.seams.torch import scores_of
+from trainwright.seams.torch_evaluation import tensors_in
 from trainwright.seams.torch_trace import Trace, difference, first_difference, last_difference
 
 # Each weight is moved by this share of its tensor's scale, and by as much in absolute terms where it is zero.
@@ -176,11 +177,9 @@ def _without_effect(probe: Probe, keys: Sequence[str]) -> list[str]:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Whether two answers have the same scores and the same first tensor (the loss, where there is one)."""
-    pairs = [(scores_of(left), scores_of(right)), (first_tensor(left), first_tensor(right))]
-    return all(
-        a is not None and b is not None and a.shape == b.shape and difference(a, b) < SAME_WITHIN for a, b in pairs
-    )  # fmt: skip
+    """Whether two answers have the same tensors: scores, the loss where there is one, and whatever else is answered."""
+    pairs = list(zip(tensors_in(left), tensors_in(right)))
+    return bool(pairs) and all(a.shape == b.shape and difference(a, b) < SAME_WITHIN for a, b in pairs)
 
 
 def _leaking_rows(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:

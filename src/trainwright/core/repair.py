@@ -32,6 +32,14 @@ class Seam(StrEnum):
     EVALUATION = "evaluation"
 
 
+# A training may lack these; a change that asks for one then cannot be made.
+_MAY_LACK = ("train_dataset", "eval_dataset")
+
+
+class PartMissing(Exception):
+    """A training has no such part to change: the repair cannot be made, and its finding stands without one."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Call:
     """One intercepted call: what it is given, by role, and the means to change framework objects."""
@@ -44,7 +52,10 @@ class Call:
     """Objects of the user's script by the expression that names them."""
 
     def __getitem__(self, role: str) -> Any:
-        return self.given[role]
+        value = self.given[role]
+        if value is None and role in _MAY_LACK:
+            raise PartMissing(role)
+        return value
 
     def replace(self, **roles: Any) -> Call:
         """Return the call with some roles given anew."""

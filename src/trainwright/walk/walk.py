@@ -12,6 +12,7 @@ from typing import Any
 
 from trainwright.adapters.base import Run
 from trainwright.core.finding import Failure, Finding, Severity, proof_by_repair
+from trainwright.core.repair import PartMissing
 from trainwright.core.report import CUT_OFF, Report, StageRun, Status
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Facts, Stage
@@ -275,7 +276,8 @@ class Walk:
     def repair_failed(self, finding: Finding, error: BaseException) -> None:
         """A repair's change raised: the finding stands, unmended."""
         self.findings[self.findings.index(finding)] = replace(finding, repair=None)
-        self.internal_error(f"repair of {finding.name}", error)
+        if not isinstance(error, PartMissing):
+            self.internal_error(f"repair of {finding.name}", error)
 
     def cut_off(self, what: str) -> None:
         """An experiment that the budget did not allow."""

@@ -16,6 +16,7 @@ from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair
 from trainwright.seams.blame import failure_of, tolerated
 from trainwright.seams.torch_graph import GraphWatch, anomalies, kept_tensors, plain_lists
+from trainwright.seams.torch_patches import unclipped
 from trainwright.stages.gradients import GradientFacts
 
 # Three copies of all gradients are held at once; a model of more numbers is not taken that far (3.6 GB of float32).
@@ -95,7 +96,8 @@ def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Any]) ->
     started = time.monotonic()
     if sum(p.numel() for p in model.parameters() if p.requires_grad) > MOST_NUMBERS or not facts.norm:
         return facts
-    leftover, failure = _leftover(steps, batches[0], batches[1 % len(batches)])
+    with unclipped():
+        leftover, failure = _leftover(steps, batches[0], batches[1 % len(batches)])
     facts = replace(facts, leftover_ratio=leftover, second_failure=failure)
     taken = time.monotonic() - started
     if failure is not None or taken > SECONDS / 3:
@@ -105,7 +107,7 @@ def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Any]) ->
     ):  # the same calls went through above; what fails here was made by the probe
         facts = replace(facts, batch_losses=tuple(_losses(steps, batches, SECONDS / 3)))
     if facts.accumulation > 1 and facts.leftover_ratio is not None:
-        with tolerated():
+        with tolerated(), unclipped():
             facts = replace(
                 facts, **_accumulated(steps, batches, min(facts.accumulation, MOST_MICRO_BATCHES))
             )

@@ -37,6 +37,7 @@ def install() -> None:
         ("torch.optim.lr_scheduler", torch_patches.patch_schedules),
         ("torch.utils.data.dataloader", torch_patches.patch_loaders),
         ("torch.autograd", torch_patches.patch_backward),
+        ("torch.nn.utils.clip_grad", torch_patches.patch_clipping),
         ("torch.multiprocessing.spawn", torch_patches.patch_processes),
         ("transformers.modeling_utils", trainer_patches.patch_loading),
         ("transformers.training_args", trainer_patches.patch_arguments),

@@ -260,6 +260,36 @@ def patch_backward(module: Any) -> None:
         setattr(module, name, call)
 
 
+_unclipped: list[bool] = []
+
+
+@contextmanager
+def unclipped() -> Iterator[None]:
+    """While the context lasts, torch's functions that clip gradients leave them as they are: only so do they add up."""
+    _unclipped.append(True)
+    try:
+        yield
+    finally:
+        _unclipped.pop()
+
+
+def patch_clipping(module: Any) -> None:
+    by_norm, by_value = module.clip_grad_norm_, module.clip_grad_value_
+
+    @functools.wraps(by_norm)
+    def clip_grad_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
+        return passed_on(by_norm, parameters, float("inf") if _unclipped else max_norm, *args, **kwargs)
+
+    @functools.wraps(by_value)
+    def clip_grad_value_(*args: Any, **kwargs: Any) -> None:
+        if not _unclipped:
+            passed_on(by_value, *args, **kwargs)
+
+    for owner in (module, sys.modules.get("torch.nn.utils")):
+        if owner is not None:
+            owner.clip_grad_norm_, owner.clip_grad_value_ = clip_grad_norm_, clip_grad_value_
+
+
 def _is_step_by_hand(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None,
                      create_graph: bool = False, *_: Any, **more: Any) -> bool:  # fmt: skip
     """Whether torch.autograd.grad is asked for what a step by hand needs: a loss's gradient at the parameters."""

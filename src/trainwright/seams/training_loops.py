@@ -153,23 +153,28 @@ def _is_loader(value: Any) -> bool:
     return any(k.__name__ == "DataLoader" and k.__module__.startswith("torch.") for k in type(value).__mro__)
 
 
-def loops_after(loop: Loop, frames: Sequence[FrameType]) -> list[int]:
-    """The lines of further training loops, after this one, in its function and in those of its callers."""
+def trainings_after(loop: Loop, frames: Sequence[FrameType]) -> list[int]:
+    """The lines of what trains after this loop, in its function and in those of its callers: loops, and calls that lead
+    to one, be it this one again."""  # fmt: skip
     found = []
     for frame in (loop.frame, *frames):
         owner, line = code_node(frame.f_code), frame.f_lineno
-        nodes = (
-            [n for n in own_nodes(owner) if isinstance(n, (ast.For, ast.While))] if owner is not None else []
-        )
-        here = [n for n in nodes if _spans(n, line)]
-        last = max((n.end_lineno or n.lineno for n in here), default=line)
-        later = [
-            Loop(frame, n)
-            for n in nodes
-            if n.lineno > last and not any(n in ast.walk(o) for o in nodes if o is not n)
-        ]
-        found += [one.line for one in later if trains(one)]
+        nodes = [n for n in own_nodes(owner) if isinstance(n, ast.stmt)] if owner is not None else []
+        around = [n for n in nodes if isinstance(n, (ast.For, ast.While)) and _spans(n, line)]
+        last = max((n.end_lineno or n.lineno for n in around), default=_end_of(nodes, line))
+        later = [n for n in nodes if n.lineno > last]
+        scope = {**frame.f_globals, **frame.f_locals}
+        for node in later:
+            inner = any(node is not o and node in ast.walk(o) for o in later)
+            if not inner and called_in([node], scope, TRAINING_CALLS):
+                found.append(node.lineno)
     return sorted(set(found))
+
+
+def _end_of(nodes: Sequence[ast.stmt], line: int) -> int:
+    """The last line of the innermost statement that is being run."""
+    spans = [n for n in nodes if n.lineno <= line <= (n.end_lineno or n.lineno)]
+    return min(((n.end_lineno or n.lineno) for n in spans), default=line)
 
 
 def trains(loop: Loop) -> bool:

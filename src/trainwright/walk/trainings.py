@@ -11,7 +11,7 @@ from trainwright.adapters.base import Adapter
 from trainwright.core import cells
 from trainwright.seams.later_calls import fit_lines, training_lines
 from trainwright.seams.seen import Seen
-from trainwright.seams.training_loops import Loop, callers, loops_after
+from trainwright.seams.training_loops import Loop, callers, trainings_after
 from trainwright.walk.closing import not_walked
 from trainwright.walk.undisturbed import undisturbed
 
@@ -73,7 +73,7 @@ def of_loop(loop: Loop, seen: Seen) -> Training[Adapter]:
 
     with undisturbed():  # to look at a script's names is to meet modules' deprecated ones
         body = LiftedLoop(loop, list(seen.optimizers.values()))
-        later = loops_after(loop, list(callers(loop.frame)))
+        later = trainings_after(loop, list(callers(loop.frame)))
 
     def make() -> Adapter:
         with undisturbed():

@@ -23,6 +23,8 @@ from trainwright.tensors import torch as tensors
 
 _BATCH_STATISTICS = nn.modules.batchnorm._BatchNorm
 _DROPOUT = nn.modules.dropout._DropoutNd
+# A matrix of more rows and columns is not multiplied by itself to see how it was drawn.
+_MOST_ORTHOGONAL = 1024
 
 
 def forward_facts(record: StepRecord, model: nn.Module, probe: Probe | None, places: Callable[[nn.Module], Place | None],
@@ -122,6 +124,7 @@ def parameter_facts(model: nn.Module, fresh: frozenset[str] | None) -> list[Para
                 non_finite=facts.non_finite,
                 identical_rows=matrix.dim() > 1 and len(matrix) > 1 and bool((matrix == matrix[:1]).all()),
                 default_deviation=_default_deviation(module, name),
+                orthogonal=_is_orthogonal(matrix),
                 freshly_initialised=None if fresh is None else name in fresh,
                 module=owner,
                 module_kind=type(module).__name__,
@@ -192,6 +195,18 @@ def with_origins(parameters: Sequence[ParameterFacts], model: nn.Module,
         )
         for one in parameters
     )
+
+
+@torch.no_grad()
+def _is_orthogonal(matrix: torch.Tensor) -> bool:
+    """Whether the rows of a matrix (or its columns, where these are fewer) are orthogonal and of one length."""
+    if matrix.dim() != 2 or not 2 <= min(matrix.shape) <= _MOST_ORTHOGONAL:
+        return False
+    rows = (matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T).float()
+    products = rows @ rows.T
+    length = products.diagonal().mean()
+    eye = torch.eye(len(rows), device=rows.device)
+    return bool(length > 0) and bool((products / length - eye).abs().max() < 1e-3)
 
 
 def _default_deviation(module: nn.Module, name: str) -> float | None:

@@ -41,6 +41,11 @@ class Trial:
     seeds: int = 3
 
 
+# A short run learns when it takes at least this share off the loss that it began with.
+LEARNT_SHARE = 0.03
+ALONE_FACTOR = 10.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What a trial is judged by, one number a seed, before and after the change."""
@@ -66,6 +71,15 @@ class Outcome:
     def clearly_better(self) -> bool:
         """Whether the change lowers the loss beyond seed noise."""
         return clearly_lower(self.after, self.before)
+
+    @property
+    def learns_alone(self) -> bool:
+        """Whether with the change the loss falls on every seed, ten times as far as without it."""
+        runs = list(zip(self.start, self.before, self.after))
+        return bool(runs) and all(
+            after < (1 - LEARNT_SHARE) * start and start - after > ALONE_FACTOR * abs(start - before)
+            for start, before, after in runs
+        )
 
     @property
     def clearly_worse(self) -> bool:

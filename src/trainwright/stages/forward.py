@@ -75,6 +75,8 @@ class ParameterFacts:
     """The user's line that set its requires_grad to False."""
     initial_deviation: float | None = None
     """The standard deviation that the model's own configuration says its weights are drawn with."""
+    orthogonal: bool = False
+    """A matrix whose rows, or columns, are orthogonal and of one length, as nn.init.orthogonal_ draws it."""
     module: str = ""
     module_kind: str = ""
 
@@ -99,7 +101,7 @@ class ParameterFacts:
         if self.freshly_initialised is not None:
             return self.freshly_initialised
         spreads = (self.initial_deviation, self.default_deviation)
-        return any(s and abs(self.deviation / s - 1) < DRAWN_WITHIN for s in spreads)
+        return self.orthogonal or any(s and abs(self.deviation / s - 1) < DRAWN_WITHIN for s in spreads)
 
 
 # A standard deviation over n values has a relative error of 1/sqrt(2n): 5 % for a head of 64 x 3.

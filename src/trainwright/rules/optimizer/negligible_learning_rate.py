@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.trial import Outcome, Trial
+from trainwright.core.trial import LEARNT_SHARE, Trial
 from trainwright.rules.rates import ADAPTIVE, NEW_RATE, PRETRAINED_RATE, keep_rate, mean, rate_place, set_rate
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages.optimizer import OptimizerFacts
@@ -22,8 +22,6 @@ STEPS = 12
 GRADIENT_DESCENT_RATE = 0.1
 # A rate within this factor of a usual one is somebody's choice.
 CHOSEN_FACTOR = 30.0
-# Training as a whole counts as learning when it takes at least this share off one batch's loss.
-LEARNT_SHARE = 0.03
 # A schedule that is near zero nearly always is another fault (schedule-in-wrong-unit).
 LEAST_MEAN_FACTOR = 0.05
 
@@ -48,7 +46,7 @@ def negligible_learning_rate(
         change=scale_learning_rate(usual / rate), against=scale_learning_rate(whole), steps=STEPS
     )  # fmt: skip
     still = all(after > (1 - LEARNT_SHARE) * start for after, start in zip(outcome.before, outcome.start))
-    if not still or not (outcome.clearly_better or _learns_tenfold(outcome)):
+    if not still or not (outcome.clearly_better or outcome.learns_alone):
         return
     before, after = mean(outcome.before), mean(outcome.after)
     yield Finding(
@@ -62,11 +60,3 @@ def negligible_learning_rate(
         fix=set_rate(setup, optimizer, usual),
     )  # fmt: skip
 
-
-def _learns_tenfold(outcome: Outcome) -> bool:
-    """Whether the usual rate learns on every seed, and takes ten times as much off the loss as all planned updates do."""
-    gains = list(zip(outcome.start, outcome.before, outcome.after))
-    return bool(gains) and all(
-        after < (1 - LEARNT_SHARE) * start and start - after > 10 * abs(start - before)
-        for start, before, after in gains
-    )

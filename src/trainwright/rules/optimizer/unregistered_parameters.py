@@ -52,7 +52,7 @@ def unregistered_parameters(
         )
     else:
         outcome = yield Trial(change=change, steps=24)
-        proof = outcome if outcome.clearly_better else None
+        proof = outcome if outcome.clearly_better or outcome.learns_alone else None
     if proof is not None:
         yield Finding(
             message=f"{optimizer.kind} does not hold {len(names)} of {len(optimizer.trainable)} trainable parameters that "

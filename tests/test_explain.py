@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from trainwright.core.rule import load_rules
-from trainwright.explain import explain, knowing, mentioning, near
+from trainwright.core.rule import knowing
+from trainwright.explain import explain, mentioning, near
 
 
 def answer(question: str) -> tuple[bool, str]:

@@ -11,7 +11,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from trainwright.core.rule import Rule, load_rules
+from trainwright.core.rule import Rule, knowing, load_rules
 from trainwright.core.stage import Stage
 
 
@@ -19,22 +19,6 @@ def find(name: str) -> Rule | None:
     """The rule of this name or code."""
     wanted = name.strip().lower()
     return next((r for r in load_rules() if wanted in (r.name, r.code.lower())), None)
-
-
-def knowing(text: str) -> list[Rule]:
-    """Rules whose page quotes a part of this error text; what a page quotes stands in backticks after "Error:",
-    on a line of its own.
-
-    In a quotation `…` stands for anything within a line. Backticks within it do not matter: a shell takes them out.
-    """
-    found, wanted = [], " ".join(text.replace("`", "").split())
-    for rule in load_rules():
-        for quoted in re.findall(r"^Error: `(.+)`$", rule.page, re.MULTILINE):
-            pattern = ".*?".join(re.escape(part) for part in quoted.replace("`", "").split("…"))
-            if re.search(pattern, wanted):
-                found.append(rule)
-                break
-    return found
 
 
 # A question of more words is an error message, whose words say little by themselves.

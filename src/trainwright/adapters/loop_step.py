@@ -19,13 +19,16 @@ from trainwright.adapters.torch_probe import Probe
 from trainwright.adapters.torch_step import forward_facts, gradient_facts, stay_identical, with_origins
 from trainwright.adapters.vocabulary import vocabulary_of
 from trainwright.seams.torch import StepRecord
-from trainwright.seams.torch_gates import Passed
+from trainwright.seams.torch_gates import Passed, cleared_between
 from trainwright.seams.torch_graph import GraphWatch
 from trainwright.seams.torch_trace import tensors_in
 from trainwright.stages.forward import ForwardFacts
-from trainwright.stages.gradients import GradientFacts, KeptTensor
+from trainwright.stages.gradients import CutOff, GradientFacts, KeptTensor
 from trainwright.stages.loss import LossFacts
 from trainwright.tensors import torch as tensors
+
+# Of so many cuts it is tried whether the gradients arrive without them; each takes a step.
+MOST_SUSPECTS = 6
 
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
 
@@ -116,6 +119,25 @@ def _carried(training: LoopTraining, turn: Turn) -> Iterator[KeptTensor]:
             )
 
 
+def _tried(training: LoopTraining, turn: Turn, facts: GradientFacts) -> Iterator[CutOff]:
+    """The cuts; where several may keep gradients away, with what a step without each of them shows."""
+    lost = {g.name for g in facts.without}
+    suspects = [c for c in facts.cuts if lost & set(c.upstream)]
+    for cut in facts.cuts:
+        repair = cut.left_out()
+        if len(suspects) < 2 or repair is None or cut not in suspects[:MOST_SUSPECTS]:
+            yield cut
+            continue
+        training.reset()
+        training.change.tried = [repair]
+        try:
+            training.observe(turn)
+        finally:
+            training.change.tried = []
+        reached = {n for n, p in training.model.named_parameters() if p.grad is not None}
+        yield replace(cut, restores=bool(reached & lost))
+
+
 def _frozen(training: LoopTraining, turn: Turn) -> tuple[str, ...]:
     """The parameters that a step takes their requires_grad from, and does not give it back."""
     training.reset()
@@ -147,8 +169,13 @@ def _gradients(
     }
     facts = graph_facts(facts, watch, training.model, owners, training.seen.modules.get)
     wiped = tuple(n for n, p in training.model.named_parameters() if id(p) in passed.wiped)
+    passes, at = cleared_between(passed)
     return replace(
-        facts, cuts=cuts_of_their_step(facts, training.model, passed), wiped=wiped, wiped_at=passed.wiped_at
+        facts,
+        cuts=cuts_of_their_step(facts, training.model, passed),
+        wiped=wiped,
+        wiped_passes=passes,
+        wiped_at=passed.wiped_at or at,
     )
 
 
@@ -162,6 +189,9 @@ def _further(
             loss = further_losses(loss, gradients, training, turns, record)
         training.reset()
     if gradients is not None:
+        with training.ready(0):
+            gradients = replace(gradients, cuts=tuple(_tried(training, turns[0], gradients)))
+        training.reset()
         with training.ready(0):
             gradients = further_steps(gradients, training, training.take(POOLED, seed=0))
             if gradients.second_failure is not None and not gradients.kept:

@@ -145,3 +145,19 @@ def load_rules() -> tuple[Rule, ...]:
             raise RuleError(f"{one.code} is both {found[one.code].name} and {one.name}.")
         found[one.code] = one
     return tuple(found[code] for code in sorted(found))
+
+
+def knowing(text: str) -> list[Rule]:
+    """Rules whose page quotes a part of this error text; what a page quotes stands in backticks after "Error:",
+    on a line of its own.
+
+    In a quotation `…` stands for anything within a line. Backticks within it do not matter: a shell takes them out.
+    """
+    found, wanted = [], " ".join(text.replace("`", "").split())
+    for rule in load_rules():
+        for quoted in re.findall(r"^Error: `(.+)`$", rule.page, re.MULTILINE):
+            pattern = ".*?".join(re.escape(part) for part in quoted.replace("`", "").split("…"))
+            if re.search(pattern, wanted):
+                found.append(rule)
+                break
+    return found

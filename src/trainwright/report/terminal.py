@@ -132,7 +132,8 @@ def _failure(report: Report) -> Panel:
     assert failure is not None
     lines: list[RenderableType] = [Text(str(failure), style="bold"), Text()]
     lines += [Text(t) for t in failure.trace]
-    lines += [Text(), Text(words.UNKNOWN)] if failure.trace else [Text(words.UNKNOWN)]
+    told = Text(words.unexplained(failure))
+    lines += [Text(), told] if failure.trace else [told]
     return Panel(Group(*lines), title="The pipeline raised", title_align="left", border_style="red")
 
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trainwright.core.finding import Finding, Proof, Severity, proof_by_repair
+from trainwright.core.finding import Failure, Finding, Proof, Severity, proof_by_repair
 from trainwright.core.report import Report, StageRun, Status
+from trainwright.core.rule import knowing
 from trainwright.core.stage import Stage
 
-UNKNOWN = "No rule knows this error. The script's own pipeline raised it, at the stage marked below."
 VERIFIED = "verified on an edited copy: a second walk, over the copy, does not find it"
 
 # A number of a message: digits with separators of thousands, or with a point or an exponent.
@@ -31,6 +31,13 @@ def headline(report: Report) -> str:
     if any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages):
         return "nothing found as far as the budget allowed"
     return "nothing found" if any(s.status == Status.PASSED for s in report.stages) else "not walked"
+
+
+def unexplained(failure: Failure) -> str:
+    """What is said of an error that no finding explains."""
+    names = [rule.name for rule in knowing(str(failure))]
+    known = f" It may be {' or '.join(names)}: see `trainwright explain {names[0]}`." if names else ""
+    return f"The script's own pipeline raised it, at the stage marked below; no cause was proven.{known}"
 
 
 def redirected(report: Report) -> str:

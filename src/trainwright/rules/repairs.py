@@ -59,18 +59,6 @@ class ChangedCollator:
         return self.change(dict(self.collator(items)))
 
 
-def keep_on_graph(cut: CutOff) -> Repair | None:
-    """Leave a tensor on the graph where user code takes it off; None where its value cannot carry a gradient."""
-    if cut.operation not in ("detach()", "detach_()", ".data", "no_grad", "stop_gradient()"):
-        return None
-
-    def change(call: Call) -> Call:
-        here = call["operation"] == cut.operation and call["where"] == cut.where
-        return call.replace(result=call["value"]) if here else call
-
-    return Repair(f"leave the tensor on the graph at {cut.operation}", Seam.CUT, change)
-
-
 def swap_activation(function: str, seen: LossCall) -> Repair:
     """Call another activation (identity for none) in the place of the one whose result the loss was given."""
     module, where = seen.activation_module, seen.activation_called_at

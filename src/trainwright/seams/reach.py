@@ -283,8 +283,10 @@ def _copy_array(value: Any) -> Any:
 def _fill(array: Any, kept: Any) -> None:
     if isinstance(array, np.ndarray):
         array[...] = kept
-    else:
-        array.data.copy_(kept)
+        return
+    if array.requires_grad and not array._is_view():  # a graph that a step wrote into it
+        array.detach_()
+    array.data.copy_(kept)
 
 
 def _refill(value: Any, content: Any) -> None:

@@ -26,7 +26,10 @@ class Passed:
     calls: list[str] = field(default_factory=list)
     """step, zero_grad, schedule, backward."""
     places: dict[str, Place] = field(default_factory=dict)
-    """The user's line of the first call of each kind."""
+    """The user's line of the first call of each kind; of the backward passes before the first step, of the last: others
+    may be those of an attack."""
+    lines: list[Place | None] = field(default_factory=list)
+    """The user's line of each of the calls."""
     optimizers: list[Any] = field(default_factory=list)
     """Those that were to step, each once."""
     stepped: list[Any] = field(default_factory=list)
@@ -47,6 +50,18 @@ class Passed:
     def steps(self) -> int:
         """How often an optimizer was to step."""
         return self.calls.count("step")
+
+
+def cleared_between(passed: Passed) -> tuple[int, Place | None]:
+    """How many backward passes of one line come before the first step, where the gradients are cleared between any two
+    of them; and the line that clears them. 0 where they add up: what other lines' passes leave may be thrown away."""
+    if "step" not in passed.calls:
+        return 0, None
+    calls = list(zip(passed.calls, passed.lines))[: passed.calls.index("step")]
+    backwards = [i for i, (kind, _) in enumerate(calls) if kind == "backward"]
+    same = [i for i in backwards if calls[i][1] is not None and calls[i][1] == calls[backwards[-1]][1]]
+    between = [[line for kind, line in calls[a:b] if kind == "zero_grad"] for a, b in zip(same, same[1:])]
+    return (len(same), between[0][0]) if between and all(between) else (0, None)
 
 
 class Gates:
@@ -94,9 +109,12 @@ class Gates:
                         owner.__dict__.pop(name, None)
 
     def _note(self, kind: str) -> None:
-        self.passed.calls.append(kind)
         place = user_place()
-        if place is not None:
+        self.passed.calls.append(kind)
+        self.passed.lines.append(place)
+        if place is not None and kind == "backward" and not self.passed.steps:
+            self.passed.places[kind] = place
+        elif place is not None:
             self.passed.places.setdefault(kind, place)
 
     def _note_begin(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trainwright.core.finding import Failure, Place
+from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Facts, Stage
 
 
@@ -34,6 +35,19 @@ class CutOff:
     """Names of the trainable parameters that the tensor was computed from."""
     updates_before: int = 0
     """How often an optimizer had been stepped by then."""
+    restores: bool = False
+    """Without it a step gave gradients to parameters that get none with it."""
+
+    def left_out(self) -> Repair | None:
+        """Leave the tensor on the graph there; None where its value cannot carry a gradient."""
+        if self.operation not in ("detach()", "detach_()", ".data", "no_grad", "stop_gradient()"):
+            return None
+
+        def change(call: Call) -> Call:
+            here = call["operation"] == self.operation and call["where"] == self.where
+            return call.replace(result=call["value"]) if here else call
+
+        return Repair(f"leave the tensor on the graph at {self.operation}", Seam.CUT, change)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +111,8 @@ class GradientFacts(Facts):
     """What was accumulated is the last micro-batch's gradient alone, while those of the others differ."""
     wiped: tuple[str, ...] = ()
     """Parameters that backward gave a gradient, which was gone when their optimizer was to step."""
+    wiped_passes: int = 0
+    """How many backward passes of one line a step makes, each of which is cleared before the next."""
     wiped_at: Place | None = None
     accumulation: int = 1
     user_loss: bool = False

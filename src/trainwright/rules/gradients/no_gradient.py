@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.rule import rule
-from trainwright.rules.repairs import keep_on_graph
 from trainwright.stages.gradients import CutOff, GradientFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
@@ -45,7 +44,7 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
     # call that cuts on purpose comes before one in steps, which may be a metric's.
     cut = max(
         reversed([c for c in gradients.cuts if c.upstream]),
-        key=lambda c: (len(c.upstream), c.operation == "stop_gradient()"),
+        key=lambda c: (c.restores, len(c.upstream), c.operation == "stop_gradient()"),
         default=None,
     )
     why, does = _told(cut)
@@ -58,7 +57,7 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
         where=(cut.where if cut else None) or (loss.at if loss else None) or (failure.where if failure else None)
         or setup.place("compute_loss", "loss", "model", "trainer"),
         proof=Proof(seen),
-        repair=keep_on_graph(cut) if cut and kept else None,
+        repair=cut.left_out() if cut and kept else None,
         fix=Fix(does=does, safety=Safety.UNSAFE if kept else Safety.MANUAL),
     )  # fmt: skip
 

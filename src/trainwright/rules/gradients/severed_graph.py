@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.rule import rule
-from trainwright.rules.repairs import keep_on_graph
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.gradients import CutOff, GradientFacts
 from trainwright.stages.setup import SetupFacts
@@ -29,7 +28,7 @@ def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupF
     if gradients.failure is not None or not without or not backward or not gradients.loss_requires_grad:
         return
     loaded = {p.name for p in forward.parameters if p.freshly_initialised is False}
-    for cut in gradients.cuts:
+    for cut in sorted(gradients.cuts, key=lambda c: not c.restores):
         lost = sorted(without & set(cut.upstream))
         if not lost or (cut.operation == "no_grad" and loaded.issuperset(lost)):
             continue
@@ -52,7 +51,7 @@ def _finding(cut: CutOff, lost: list[str], gradients: GradientFacts, setup: Setu
         proof=Proof(
             f"the tensor given to {cut.operation} was computed from them, and after backward their gradient is None"
         ),
-        repair=keep_on_graph(cut),
+        repair=cut.left_out(),
         fix=Fix(does=f"leave the tensor on the graph (no {cut.operation} there)", safety=Safety.UNSAFE),
     )
 

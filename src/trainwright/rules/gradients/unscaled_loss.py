@@ -3,6 +3,7 @@
 Why it matters: every update is made of gradients tens of thousands of times too small; the weights hardly move.
 Evidence: two steps on the same batch from the same weights, the second with twice the scale: its gradients are the same,
 where those of a scaled loss are twice as large.
+Error: `Attempted unscale_ but _scale is None`
 Fix (unsafe): multiply the loss by the scale before its gradients are taken: optimizer.scale_loss(loss).
 """
 

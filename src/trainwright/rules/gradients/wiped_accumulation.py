@@ -24,6 +24,9 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
     if gradients.wiped:
         yield _before_step(gradients, setup)
         return
+    if gradients.wiped_passes:
+        yield _within_step(gradients, setup)
+        return
     if not gradients.only_last:
         return
     count, planned = gradients.accumulated_batches, gradients.accumulation
@@ -53,3 +56,15 @@ def _before_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
         proof=Proof(f"after backward {count} parameters have a gradient, and at the step none of them has one"),
         fix=Fix(does="clear the gradients before backward, or after the step", safety=Safety.SAFE),
     )
+
+
+def _within_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
+    """A step that goes backward several times by itself, and clears the gradients each time."""
+    count = gradients.wiped_passes
+    return Finding(
+        message=f"of {count} backward passes only the last one's gradient is left at the update: the others are cleared",
+        measured={"backward_passes": count},
+        where=gradients.wiped_at or setup.place("clear_call", "backward", "trainer"),
+        proof=Proof(f"before the optimizer's step the same line goes backward {count} times, and between any two the gradients are cleared"),
+        fix=Fix(does="clear the gradients once for each update, before its first backward pass", safety=Safety.SAFE),
+    )  # fmt: skip

@@ -4,6 +4,7 @@ Why it matters: a part of the model, or all of it, stays as it was drawn, withou
 Evidence: layers in a plain Python list that are called and get a gradient, and that the model does not have; or an
 optimizer that holds another model's tensors; or one that leaves out layers which no checkpoint has trained, and with
 them the batch is learnt clearly better, three seeds.
+Error: `optimizer got an empty parameter list`
 Error: `This optimizer can only be called for the variables it was originally built with`
 Fix (safe): put the layers in an nn.ModuleList; build the optimizer from the parameters of the model that is trained.
 """

@@ -17,6 +17,7 @@ from trainwright.seams.lift import items_of, lift_body
 from trainwright.seams.passing import names_trained_later
 from trainwright.seams.place import is_users, show
 from trainwright.seams.seen import Construction
+from trainwright.seams.spent import spent_iterator
 from trainwright.seams.stand_in import Nothing
 from trainwright.seams.training_loops import Loop, Statement, called_in, callers, count_of, loops_at
 
@@ -47,6 +48,7 @@ class LiftedLoop:
         """Where the loop counts: the number decides which rows a turn gets."""
         self._callers = list(callers(loop.frame))
         self.trained_later = names_trained_later(loop, self._callers)
+        self.spent = spent_iterator(loop)
         self.framework = framework_of(self.scope.values())
 
     @property

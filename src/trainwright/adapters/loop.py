@@ -74,6 +74,7 @@ class LoopAdapter:
             drops_last=bool(getattr(loader, "drop_last", False)),
             batch_size=getattr(loader, "batch_size", None) or 0,
             label_place=read.labels_at,
+            spent=getattr(training.body, "spent", None),
             repetition=repetition_of(read.data, read.split, train),
             texts=text_facts(read.split, tokenizer),
             unusable_rows={"train": self._try_rows(train, accepts)},

@@ -18,7 +18,7 @@ from trainwright.seams.mute import muted
 from trainwright.seams.seen import quiet
 from trainwright.seams.snapshot import seed_everything
 from trainwright.seams.stacking import lengths_of, watching_stacks
-from trainwright.seams.torch_patches import watching_loaders
+from trainwright.seams.torch_patches import loader_of, watching_loaders
 
 if TYPE_CHECKING:
     from trainwright.adapters.loop_training import LoopTraining
@@ -39,11 +39,17 @@ def form_pool(training: LoopTraining) -> tuple[Failure | None, RecordingCollator
         workers.append((loader, loader.num_workers, loader.multiprocessing_context))
         loader.collate_fn, loader.num_workers = recorder, 0
 
+    def batch(iterator: Any, draw: Any) -> Any:
+        loader = loader_of(iterator)  # begun before the loop: it = iter(loader)
+        if loader is not None and not any(known is loader for known in training.loaders):
+            training.loaders.append(loader)
+        return draw()
+
     seed_everything(1)
     drawn: list[Any] = []
     failure = None
     try:
-        with quiet(), muted(), watching_loaders(begun):
+        with quiet(), muted(), watching_loaders(begun, batch):
             for item in training.body.items():
                 drawn.append(item)
                 if len(drawn) == POOLED:

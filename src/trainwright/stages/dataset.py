@@ -260,6 +260,18 @@ class EpochFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SpentIterator:
+    """An iterator that a loop goes over in each of several epochs, and that is empty after the first."""
+
+    name: str
+    """As the script calls it."""
+    kind: str
+    epochs: int
+    where: Place | None
+    """The line that makes it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AlignedSource:
     """A table in the script's scope with columns and labels like those of training, which a probe learns."""
 
@@ -384,6 +396,7 @@ class DatasetFacts(Facts):
     batch_majority: float | None = None
     """The mean share of the most frequent class in the batches that rows read in order make; None: not counted."""
     epochs: EpochFacts | None = None
+    spent: SpentIterator | None = None
     """None where epochs are counted otherwise, or the data were not seen to end."""
     endless: tuple[EndlessSet, ...] = ()
 

@@ -2,8 +2,9 @@
 
 Why it matters: epochs are cut short with no more than a warning. With a number of steps, one pass over the data goes on
 from epoch to epoch, and the epoch in which it ends, ends there: 469 batches at 468 steps make every second epoch one
-step long. A Python generator is empty after its first pass: later epochs get its first two batches again.
-Evidence: the batches of one pass, counted, and the steps that each epoch will have.
+step long. A Python generator is empty after its first pass: later epochs get its first two batches again, or nothing.
+Evidence: the batches of one pass, counted, and the steps that each epoch will have. Of a loop: what it goes over in each
+epoch is an iterator that was made before them.
 Error: `Your input ran out of data; interrupting training`
 Fix (safe): leave steps_per_epoch out, or repeat the data set (`.repeat()`, a generator that begins anew).
 """
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, EpochFacts
+from trainwright.stages.dataset import DatasetFacts, EpochFacts, SpentIterator
 from trainwright.stages.setup import SetupFacts
 
 # An incomplete last batch, or a few batches that steps_per_epoch was rounded up over, are no loss.
@@ -26,6 +27,8 @@ LOST_SHARE = 0.05
 def exhausted_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Fewer steps than were asked for, or than the epochs have by one pass each."""
     epochs = dataset.epochs
+    if dataset.spent is not None:
+        yield _spent(dataset.spent)
     if epochs is None or not epochs.wanted:
         return
     lost = epochs.wanted - sum(epochs.steps)
@@ -41,6 +44,17 @@ def exhausted_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding
         where=setup.place("steps_per_epoch", "train_dataset_made", "train_dataset", "train_call"),
         proof=Proof(f"one pass over the data gave {epochs.batches} batches"),
         fix=_fix(epochs),
+    )  # fmt: skip
+
+
+def _spent(one: SpentIterator) -> Finding:
+    return Finding(
+        message=f"{one.name} is an iterator ({one.kind}) made before the loop over epochs: after the first of {one.epochs} epochs "
+        "it is empty, and the others train on nothing",
+        measured={"epochs": one.epochs},
+        where=one.where,
+        proof=Proof(f"an iterator of this kind can be gone over once, and nothing in the loop over epochs makes {one.name} anew"),
+        fix=Fix(does=f"make {one.name} inside the loop over epochs, or go over what it is made of"),
     )  # fmt: skip
 
 

@@ -71,6 +71,7 @@ def _probe(training: LoopTraining, turns: Sequence[Turn]) -> Probe:
         label_keys=tuple(dict.fromkeys([*([key] if key else []), "labels", "label", "label_ids"])),
         met_rows=_rows_to_come(training),
         repairs=training.change.all,
+        batch_size=(training.loaders[0].batch_size or 0) if training.loaders else 0,
     )
 
 

@@ -36,6 +36,8 @@ class Probe:
     """Other numbers of rows that the training will meet, by where, and whether in training mode."""
     repairs: Sequence[Repair] = ()
     """Those in force."""
+    batch_size: int = 0
+    """How many rows a loader forms a batch of; 0: no loader does."""
 
     @torch.no_grad()
     def call(self, inputs: Mapping[str, Any], *, training: bool = False) -> Any:

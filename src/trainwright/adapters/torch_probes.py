@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -187,41 +188,59 @@ def _leaking_rows(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]
         return {}
     if _relates_rows(probe, rows):
         return {}
-    alone = take_rows(probe.inputs, [0] * rows)
-    changed = probe.scores(alone)
-    if changed is None:
-        return {}
-    leak = (
-        difference(base[0], changed[0])
-        if base[0].numel() > 1
-        else float((base[0] - changed[0]).abs().max() / (base.abs().mean() + base.std(correction=0) + 1e-12))
-    )
-    found: dict[str, Any] = {"leaking_rows": leak}
-    if leak > LEAKS_BEYOND:
-        traces = [probe.trace(i, lambda t: _row_0(t, rows)) for i in (probe.inputs, alone)]
-        found["leak_from"] = first_difference(*traces)
+    found: dict[str, Any] = {"leaking_rows": 0.0}
+    # Where a loader's rows are taken for steps of time, the first depends on none and the last on all. Without a loader the
+    # first axis may be that of time.
+    for row in (0, rows - 1) if probe.batch_size == rows else (0,):
+        alone = take_rows(probe.inputs, [row] * rows)
+        changed = probe.scores(alone)
+        if changed is None:
+            return {}
+        leak = _row_difference(base, changed, row)
+        if leak > found["leaking_rows"]:
+            found = {"leaking_rows": leak, "leaking_row": row}
+        if leak > LEAKS_BEYOND:
+            traces = [
+                probe.trace(i, functools.partial(_row, rows=rows, row=row)) for i in (probe.inputs, alone)
+            ]
+            return found | {"leak_from": first_difference(*traces)}
     return found
+
+
+def _row_difference(base: torch.Tensor, changed: torch.Tensor, row: int) -> float:
+    """By how much of its scale one row of the scores changes."""
+    if base[row].numel() > 1:
+        return difference(base[row], changed[row])
+    scale = base.abs().mean() + base.std(correction=0) + 1e-12
+    return float((base[row] - changed[row]).abs().max() / scale)
 
 
 def _relates_rows(probe: Probe, rows: int) -> bool:
     """Whether the rows are the nodes of a graph: the model is given, or holds, a number for each pair of them, or edges."""
     held = [v for m in probe.model.modules() for v in (*vars(m).values(), *m._buffers.values())]
-    tensors = [v for v in (*probe.inputs.values(), *held) if isinstance(v, torch.Tensor)]
-    return any(
-        tuple(t.shape) == (rows, rows)
-        or (
-            t.dim() == 2
-            and len(t) == 2
-            and not t.is_floating_point()
-            and t.shape[1] > 2
-            and int(t.max()) < rows
-        )
-        for t in tensors
-    )
+    given = [v for v in probe.inputs.values() if isinstance(v, torch.Tensor)]
+    tensors = [*given, *(v for v in held if isinstance(v, torch.Tensor))]
+    if any(_are_edges(t, rows) for t in tensors):
+        return True
+    square = [t for t in tensors if tuple(t.shape) == (rows, rows)]
+    # As many features as there are rows make a square as well: of those, half the rows can be taken.
+    return bool(square) and not (all(any(t is g for g in given) for t in square) and _takes_half(probe, rows))
 
 
-def _row_0(result: torch.Tensor, rows: int) -> torch.Tensor | None:
-    """The first row, of results with the batch on their first or second axis."""
+def _are_edges(tensor: torch.Tensor, rows: int) -> bool:
+    two = tensor.dim() == 2 and len(tensor) == 2 and not tensor.is_floating_point()
+    return two and tensor.shape[1] > 2 and int(tensor.max()) < rows
+
+
+def _takes_half(probe: Probe, rows: int) -> bool:
+    with tolerated():  # whether it raises is the question
+        probe.call(take_rows(probe.inputs, range(max(1, rows // 2))))
+        return True
+    return False
+
+
+def _row(result: torch.Tensor, rows: int, row: int) -> torch.Tensor | None:
+    """One row, of results with the batch on their first or second axis."""
     if len(result) == rows:
-        return result[0]
-    return result[:, 0] if result.dim() > 1 and result.shape[1] == rows else None
+        return result[row]
+    return result[:, row] if result.dim() > 1 and result.shape[1] == rows else None

@@ -180,9 +180,10 @@ class ForwardFacts(Facts):
     works_at_rows: int | None = None
     """Where the first batch fails: another number of rows at which the forward pass works."""
     leaking_rows: float | None = None
-    """By how much row 0's output changes when only other rows change, relative to its scale."""
+    """By how much one row's output changes when only other rows change, relative to its scale."""
+    leaking_row: int = 0
     leak_from: Origin | None = None
-    """The first call whose result for row 0 depends on other rows."""
+    """The first call whose result for that row depends on other rows."""
     causal: bool = False
     """The model declares itself a decoder or its loss predicts the next token."""
     future_leak: float | None = None

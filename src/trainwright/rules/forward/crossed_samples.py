@@ -43,14 +43,14 @@ def _compares_rows(forward: ForwardFacts) -> bool:
 
 
 def _leak(forward: ForwardFacts, leak: float, over_rows: LossCall | None, setup: SetupFacts) -> Finding:
-    origin = forward.leak_from
+    origin, row = forward.leak_from, forward.leaking_row
     first = f", from {origin.operation} on" if origin else ""
     softmax = over_rows.activation_at or over_rows.softmax_at if over_rows else None
     return Finding(
-        message=f"row 0's output changes by {leak:.2g} of its scale when only the other rows of the batch change{first}",
+        message=f"row {row}'s output changes by {leak:.2g} of its scale when only the other rows of the batch change{first}",
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
         where=softmax or (origin.where if origin else None) or setup.place("model"),
-        proof=Proof("row 0 was kept and the other rows were replaced, in evaluation mode"),
+        proof=Proof(f"row {row} was kept and the other rows were replaced, in evaluation mode"),
         repair=_over_classes(over_rows) if over_rows else None,
         fix=Fix(
             does=_OVER_CLASSES

@@ -35,12 +35,12 @@ def net(x):
 lr = 0.2
 for epoch in range(10):
     losses = []
-    for xb, yb in batch_generator(x_train, y_train, 40):  # expect: unstepped-optimizer
+    for xb, yb in batch_generator(x_train, y_train, 40):
         loss = F.cross_entropy(net(xb), yb)
         grads = torch.autograd.grad(loss, params)
         with torch.no_grad():
             for p, g in zip(params, grads):
-                p = p - lr * g  # FAULT: makes a new tensor, the parameter stays as it was
+                p = p - lr * g  # expect: unstepped-optimizer, FAULT: makes a new tensor, the parameter stays as it was
         losses.append(loss.item())
     if epoch in (0, 9):
         print(f"epoch {epoch} mean loss {np.mean(losses):.4f}")

@@ -19,7 +19,7 @@ from trainwright.seams.place import is_users, show
 from trainwright.seams.seen import Construction
 from trainwright.seams.spent import spent_iterator
 from trainwright.seams.stand_in import Nothing
-from trainwright.seams.training_loops import Loop, Statement, called_in, callers, count_of, loops_at
+from trainwright.seams.training_loops import Loop, Statement, called_in, callers, count_of, loops_at, rebound_by_hand
 
 
 class LiftedLoop:
@@ -35,7 +35,8 @@ class LiftedLoop:
         self.where: Place | None = Place(show(loop.file), loop.line)
         self.drawn: dict[Any, Any] = {}
         self.modules: list[nn.Module] = []
-        self.places: dict[str, Place] = {}
+        by_hand = rebound_by_hand(loop)
+        self.places: dict[str, Place] = {"update_by_hand": Place(show(loop.file), by_hand)} if by_hand else {}
         stepping, training = (
             called_in(loop.node.body, loop.scope, frozenset([n])) for n in ("step", "backward")
         )

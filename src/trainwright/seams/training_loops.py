@@ -202,7 +202,21 @@ def _subtracts(node: ast.AST) -> bool:
     value = node.value if isinstance(node, ast.Assign) else None
     if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Sub):
         return False
-    return any(ast.unparse(t) == ast.unparse(value.left) for t in node.targets)
+    taken = ast.unparse(value.left)
+    return any(taken in (name := ast.unparse(t), f"{name}.data") for t in node.targets)
+
+
+def rebound_by_hand(loop: Loop) -> int | None:
+    """The line of a loop's body that makes another tensor where a parameter was to change: `p = p - rate * p.grad`.
+
+    It names a gradient, or stands under no_grad.
+    """
+    found = [n for n in ast.walk(loop.node) if isinstance(n, ast.Assign) and _subtracts(n)]
+    still = [w for w in ast.walk(loop.node) if isinstance(w, ast.With) and "no_grad" in ast.unparse(w.items[0])]
+    for node in found:
+        if "grad" in ast.unparse(node.value) or any(n is node for w in still for n in ast.walk(w)):
+            return node.lineno
+    return None
 
 
 def _reachable(scope: Scope) -> Iterator[Any]:

@@ -42,6 +42,9 @@ def unstepped_optimizer(
     if setup.precision == "fp16":  # its first steps are skipped while the loss scale is found
         return
     norm = f"{gradients.norm:.3g}" if gradients.norm is not None else "unknown"
+    if setup.call == "training loop" and setup.place("optimizer_step") is None:
+        yield _never_called(optimizer, held, setup)
+        return
     yield Finding(
         message=f"one update changed none of the {len(held)} weights that {optimizer.kind} holds; the gradient's norm is "
         f"{norm} and the rate {rate:.3g}",
@@ -50,6 +53,16 @@ def unstepped_optimizer(
         proof=Proof("every weight is the same to the last bit before and after optimizer.step()"),
         fix=Fix(does=f"let {optimizer.kind}.step() update the weights (call super().step())"),
     )
+
+
+def _never_called(optimizer: OptimizerFacts, held: list[str], setup: SetupFacts) -> Finding:
+    return Finding(
+        message=f"the training step never calls {optimizer.kind}.step(): none of the {len(held)} weights that it holds changes",
+        measured={"changed": 0, "held": len(held)},
+        where=setup.place("backward", "optimizer", "trainer"),
+        proof=Proof("every weight is the same to the last bit before and after the step, in which no optimizer's step() was called"),
+        fix=Fix(does="call optimizer.step(), with its parentheses, after backward"),
+    )  # fmt: skip
 
 
 def _no_epoch(epochs: range, setup: SetupFacts) -> Finding:
@@ -96,12 +109,14 @@ def _no_optimizer(
     yield Finding(
         message=f"the step gives {len(reached)} parameters a gradient, and no optimizer updates them",
         measured={"changed": 0, "reached": len(reached), "optimizers": 0},
-        where=setup.place("create_optimizer", "optimizer", "training_step", "trainer", "train_call"),
+        where=setup.place("update_by_hand", "create_optimizer", "optimizer", "training_step", "trainer", "train_call"),
         proof=Proof(
             "every weight is the same to the last bit before and after the step, which no optimizer takes part in"
         ),
         fix=Fix(
-            does="return the optimizer from configure_optimizers"
+            does="change the parameter in place (p -= …, under no_grad): p = p - … makes another tensor of that name"
+            if "update_by_hand" in setup.places
+            else "return the optimizer from configure_optimizers"
             if "create_optimizer" in setup.places
             else "build an optimizer on the model's parameters and call its step() after backward"
         ),

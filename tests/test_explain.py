@@ -5,8 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from trainwright.core.rule import load_rules
-from trainwright.core.rule import knowing
+from trainwright.core.rule import knowing, load_rules
 from trainwright.explain import explain, mentioning, near
 
 

@@ -124,7 +124,9 @@ def _further(twin: Twin, record: StepRecord, facts: StepFacts, batches: list[Bat
     if loss is not None:
         with twin.ready(0):
             change = _padding_label_change(twin, batches[0]) if loss.failure is None else None
-            loss = further_losses(replace(loss, padding_label_change=change), gradients, twin, batches, record)
+            loss = further_losses(
+                replace(loss, padding_label_change=change), gradients, twin, batches, record
+            )
         twin.reset()
     if gradients is not None:
         with twin.ready(0):

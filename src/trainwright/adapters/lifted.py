@@ -19,7 +19,15 @@ from trainwright.seams.place import is_users, show
 from trainwright.seams.seen import Construction
 from trainwright.seams.spent import spent_iterator
 from trainwright.seams.stand_in import Nothing
-from trainwright.seams.training_loops import Loop, Statement, called_in, callers, count_of, loops_at, rebound_by_hand
+from trainwright.seams.training_loops import (
+    Loop,
+    Statement,
+    called_in,
+    callers,
+    count_of,
+    loops_at,
+    rebound_by_hand,
+)
 
 
 class LiftedLoop:

@@ -70,7 +70,8 @@ def train(training: Steps, at_end: Callable[[Sequence[Any]], dict[str, Any]], *,
         at_end: what the batches show after the steps, as fields of Run.
     """
     training.reset()
-    started, losses, failure = time.monotonic(), [], None
+    losses: list[float] = []
+    started, failure = time.monotonic(), None
     shown: dict[str, Any] = {}
     chosen = training.take(batches, seed=seed)
     training.change.tried = list(changes)

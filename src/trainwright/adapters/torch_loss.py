@@ -180,7 +180,11 @@ class Steps(Protocol):
 
 
 def further_losses(
-    loss: LossFacts, gradients: GradientFacts | None, training: Steps, batches: Sequence[Any], record: StepRecord
+    loss: LossFacts,
+    gradients: GradientFacts | None,
+    training: Steps,
+    batches: Sequence[Any],
+    record: StepRecord,
 ) -> LossFacts:
     """The facts with what more calls show: of single rows, of exchanged targets, with other weights, in a second step.
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.stages.gradients import CutOff
 from trainwright.stages.loss import LossCall
 
 

@@ -239,7 +239,9 @@ class Observer(TorchFunctionMode):
         made = self._activated.get(values.untyped_storage().data_ptr())
         if made is not None and made[1] == "softmax" and made[0].numel() == values.numel():
             self.record.renormalised.append(
-                Renormalised(function=name, shape=tuple(values.shape), where=at, softmax_at=made[4] or made[2])
+                Renormalised(
+                    function=name, shape=tuple(values.shape), where=at, softmax_at=made[4] or made[2]
+                )
             )
 
     def _functional(self, func: Any) -> bool:

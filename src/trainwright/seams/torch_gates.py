@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -60,7 +61,9 @@ def cleared_between(passed: Passed) -> tuple[int, Place | None]:
     calls = list(zip(passed.calls, passed.lines))[: passed.calls.index("step")]
     backwards = [i for i, (kind, _) in enumerate(calls) if kind == "backward"]
     same = [i for i in backwards if calls[i][1] is not None and calls[i][1] == calls[backwards[-1]][1]]
-    between = [[line for kind, line in calls[a:b] if kind == "zero_grad"] for a, b in zip(same, same[1:])]
+    between = [
+        [line for kind, line in calls[a:b] if kind == "zero_grad"] for a, b in itertools.pairwise(same)
+    ]
     return (len(same), between[0][0]) if between and all(between) else (0, None)
 
 

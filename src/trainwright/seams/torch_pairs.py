@@ -53,5 +53,3 @@ def pairing_of(one: torch.Tensor, other: torch.Tensor, where: Place | None) -> P
         return None
     outputs, targets = (one, other) if one.requires_grad else (other, one)
     return Pairing(tuple(outputs.shape), tuple(targets.shape), where)
-
-

@@ -287,9 +287,9 @@ def patch_clipping(module: Any) -> None:
         if not _unclipped:
             passed_on(by_value, *args, **kwargs)
 
-    for owner in (module, sys.modules.get("torch.nn.utils")):
-        if owner is not None:
-            owner.clip_grad_norm_, owner.clip_grad_value_ = clip_grad_norm_, clip_grad_value_
+    owners: list[Any] = [module, sys.modules.get("torch.nn.utils")]
+    for owner in (o for o in owners if o is not None):
+        owner.clip_grad_norm_, owner.clip_grad_value_ = clip_grad_norm_, clip_grad_value_
 
 
 def _is_step_by_hand(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None,

@@ -199,10 +199,9 @@ def _subtracts(node: ast.AST) -> bool:
     """Whether a statement subtracts from a variable: `p -= g`, or `p = p - g`, which leaves the tensor as it was."""
     if isinstance(node, ast.AugAssign):
         return isinstance(node.op, ast.Sub)
-    value = node.value if isinstance(node, ast.Assign) else None
-    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Sub):
+    if not isinstance(node, ast.Assign) or not isinstance(value := node.value, ast.BinOp):
         return False
-    taken = ast.unparse(value.left)
+    taken = ast.unparse(value.left) if isinstance(value.op, ast.Sub) else ""
     return any(taken in (name := ast.unparse(t), f"{name}.data") for t in node.targets)
 
 
@@ -212,7 +211,9 @@ def rebound_by_hand(loop: Loop) -> int | None:
     It names a gradient, or stands under no_grad.
     """
     found = [n for n in ast.walk(loop.node) if isinstance(n, ast.Assign) and _subtracts(n)]
-    still = [w for w in ast.walk(loop.node) if isinstance(w, ast.With) and "no_grad" in ast.unparse(w.items[0])]
+    still = [
+        w for w in ast.walk(loop.node) if isinstance(w, ast.With) and "no_grad" in ast.unparse(w.items[0])
+    ]
     for node in found:
         if "grad" in ast.unparse(node.value) or any(n is node for w in still for n in ast.walk(w)):
             return node.lineno
@@ -387,7 +388,10 @@ def _pieces(call: ast.Call, scope: Scope) -> int | None:
     number = _number(by, scope)
     if number is None or number < 1 or whole is None:
         return None
-    of_numpy = isinstance(call.func, ast.Attribute) and getattr(resolve(call.func.value, scope), "__name__", "") == "numpy"
+    of_numpy = (
+        isinstance(call.func, ast.Attribute)
+        and getattr(resolve(call.func.value, scope), "__name__", "") == "numpy"
+    )
     if _called(call) != "split" or of_numpy:
         return number
     length = _length(whole, scope)

@@ -99,7 +99,11 @@ def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]
 def _in_second_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
     """A first step after which nothing that the next one's loss is computed from can be trained."""
     frozen, second = gradients.frozen_by_step, gradients.second_failure
-    why = f"the first step freezes {len(frozen)} parameters ({frozen[0]}, …) and does not free them again: " if frozen else ""
+    why = (
+        f"the first step freezes {len(frozen)} parameters ({frozen[0]}, …) and does not free them again: "
+        if frozen
+        else ""
+    )
     return Finding(
         message=f"{why}the loss of the second step depends on no trainable parameter, and backward raises",
         measured={"frozen": len(frozen), "trainable": len(gradients.gradients)},

@@ -53,7 +53,9 @@ def _before_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
         message=f"the gradients of {count} parameters are cleared between backward and the optimizer's step: it updates nothing",
         measured={"cleared": count, "trainable": len(gradients.gradients)},
         where=gradients.wiped_at or setup.place("optimizer_step", "backward", "trainer"),
-        proof=Proof(f"after backward {count} parameters have a gradient, and at the step none of them has one"),
+        proof=Proof(
+            f"after backward {count} parameters have a gradient, and at the step none of them has one"
+        ),
         fix=Fix(does="clear the gradients before backward, or after the step", safety=Safety.SAFE),
     )
 

@@ -59,4 +59,3 @@ def negligible_learning_rate(
         repair=keep_rate(usual / rate),
         fix=set_rate(setup, optimizer, usual),
     )  # fmt: skip
-

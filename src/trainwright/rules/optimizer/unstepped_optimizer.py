@@ -109,7 +109,9 @@ def _no_optimizer(
     yield Finding(
         message=f"the step gives {len(reached)} parameters a gradient, and no optimizer updates them",
         measured={"changed": 0, "reached": len(reached), "optimizers": 0},
-        where=setup.place("update_by_hand", "create_optimizer", "optimizer", "training_step", "trainer", "train_call"),
+        where=setup.place(
+            "update_by_hand", "create_optimizer", "optimizer", "training_step", "trainer", "train_call"
+        ),
         proof=Proof(
             "every weight is the same to the last bit before and after the step, which no optimizer takes part in"
         ),

@@ -77,10 +77,15 @@ def prepare(out: Path, options: PrepareOptions, *, restart: bool = False) -> Pre
         ReadError: if a source cannot be read.
     """
     _check(options)
+    fresh = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
         with _alone(out):
             return _prepare(out, options, restart)
+    except UsageError:
+        if fresh and not any(out.iterdir()):
+            out.rmdir()
+        raise
     except OSError as error:
         raise UsageError(
             f"{out} must be a folder with room to write in: {error}. What was done stays; started again, prepare goes on."
@@ -89,7 +94,9 @@ def prepare(out: Path, options: PrepareOptions, *, restart: bool = False) -> Pre
 
 def _prepare(out: Path, options: PrepareOptions, restart: bool) -> Prepared:
     job, wanted = stages.Job(out=out, options=options), _plain(options)
-    sources = _open(options) if restart else []  # before anything is deleted: a name may be wrong
+    begun = (out / MANIFEST).exists() or (job.work / _STATE).exists()
+    # Before anything is made or deleted: a name may be wrong.
+    sources = _open(options) if restart or not begun else []
     if restart:
         _delete(job)
     if (out / MANIFEST).exists():

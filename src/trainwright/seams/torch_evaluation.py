@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -294,12 +295,12 @@ class EvaluationWatch(TorchFunctionMode):
         return [found[n] for n in sorted(found)]
 
     def asked_again(self, call: ModelCall) -> bool:
-        """Whether a call is one of several of the same batch that one line makes in one pass, none to train on."""
-
-        def alike(other: ModelCall) -> bool:
-            return other.turn == call.turn and other.where == call.where and not other.trained
-
-        return any(sum(map(alike, readers)) >= _ASKED_AGAIN for readers in call.beside)
+        """Whether a line of the same pass asks for the same batch several times, and trains on none of its answers."""
+        return any(
+            count >= _ASKED_AGAIN
+            for readers in call.beside
+            for count in Counter(r.where for r in readers if r.turn == call.turn and not r.trained).values()
+        )
 
 
 def evaluation_call(repairs: Sequence[Repair]) -> Call:

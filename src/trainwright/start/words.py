@@ -23,6 +23,8 @@ def arranged(words: Sequence[str]) -> tuple[list[str], str]:
     Raises:
         UsageError: if there is no SCRIPT.
     """
+    if words and words[0].endswith((".py", ".ipynb")):
+        raise UsageError(f"A command must come first: trainwright check {' '.join(words)}")
     if not words or words[0] not in ("check", "run"):
         return list(words), ""
     at = 1

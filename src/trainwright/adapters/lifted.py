@@ -30,6 +30,10 @@ from trainwright.seams.training_loops import (
 )
 
 
+# So many items are kept of what may be gone over only once (tqdm(enumerate(loader)), made before the loop).
+MOST_KEPT = 16
+
+
 class LiftedLoop:
     """The body of a `for` or `while` statement that a frame of the user's is running.
 
@@ -53,6 +57,7 @@ class LiftedLoop:
         self._first = _number_now(loop)
         self._stride, self._most, self._count = 1, 0, 0
         self._kind = ""
+        self._given: list[Any] = []
         self.indexes = True
         """Where the loop counts: the number decides which rows a turn gets."""
         self._callers = list(callers(loop.frame))
@@ -90,9 +95,9 @@ class LiftedLoop:
         return {k: v for k, v in found.items() if not isinstance(v, Nothing)}
 
     def items(self) -> Iterator[Any]:
-        """What the loop goes over, begun anew."""
+        """What the loop goes over, begun anew; what can be gone over only once gives what it gave before."""
         drawn: list[int | None] = []
-        for item in items_of(self.loop, self._code.namespace):
+        for item in self._replayed():
             kind, number = _numbering(item)
             drawn.append(number)
             self._kind = kind if kind == self._kind or len(drawn) == 1 else ""
@@ -101,6 +106,15 @@ class LiftedLoop:
             if None not in drawn and number != (drawn[0] or 0) + self._stride * (len(drawn) - 1):
                 self._kind = ""
             yield item
+
+    def _replayed(self) -> Iterator[Any]:
+        """The items, and where there are fewer than there were before, the earlier ones in their place."""
+        count = 0
+        for count, item in enumerate(items_of(self.loop, self._code.namespace), start=1):
+            if len(self._given) < min(count, MOST_KEPT):
+                self._given.append(item)
+            yield item
+        yield from self._given[count:]
 
     def _count_from(self, number: int, stride: int) -> None:
         """Note where the numbers begin (where the loop is, if it has begun), by how much they rise, and how many come."""

@@ -123,7 +123,8 @@ class LoopTraining:
         """Some of the first batches; one is among those with most classes, several are in the loader's order."""
         if not self.silent:
             _ = self.parts  # which turns train is found with them
-        numbers = [n for n in range(len(self.items)) if n not in self.silent]
+        every = list(range(len(self.items)))
+        numbers = [n for n in every if n not in self.silent] or every
         if count == 1:
             richest = sorted(numbers, key=lambda n: -self._classes(n))
             return [Turn(richest[seed % len(richest)])]

@@ -29,7 +29,6 @@ from trainwright.seams.training_loops import (
     rebound_by_hand,
 )
 
-
 # So many items are kept of what may be gone over only once (tqdm(enumerate(loader)), made before the loop).
 MOST_KEPT = 16
 

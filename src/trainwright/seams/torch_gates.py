@@ -18,6 +18,8 @@ from trainwright.seams.torch_patches import watching_backward
 
 # A step that updates more often than this is an epoch in disguise; it is left there.
 MOST_STEPS = 32
+# The cosine of two gradients that are the same but for a factor is one but for rounding.
+PARALLEL_WITHIN = 1e-4
 
 
 @dataclass(kw_only=True)
@@ -46,6 +48,9 @@ class Passed:
     """By identity: parameters whose gradient was gone when the optimizer that holds them was to step, where that is kept."""
     wiped_at: Place | None = None
     """The user's line that cleared them by the optimizer's zero_grad."""
+    as_reached: bool = False
+    """The first step was to take the gradients as the last backward pass left them, or scaled; not others that were
+    made of several passes'. Known where those are kept."""
 
     @property
     def steps(self) -> int:
@@ -53,10 +58,24 @@ class Passed:
         return self.calls.count("step")
 
 
+def _parallel(pairs: Sequence[tuple[torch.Tensor | None, torch.Tensor]]) -> bool:
+    """Whether gradients are others times one number."""
+    if not pairs or any(left is None for left, _ in pairs):
+        return False
+    products = [0.0, 0.0, 0.0]
+    for left, right in pairs:
+        assert left is not None
+        one, other = left.detach().double(), right.double()
+        for i, (x, y) in enumerate(((one, other), (one, one), (other, other))):
+            products[i] += float((x * y).sum())
+    both, first, second = products
+    return first > 0 and second > 0 and both > (1 - PARALLEL_WITHIN) * (first * second) ** 0.5
+
+
 def cleared_between(passed: Passed) -> tuple[int, Place | None]:
     """How many backward passes of one line come before the first step, where the gradients are cleared between any two
     of them; and the line that clears them. 0 where they add up: what other lines' passes leave may be thrown away."""
-    if "step" not in passed.calls:
+    if "step" not in passed.calls or not passed.as_reached:
         return 0, None
     calls = list(zip(passed.calls, passed.lines))[: passed.calls.index("step")]
     backwards = [i for i, (kind, _) in enumerate(calls) if kind == "backward"]
@@ -131,6 +150,7 @@ class Gates:
 
     def _note_reached(self) -> None:
         for parameter in self._parameters if self._keep else ():
+            self.passed.reached.pop(id(parameter), None)
             if parameter.grad is not None:
                 self.passed.reached[id(parameter)] = parameter.grad.detach().clone()
 
@@ -169,6 +189,8 @@ class Gates:
         """Whether what backward passes gave all that an optimizer holds is gone before its first step."""
         held = [p for g in optimizer.param_groups for p in g["params"] if id(p) in self.passed.reached]
         given = [p for p in held if bool(self.passed.reached[id(p)].any())]
+        if len(self.passed.stepped) == 1:
+            self.passed.as_reached = _parallel([(p.grad, self.passed.reached[id(p)]) for p in given])
         if given and not any(p.grad is not None and bool(p.grad.any()) for p in given):
             self.passed.wiped |= {id(p) for p in given}
             self.passed.wiped_at = self._cleared_at

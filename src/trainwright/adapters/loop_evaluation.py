@@ -270,7 +270,9 @@ def _raised(training: LoopTraining, seen: Seen) -> Failure | None:
     if last is None or last.trained:
         return None
     failure = failure_of(error)
-    return failure if failure.where is not None else None
+    # No evaluation goes backward: that was a further training step, whose failure the gradients stage has.
+    of_training = failure.function.startswith("torch.autograd")
+    return failure if failure.where is not None and not of_training else None
 
 
 def _mended_elsewhere(training: LoopTraining) -> bool:

@@ -227,8 +227,8 @@ def gradient_facts(record: StepRecord, model: nn.Module, places: Callable[[nn.Mo
     owners = {id(p): (n, m) for n, m in model.named_modules() for p in m.parameters(recurse=False)}
     found = []
     for name, parameter in model.named_parameters():
-        if not parameter.requires_grad:
-            continue
+        if not parameter.requires_grad and parameter.grad is None:
+            continue  # one that the step froze at its end has its gradient still
         owner, module = owners[id(parameter)]
         grad = parameter.grad
         if grad is not None and grad.is_sparse:

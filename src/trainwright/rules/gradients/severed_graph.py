@@ -27,7 +27,9 @@ def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupF
     backward = bool(gradients.backwards) or any(g.norm for g in gradients.gradients)
     if gradients.failure is not None or not without or not backward or not gradients.loss_requires_grad:
         return
-    if gradients.wiped or gradients.wiped_passes:  # what arrived was cleared: of that wiped-accumulation speaks
+    if (
+        gradients.wiped or gradients.wiped_passes
+    ):  # what arrived was cleared: of that wiped-accumulation speaks
         return
     loaded = {p.name for p in forward.parameters if p.freshly_initialised is False}
     for cut in sorted(gradients.cuts, key=lambda c: not c.restores):

@@ -19,6 +19,11 @@ from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 
 
+_IN_PLACE = (
+    "change the parameter in place (p -= …, under no_grad): p = p - … makes another tensor of that name"
+)
+
+
 @rule("TW601", Severity.ERROR)
 def unstepped_optimizer(
     optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts
@@ -59,9 +64,9 @@ def _never_called(optimizer: OptimizerFacts, held: list[str], setup: SetupFacts)
     return Finding(
         message=f"the training step never calls {optimizer.kind}.step(): none of the {len(held)} weights that it holds changes",
         measured={"changed": 0, "held": len(held)},
-        where=setup.place("backward", "optimizer", "trainer"),
+        where=setup.place("update_by_hand", "backward", "optimizer", "trainer"),
         proof=Proof("every weight is the same to the last bit before and after the step, in which no optimizer's step() was called"),
-        fix=Fix(does="call optimizer.step(), with its parentheses, after backward"),
+        fix=Fix(does=_IN_PLACE if "update_by_hand" in setup.places else "call optimizer.step(), with its parentheses, after backward"),
     )  # fmt: skip
 
 
@@ -116,7 +121,7 @@ def _no_optimizer(
             "every weight is the same to the last bit before and after the step, which no optimizer takes part in"
         ),
         fix=Fix(
-            does="change the parameter in place (p -= …, under no_grad): p = p - … makes another tensor of that name"
+            does=_IN_PLACE
             if "update_by_hand" in setup.places
             else "return the optimizer from configure_optimizers"
             if "create_optimizer" in setup.places

@@ -182,6 +182,42 @@ for step in range(200):
     loss.backward()
     opt.step()
 """,
+    "batches made by hand, time first, in a while": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(3, 16)
+        self.head = nn.Linear(17, 3)
+    def forward(self, x, q):
+        return self.head(torch.cat([self.rnn(x)[0][-1], q], 1))
+model = Net(); opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+step = 0
+while True:
+    x = torch.randn(4, 32, 3); y = x.sum(0).argmax(1); q = torch.randint(5, (32, 1)).float()
+    loss = lossf(model(x, q), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    step += 1
+    if step == 200:
+        break
+""",
+    "a sparse graph": """
+A = (torch.rand(512, 512) < 0.01).float(); A = ((A + A.T + torch.eye(512)) > 0).float()
+A = (A / A.sum(1, keepdim=True)).to_sparse()
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(8, 16), nn.Linear(16, 3)
+    def forward(self, x, graph):
+        return torch.sparse.mm(graph, self.two(torch.sparse.mm(graph, self.one(x)).relu()))
+model = Net(); opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+for epoch in range(100):
+    opt.zero_grad()
+    loss = lossf(model(X, A), Y)
+    loss.backward()
+    opt.step()
+""",
     "frozen and freed again": """
 critic = nn.Linear(3, 1)
 critic_opt = torch.optim.Adam(critic.parameters(), lr=1e-2)

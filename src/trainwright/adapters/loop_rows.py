@@ -56,6 +56,8 @@ def rows_of_script(training: LoopTraining, label: str | None) -> tuple[Columns |
     beside = [s for s in chosen[label] if _pairs_as(views, widest, columns[widest], label, s)]
     if beside:
         return Columns({**columns, label: beside[0]}), _made_at(training, beside[0])
+    if not _side_by_side(views[0], label):
+        return None, None
     return Columns(_as_batched(training, tuple(columns))), _read_at(training, columns[label])
 
 
@@ -79,12 +81,19 @@ def _sources(batches: Sequence[Any], scope: Mapping[str, Any]) -> Iterator[torch
         if not isinstance(value, (torch.Tensor, np.ndarray)) or not value.ndim or value.dtype == object:
             continue
         data = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+        if data.layout != torch.strided:  # a graph's sparse matrix holds no rows to compare
+            continue
         if not data.requires_grad and all(_holds(data, batch) for batch in batches):
             yield data
 
 
 def _holds(data: torch.Tensor, batch: Any) -> bool:
-    if not isinstance(batch, torch.Tensor) or not batch.dim() or not len(batch):
+    if (
+        not isinstance(batch, torch.Tensor)
+        or not batch.dim()
+        or not len(batch)
+        or batch.layout != torch.strided
+    ):
         return False
     if data.shape[1:] != batch.shape[1:] or len(data) < len(batch):
         return False
@@ -107,6 +116,12 @@ def _pairs_as(views: Views, name: str, data: torch.Tensor, label: str, labels: t
             if bool(here.any()) and not bool((here & _where(labels, targets[row])).any()):
                 return False
     return True
+
+
+def _side_by_side(view: Mapping[str, Any], label: str) -> bool:
+    """Whether every tensor that the model is given has as many rows as there are labels: none begins with another axis."""
+    tensors = [v for v in view.values() if isinstance(v, torch.Tensor) and v.dim()]
+    return all(len(v) == len(view[label]) for v in tensors)
 
 
 def _as_batched(training: LoopTraining, names: Sequence[str]) -> dict[str, torch.Tensor]:

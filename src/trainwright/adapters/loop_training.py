@@ -358,7 +358,8 @@ class LoopTraining:
                       keep=not live and self.known_parts is not None
                       and (keep or self.window > 1 or not self.optimizers))  # fmt: skip
         noise = self._seed * SEED_STRIDE + number
-        drawn = turn.item if turn.item is not None else self.items[turn.number]
+        # A `while` goes over nothing: whichever time round it is, its item is the same.
+        drawn = turn.item if turn.item is not None else self.items[turn.number % len(self.items)]
         item = self.body.item(drawn, self._count)
         self._count += 1
         seed_everything(FIRST_BATCH_SEED + turn.number)

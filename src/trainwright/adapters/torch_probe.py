@@ -103,7 +103,12 @@ def take_rows(inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
     def taken(value: Any) -> Any:
         if isinstance(value, list) and len(value) == count:
             return [value[row] for row in rows]
-        if isinstance(value, torch.Tensor) and value.dim() and len(value) == count:
+        if (
+            isinstance(value, torch.Tensor)
+            and value.dim()
+            and len(value) == count
+            and value.layout == torch.strided
+        ):
             return value[chosen.to(value.device)]
         return value
 

@@ -37,6 +37,8 @@ _FROM_TOKENIZER = ("attention_mask", "token_type_ids", "special_tokens_mask")
 def run_probes(probe: Probe) -> dict[str, Any]:
     """Facts of the forward pass that need further calls of the model; a probe that cannot be made is left out."""
     found: dict[str, Any] = {}
+    if any(isinstance(v, torch.Tensor) and v.layout != torch.strided for v in probe.inputs.values()):
+        return found  # a graph's sparse matrix has no rows to exchange
     try:
         base = probe.scores(probe.inputs)
     except (

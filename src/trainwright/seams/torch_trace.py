@@ -131,10 +131,16 @@ class FirstNonFinite:
         if self._nan is not None or not isinstance(result, torch.Tensor) or not result.is_floating_point():
             return
         seen = result.detach()
-        if seen.numel() == 0 or seen.device.type == "meta" or bool(torch.isfinite(seen).all()):
+        if (
+            seen.layout != torch.strided
+            or seen.numel() == 0
+            or seen.device.type == "meta"
+            or bool(torch.isfinite(seen).all())
+        ):
             return
         name = getattr(func, "__name__", str(func))
-        floats = [t.detach() for t in tensors_in(given) if t.is_floating_point() and t.numel()]
+        dense = [t for t in tensors_in(given) if t.layout == torch.strided]
+        floats = [t.detach() for t in dense if t.is_floating_point() and t.numel()]
         if any(bool(torch.isnan(t).any()) for t in floats) or name in _FILLING:
             return
         infinite = any(bool(torch.isinf(t).any()) for t in floats)

@@ -35,7 +35,8 @@ def facts(tensor: torch.Tensor) -> TensorFacts:
         "device": seen.device.type,
         "requires_grad": tensor.requires_grad,
     }
-    if seen.numel() == 0 or seen.is_complex() or seen.is_sparse or seen.device.type == "meta":
+    dense = seen.layout == torch.strided
+    if not dense or seen.numel() == 0 or seen.is_complex() or seen.device.type == "meta":
         return TensorFacts(**base)
     flat = seen.reshape(-1)
     non_finite = int((~torch.isfinite(flat)).sum()) if flat.is_floating_point() else 0

@@ -15,7 +15,7 @@ from trainwright.core.finding import Place
 from trainwright.seams.blame import passed_on
 from trainwright.seams.lift import items_of, lift_body
 from trainwright.seams.passing import names_trained_later
-from trainwright.seams.place import is_users, show
+from trainwright.seams.place import is_users, names_read, show
 from trainwright.seams.seen import Construction
 from trainwright.seams.spent import spent_iterator
 from trainwright.seams.stand_in import Nothing
@@ -62,6 +62,8 @@ class LiftedLoop:
         self._callers = list(callers(loop.frame))
         self.trained_later = names_trained_later(loop, self._callers)
         self.spent = spent_iterator(loop)
+        files = {loop.file, *(frame.f_code.co_filename for frame in self._callers)}
+        self.names_read = frozenset(name for file in files for name in names_read(file))
         self.framework = framework_of(self.scope.values())
 
     @property

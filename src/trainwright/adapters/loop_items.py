@@ -97,12 +97,16 @@ def around(loader: Any) -> list[Any]:
 
 
 def evaluation_loaders(
-    scope: Mapping[str, Any], trained: Sequence[Any], later: frozenset[str] = frozenset()
+    scope: Mapping[str, Any],
+    trained: Sequence[Any],
+    later: frozenset[str] = frozenset(),
+    used: frozenset[str] | None = None,
 ) -> list[tuple[str, Any]]:
     """A script's loaders that are named for evaluation, or else any other than those that the loop draws from.
 
     Args:
         later: what the script's later trainings name: no evaluation, unless it is called so.
+        used: the names that the script's code reads; None: not known. A loader that nothing reads evaluates nothing.
     """
     own = [loader.dataset for loader in trained]
     loaders = [(n, v) for n, v in scope.items() if isinstance(v, torch.utils.data.DataLoader)]
@@ -110,4 +114,4 @@ def evaluation_loaders(
     named = [("evaluation", v) for n, v in found if any(word in n.lower() for word in _HELD_OUT)]
     if not named and any("train" in n.lower() for n, _ in found):
         return []
-    return named or [("evaluation", v) for n, v in found if n not in later]
+    return named or [("evaluation", v) for n, v in found if n not in later and (used is None or n in used)]

@@ -336,7 +336,7 @@ class LoopTraining:
     def evaluation_loaders(self) -> list[tuple[str, Any]]:
         """The script's loaders for evaluation, by what the report calls them."""
         later: frozenset[str] = getattr(self.body, "trained_later", frozenset())
-        return evaluation_loaders(self.scope, self.loaders, later)
+        return evaluation_loaders(self.scope, self.loaders, later, getattr(self.body, "names_read", None))
 
     def as_left(self) -> None:
         """Give the parameters the gradients that the body left behind: an observation shows those of its step."""

@@ -171,6 +171,15 @@ def syntax_tree(file: str) -> ast.Module | None:
         return None
 
 
+@cache
+def names_read(file: str) -> frozenset[str]:
+    """The variables and attributes that a file's code reads anywhere."""
+    tree = syntax_tree(file)
+    nodes = list(ast.walk(tree)) if tree is not None else []
+    variables = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return frozenset(variables | {n.attr for n in nodes if isinstance(n, ast.Attribute)})
+
+
 def call_node(
     file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset()
 ) -> ast.Call | None:

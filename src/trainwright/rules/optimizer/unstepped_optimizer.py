@@ -18,7 +18,6 @@ from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 
-
 _IN_PLACE = (
     "change the parameter in place (p -= …, under no_grad): p = p - … makes another tensor of that name"
 )

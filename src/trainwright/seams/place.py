@@ -171,7 +171,6 @@ def syntax_tree(file: str) -> ast.Module | None:
         return None
 
 
-@cache
 def names_read(file: str) -> frozenset[str]:
     """The variables and attributes that a file's code reads anywhere."""
     tree = syntax_tree(file)

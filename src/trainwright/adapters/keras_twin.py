@@ -376,9 +376,9 @@ class Twin:
                  "metrics": None, "arguments": arguments}  # fmt: skip
         call = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
         self.drops_last = arguments.dataloader_drop_last
-        if call.given["train_dataset"] is not data:
+        if call["train_dataset"] is not data:
             self.data = call["train_dataset"]
-        if call.given["eval_dataset"] is not data.validation:
+        if call["eval_dataset"] is not data.validation:
             self.data = self.data.validated_on(call["eval_dataset"])
         if call["collator"] is not _same:
             change = call["collator"].change

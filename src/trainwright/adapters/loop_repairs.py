@@ -50,9 +50,9 @@ def apply_to_training(training: LoopTraining, repair: Repair) -> None:
         training.change.kept.append(kept)
     elif changed["collator"] is not given["collator"]:
         training.collating.append(repair)
-    if changed.given["train_dataset"] is not data and loader is not None:
+    if changed["train_dataset"] is not data and loader is not None:
         put_dataset(loader, UnnamedRows(changed["train_dataset"], loader.dataset, training.item_names))
-    if changed.given["eval_dataset"] is not held and other is not None:
+    if changed["eval_dataset"] is not held and other is not None:
         put_dataset(other, UnnamedRows(changed["eval_dataset"], other.dataset, training.item_names))
     if model is not None:
         follow_parameters(training.optimizers, names, model)

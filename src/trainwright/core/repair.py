@@ -34,10 +34,6 @@ class Seam(StrEnum):
     EVALUATION = "evaluation"
 
 
-# A training may lack these; a change that asks for one then cannot be made.
-_MAY_LACK = ("train_dataset", "eval_dataset")
-
-
 class PartMissing(Exception):
     """A training has no such part to change: the repair cannot be made, and its finding stands without one."""
 
@@ -54,10 +50,17 @@ class Call:
     """Objects of the user's script by the expression that names them."""
 
     def __getitem__(self, role: str) -> Any:
-        value = self.given[role]
-        if value is None and role in _MAY_LACK:
+        return self.given[role]
+
+    def part(self, role: str) -> Any:
+        """A part without which the change cannot be made.
+
+        Raises:
+            PartMissing: the training has none.
+        """
+        if self.given[role] is None:
             raise PartMissing(role)
-        return value
+        return self.given[role]
 
     def replace(self, **roles: Any) -> Call:
         """Return the call with some roles given anew."""

@@ -66,8 +66,13 @@ def _missed(failure: Failure, batch: BatchFacts, forward: ForwardFacts | None) -
         return batch.dropped_columns if opaque else ()
     if "unexpected keyword argument" in failure.message:
         return ()  # it came where it was not wanted
-    quoted = set(re.findall(r"\w+", failure.message)) if failure.type in _MISSING else set()
-    named = tuple(c for c in batch.dropped_columns if c in quoted)
+    # An English word such as "positive" may stand in any message; a name is quoted, or is joined by underscores.
+    quoted = (
+        set(re.findall(r"['\"`](\w+)['\"`]|(?<!\w)(\w+_\w+)", failure.message))
+        if failure.type in _MISSING
+        else set()
+    )
+    named = tuple(c for c in batch.dropped_columns if any(c in pair for pair in quoted))
     if named:
         return named
     return batch.dropped_columns if opaque and batch.failure is None and forward and forward.failure else ()
@@ -78,7 +83,11 @@ def _keep(spare: tuple[str, ...]) -> Repair:
 
     def change(call: Call) -> Call:
         object.__setattr__(call["arguments"], "remove_unused_columns", False)
-        sets = {r: call[r] for r in ("train_dataset", "eval_dataset") if hasattr(call[r], "remove_columns")}
+        sets = {
+            r: call.given[r]
+            for r in ("train_dataset", "eval_dataset")
+            if hasattr(call.given[r], "remove_columns")
+        }
         return call.replace(**{
             role: data.remove_columns([c for c in spare if c in data.column_names])
             for role, data in sets.items() if spare and isinstance(data.column_names, list)

@@ -46,6 +46,6 @@ def unbatched_data(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 def _batched() -> Repair:
     def change(call: Call) -> Call:
-        return call.replace(train_dataset=call["train_dataset"].batched(ROWS))
+        return call.replace(train_dataset=call.part("train_dataset").batched(ROWS))
 
     return Repair(f"put single rows together in batches of {ROWS}", Seam.TRAINER, change)

@@ -64,6 +64,6 @@ def _undo(column: str, source: LabelSource, dataset: DatasetFacts) -> Repair | N
         return {**row, column: row[source.expression]}
 
     def change(call: Call) -> Call:
-        return call.replace(train_dataset=call.tensors.change_rows(call["train_dataset"], take))
+        return call.replace(train_dataset=call.tensors.change_rows(call.part("train_dataset"), take))
 
     return Repair(f'take the labels from "{source.expression}"', Seam.TRAINER, change)

@@ -115,7 +115,7 @@ def _renumber(column: str, numbers: list[int]) -> Repair:
         return {**item, column: numbers[int(item[column])] if int(item[column]) >= 0 else item[column]}
 
     def change(call: Call) -> Call:
-        held = call["eval_dataset"]
+        held = call.part("eval_dataset")
         if isinstance(held, dict):
             mended: Any = {k: call.tensors.change_rows(v, renumbered) for k, v in held.items()}
         else:

@@ -73,4 +73,4 @@ def _hardly_mixed(dataset: DatasetFacts) -> bool:
 
 
 def _shuffle(call: Call) -> Call:
-    return call.replace(train_dataset=call.tensors.shuffled(call["train_dataset"]))
+    return call.replace(train_dataset=call.tensors.shuffled(call.part("train_dataset")))

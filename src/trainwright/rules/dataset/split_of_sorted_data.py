@@ -102,7 +102,7 @@ def _shares(labels: LabelFacts) -> str:
 
 
 def _split_anew(call: Call) -> Call:
-    train, held = call["train_dataset"], call["eval_dataset"]
+    train, held = call.part("train_dataset"), call.part("eval_dataset")
     held = next(iter(held.values())) if type(held) is dict else held
     rows = [(0, i) for i in range(len(train))] + [(1, i) for i in range(len(held))]
     random.Random(0).shuffle(rows)

@@ -113,7 +113,7 @@ def _leave_out(rows: list[int], of: int) -> Repair:
         def chosen(data: Any) -> Any:
             return call.tensors.choose_rows(data, left)
 
-        held = call["eval_dataset"]
+        held = call.part("eval_dataset")
         if type(held) is dict:
             first = next(iter(held))
             return call.replace(eval_dataset={**held, first: chosen(held[first])})

@@ -87,6 +87,6 @@ def _look_for(names: list[str]) -> Repair:
 
 def _rename(old: str, new: str) -> Repair:
     def change(call: Call) -> Call:
-        return call.replace(eval_dataset=call["eval_dataset"].rename_column(old, new))
+        return call.replace(eval_dataset=call.part("eval_dataset").rename_column(old, new))
 
     return Repair(f"rename the column {old} of the evaluation set to {new}", Seam.TRAINER, change)

@@ -268,6 +268,8 @@ def _crossed(call: LossCall) -> bool:
         return False
     if call.failure is not None:
         return _same_numbers(call)
+    if len(scores) == 1 and targets == (*scores, *scores):
+        return True  # the pairs were made on the way to the loss, as in rewards + values.unsqueeze(1)
     spread = _spread(scores, targets)
     # Where one side is merely repeated along the other (a weight a row, one target for all steps) it may be meant.
     return spread is not None and math.prod(spread) > max(math.prod(scores), math.prod(targets))

@@ -125,6 +125,6 @@ def _reform(label: str, width: int) -> Repair:
         return {**row, label: np.eye(width, dtype="float32")[int(given.item())] if width else given.argmax()}
 
     def change(call: Call) -> Call:
-        return call.replace(eval_dataset=call.tensors.change_rows(call["eval_dataset"], of))
+        return call.replace(eval_dataset=call.tensors.change_rows(call.part("eval_dataset"), of))
 
     return Repair("give the evaluation's labels the form of the training's", Seam.TRAINER, change)

@@ -23,6 +23,8 @@ def step_as_training(training: LoopTraining, turn: Turn, *, cleared: bool) -> Gr
     if cleared:
         clear(training.model)
     training.began_clear = None
+    by_hand = not training.parts.optimizers
+    weights = [p.detach().clone() for p in training.model.parameters()] if by_hand else []
     for _ in range(training.rounds):
         record, passed = training.observe(turn, 0)
         if record.error is not None:
@@ -33,6 +35,9 @@ def step_as_training(training: LoopTraining, turn: Turn, *, cleared: bool) -> Gr
         training.as_left()
         if passed.steps:
             break
+    moved = any(not torch.equal(w, p) for w, p in zip(weights, training.model.parameters()))
+    if by_hand and not moved:  # nothing follows the gradients: that they add up is not the fault
+        training.began_clear = True
     return gradient
 
 

@@ -154,20 +154,21 @@ def _is_loader(value: Any) -> bool:
 
 
 def trainings_after(loop: Loop, frames: Sequence[FrameType]) -> list[int]:
-    """The lines of what trains after this loop, in its function and in those of its callers: loops, and calls that lead
-    to one, be it this one again."""  # fmt: skip
+    """The lines of what trains after this loop, in its function and in those of its callers.
+
+    Those are loops, and calls that lead to one, be it this one again.
+    """
     found = []
     for frame in (loop.frame, *frames):
         owner, line = code_node(frame.f_code), frame.f_lineno
         nodes = [n for n in own_nodes(owner) if isinstance(n, ast.stmt)] if owner is not None else []
         around = [n for n in nodes if isinstance(n, (ast.For, ast.While)) and _spans(n, line)]
         last = max((n.end_lineno or n.lineno for n in around), default=_end_of(nodes, line))
-        later = [n for n in nodes if n.lineno > last]
-        scope = {**frame.f_globals, **frame.f_locals}
-        for node in later:
-            inner = any(node is not o and node in ast.walk(o) for o in later)
-            if not inner and called_in([node], scope, TRAINING_CALLS):
+        scope, until = {**frame.f_globals, **frame.f_locals}, last
+        for node in sorted((n for n in nodes if n.lineno > last), key=lambda n: n.lineno):
+            if node.lineno > until and called_in([node], scope, TRAINING_CALLS):
                 found.append(node.lineno)
+            until = max(until, node.end_lineno or node.lineno)  # what stands inside of it was looked at with it
     return sorted(set(found))
 
 

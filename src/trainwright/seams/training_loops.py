@@ -168,7 +168,8 @@ def trainings_after(loop: Loop, frames: Sequence[FrameType]) -> list[int]:
         for node in sorted((n for n in nodes if n.lineno > last), key=lambda n: n.lineno):
             if node.lineno > until and called_in([node], scope, TRAINING_CALLS):
                 found.append(node.lineno)
-            until = max(until, node.end_lineno or node.lineno)  # what stands inside of it was looked at with it
+            # What stands inside of it was looked at with it.
+            until = max(until, node.end_lineno or node.lineno)
     return sorted(set(found))
 
 

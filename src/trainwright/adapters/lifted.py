@@ -109,13 +109,17 @@ class LiftedLoop:
             yield item
 
     def _replayed(self) -> Iterator[Any]:
-        """The items, and where there are fewer than there were before, the earlier ones in their place."""
+        """The items; where what they come from is at its end for good, those that it gave before in their place.
+
+        A loader that a repair left with fewer batches begins anew, and has just those.
+        """
         count = 0
         for count, item in enumerate(items_of(self.loop, self._code.namespace), start=1):
             if len(self._given) < min(count, MOST_KEPT):
                 self._given.append(item)
             yield item
-        yield from self._given[count:]
+        if count < len(self._given) and not any(True for _ in items_of(self.loop, self._code.namespace)):
+            yield from self._given[count:]
 
     def _count_from(self, number: int, stride: int) -> None:
         """Note where the numbers begin (where the loop is, if it has begun), by how much they rise, and how many come."""

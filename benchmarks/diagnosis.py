@@ -1,17 +1,22 @@
 """Run every bad, good and healthy script as a user would, a process each, and print what was named.
 
-    .venv/bin/python benchmarks/diagnosis.py [--jobs N] [--write FILE] [--keras [BACKEND]] [FILTER]
+    .venv/bin/python benchmarks/diagnosis.py [--jobs N] [--write FILE] [--keras [BACKEND]] [--reports FILE]
+        [--against FILE] [FILTER]
 
 Scripts for Keras are run on each of its three backends that they are written for. For each framework: planted faults
 named at all, named as the first cause at the announced line, findings besides them, findings above a note on scripts that
 have no fault (false alarms), and seconds of the walk and of the whole process, imports included. What a walk costs in
 training steps is printed after it, by walk_cost.py, on larger scripts, where no part of the scripts was asked for.
+
+--reports keeps every report as JSON, and --against compares them with those of an earlier run: what changes no report
+leaves nothing but seconds different. Both seed the scripts that set no seed (seeded/sitecustomize.py).
 """
 
 import argparse
 import collections
 import concurrent.futures
 import datetime
+import difflib
 import importlib.metadata
 import json
 import os
@@ -20,8 +25,10 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import walk_cost
 
@@ -36,6 +43,7 @@ ENVIRONMENT = {
 _EXPECTED = re.compile(r"#\s*expect:\s*([a-z-]+)")
 _IMPORTS_KERAS = re.compile(r"^(?:import|from) keras\b", re.MULTILINE)
 _WRITTEN_FOR = re.compile(r"^# backends: (.+)$", re.MULTILINE)
+_SECONDS = re.compile(r"\b\d+(?:\.\d+)? (?:ms|s|seconds)\b")
 BACKENDS = ("tensorflow", "torch", "jax")
 
 
@@ -52,6 +60,7 @@ class Diagnosis:
     walk_seconds: float
     process_seconds: float
     remark: str = ""
+    report: dict[str, Any] | None = None
 
 
 @dataclass
@@ -92,10 +101,15 @@ def main() -> None:
         metavar="BACKEND",
         help="Keras's scripts alone, on this backend or on each",
     )
+    parser.add_argument("--reports", type=Path, metavar="FILE", help="write every report to this JSON file")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="print what differs from such a file")
     options = parser.parse_args()
     scripts = [(s, b) for s in _scripts() if options.filter in str(s) for b in _backends(s)]
     if options.keras is not None:
         scripts = [(s, b) for s, b in scripts if b and options.keras in ("", b)]
+    if options.reports or options.against:
+        ENVIRONMENT["PYTHONPATH"] += os.pathsep + str(Path(__file__).parent / "seeded")
+        ENVIRONMENT["PYTHONHASHSEED"] = "0"
     done: list[Diagnosis] = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for one in pool.map(lambda job: diagnose(*job), scripts):
@@ -106,6 +120,11 @@ def main() -> None:
     if not options.filter and options.keras is None:
         text += "\n\n" + walk_cost.table(walk_cost.SCRIPTS)
     print(text)
+    reports = {_name(d): _timeless(d.report) for d in done}
+    if options.reports:
+        options.reports.write_text(json.dumps(reports, indent=1), encoding="utf-8")
+    if options.against:
+        print("\n".join(_differences(json.loads(options.against.read_text("utf-8")), reports)))
     if options.write:
         options.write.write_text(text + "\n", encoding="utf-8")
 
@@ -169,7 +188,28 @@ def diagnose(script: Path, backend: str = "") -> Diagnosis:
         walk_seconds=report["seconds"],
         process_seconds=seconds,
         remark="" if planted or not ended.returncode else f"exit status {ended.returncode}",
+        report=report,
     )
+
+
+def _timeless(value: Any) -> Any:
+    """A report without its seconds, in its fields and in its sentences."""
+    if isinstance(value, dict):
+        return {k: _timeless(v) for k, v in value.items() if not k.endswith("seconds")}
+    if isinstance(value, list):
+        return [_timeless(v) for v in value]
+    return _SECONDS.sub("- s", value) if isinstance(value, str) else value
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """A line for each report that is not as it was, and a diff of the two below it."""
+    shared = [name for name in now if name in before]
+    changed = [name for name in shared if now[name] != before[name]]
+    yield f"{len(shared) - len(changed)} of {len(shared)} reports are as they were."
+    for name in changed:
+        texts = [json.dumps(one[name], indent=1).splitlines() for one in (before, now)]
+        yield f"- {name}"
+        yield from (f"    {line}" for line in difflib.unified_diff(*texts, lineterm="", n=0))
 
 
 def _is_note(name: str) -> bool:
@@ -208,10 +248,13 @@ def table(done: list[Diagnosis]) -> str:
     return "\n".join(lines)
 
 
-def _remark(one: Diagnosis) -> str:
+def _name(one: Diagnosis) -> str:
     name = str(one.script.relative_to(TESTS))
-    if "keras on" in one.framework:
-        name = f"{name} ({one.framework})"
+    return f"{name} ({one.framework})" if "keras on" in one.framework else name
+
+
+def _remark(one: Diagnosis) -> str:
+    name = _name(one)
     if one.remark:
         return f"{name}: {one.remark}"
     if one.planted and not one.first:

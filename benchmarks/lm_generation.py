@@ -26,12 +26,12 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 import transformers
 
-from trainwright.lm.complete import Completer
+from trainwright.lm.completion.complete import Completer
 from trainwright.lm.config import ModelConfig, Recipe
-from trainwright.lm.export import export_run
-from trainwright.lm.model import Transformer
-from trainwright.lm.runs import create_run, open_run
-from trainwright.lm.tokenizer import Tokenizer, train_tokenizer
+from trainwright.lm.exchange.export import export_run
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.runs.folder import create_run, open_run
+from trainwright.lm.tokens.tokenizer import Tokenizer, train_tokenizer
 
 VOCABULARY, TOKENS, ROUNDS, LINES = 8192, 20, 30, 40
 PROMPT = "import numpy as np\nimport pandas as pd\n\nframe = pd.read_csv("

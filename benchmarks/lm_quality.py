@@ -34,12 +34,12 @@ import torch
 from torch.nn import functional as F
 
 from trainwright.lm.config import Recipe, load_recipe
-from trainwright.lm.data import PreparedData, open_data
-from trainwright.lm.model import Transformer
-from trainwright.lm.pack import Windows
-from trainwright.lm.runs import open_run
-from trainwright.lm.train import train
-from trainwright.lm.validation import evaluate_windows
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.runs.folder import open_run
+from trainwright.lm.tokens.pack import Windows
+from trainwright.lm.tokens.prepared import PreparedData, open_data
+from trainwright.lm.training.train import train
+from trainwright.lm.training.validation import evaluate_windows
 
 PARTS = 10
 """Our trainings have so many tenths of the reference's updates."""
@@ -236,7 +236,8 @@ def loss_of(model: torch.nn.Module, windows: Windows) -> float:
 
 def installed(folder: Path) -> Path:
     """This environment's packages, prepared in a folder as `make lm-demo` does."""
-    from trainwright.lm.prepare import PrepareOptions, prepare
+    from trainwright.lm.corpus.options import PrepareOptions
+    from trainwright.lm.corpus.prepare import prepare
 
     prepare(
         folder,

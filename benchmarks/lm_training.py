@@ -98,9 +98,9 @@ def timed(update: Callable[[Tensor], None], data: Tensor) -> float:
 def ours(data: Tensor, precision: str, architecture: str = "gpt2", optimizer_name: str = "adamw") -> float:
     """Our model, loss and optimizer, as `trainwright lm train` puts them together."""
     from trainwright.lm.config import ModelConfig, OptimizerConfig
-    from trainwright.lm.loss import total_weight, training_loss
-    from trainwright.lm.model import Transformer
-    from trainwright.lm.optim import build_optimizer
+    from trainwright.lm.network.loss import total_weight, training_loss
+    from trainwright.lm.network.model import Transformer
+    from trainwright.lm.training.optimizers import build_optimizer
 
     torch.manual_seed(0)
     model = Transformer(

@@ -12,11 +12,11 @@ import scipy.sparse
 import torch
 from keras.src.trainers.epoch_iterator import EpochIterator
 
-from trainwright.adapters import keras_read
-from trainwright.adapters.keras_batch import measure_batch
-from trainwright.adapters.keras_data import FitData, fit_data
-from trainwright.adapters.keras_dataset import measure_dataset
-from trainwright.adapters.keras_values import leaves
+from trainwright.adapters.keras.input import reading
+from trainwright.adapters.keras.input.batch import measure_batch
+from trainwright.adapters.keras.input.data_sets import measure_dataset
+from trainwright.adapters.keras.input.fit_data import FitData, fit_data
+from trainwright.adapters.keras.input.nested_values import leaves
 
 ROWS = 100
 X = np.random.default_rng(0).normal(size=(ROWS, 6))
@@ -161,9 +161,9 @@ def check_no_more_is_drawn_of_a_generator_than_may_be_kept() -> None:
             count[0] += 1
             yield X, Y
 
-    kept, keras_read.MOST_DRAWN_BYTES = keras_read.MOST_DRAWN_BYTES, 40 * (X.nbytes + Y.nbytes)
+    kept, reading.MOST_DRAWN_BYTES = reading.MOST_DRAWN_BYTES, 40 * (X.nbytes + Y.nbytes)
     facts = measure_dataset(fit_data({"x": endless(), "steps_per_epoch": 5}), scope={})
-    keras_read.MOST_DRAWN_BYTES = kept
+    reading.MOST_DRAWN_BYTES = kept
     assert count[0] == 41 and facts.epochs is None and facts.train.rows is None
 
 

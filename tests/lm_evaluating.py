@@ -5,11 +5,11 @@ from pathlib import Path
 import torch
 
 from trainwright.lm.config import Recipe, recipe_from
-from trainwright.lm.data import PreparedData
-from trainwright.lm.model import Transformer
-from trainwright.lm.pack import TokenFile, TokenWriter, open_tokens
-from trainwright.lm.runs import Run, create_run, open_run
-from trainwright.lm.tokenizer import Tokenizer, train_tokenizer
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.runs.folder import Run, create_run, open_run
+from trainwright.lm.tokens.pack import TokenFile, TokenWriter, open_tokens
+from trainwright.lm.tokens.prepared import PreparedData
+from trainwright.lm.tokens.tokenizer import Tokenizer, train_tokenizer
 
 SCRIPT = '''"""Plots of numbers."""
 import matplotlib.pyplot as plt

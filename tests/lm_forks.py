@@ -73,7 +73,8 @@ class Events:
         """Be told of them all."""
         import shutil
 
-        from trainwright.lm import checkpoint, log, train
+        from trainwright.lm.runs import checkpoint
+        from trainwright.lm.training import log, train
 
         self._before(os, "fsync")
         self._before(shutil, "rmtree")
@@ -111,9 +112,9 @@ def trained(order: dict[str, Any], report: int) -> None:
     """In the forked process: train, and report what was said and how many events there were."""
     from lm_material import small_recipe
     from trainwright.errors import TrainwrightError
-    from trainwright.lm import live
-    from trainwright.lm.data import open_data
-    from trainwright.lm.train import train
+    from trainwright.lm.tokens.prepared import open_data
+    from trainwright.lm.training import live
+    from trainwright.lm.training.train import train
 
     said: list[str] = []
     live.Live.say = lambda self, text: said.append(text)
@@ -134,7 +135,7 @@ def serve() -> None:
     """Fork a training for each order that comes."""
     import torch._dynamo  # noqa: F401 - an optimizer would import it, in each process anew
 
-    import trainwright.lm.train  # noqa: F401
+    import trainwright.lm.training.train  # noqa: F401
 
     for line in sys.stdin:
         reading, writing = os.pipe()

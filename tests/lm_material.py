@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 from trainwright.lm.config import Recipe, load_recipe
-from trainwright.lm.data import FORMAT
-from trainwright.lm.pack import TokenWriter
-from trainwright.lm.tokenizer import train_tokenizer
+from trainwright.lm.tokens.pack import TokenWriter
+from trainwright.lm.tokens.prepared import FORMAT
+from trainwright.lm.tokens.tokenizer import train_tokenizer
 
 SMALL = (
     "model.layers=2", "model.heads=2", "model.width=32", "model.context=16", "data.windows=8", "run.updates=12",

@@ -6,9 +6,9 @@ from pathlib import Path
 import torch
 
 from trainwright.lm.config import ModelConfig, Recipe
-from trainwright.lm.model import Transformer
-from trainwright.lm.runs import create_run
-from trainwright.lm.tokenizer import Tokenizer, train_tokenizer
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.runs.folder import create_run
+from trainwright.lm.tokens.tokenizer import Tokenizer, train_tokenizer
 
 SOURCE = """import numpy as np
 import pandas as pd

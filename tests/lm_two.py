@@ -32,8 +32,8 @@ TRAININGS = {
 
 def keeping_gradients(held: dict[str, torch.Tensor]) -> Any:
     """A take_update that keeps the first update's whole gradients."""
-    from trainwright.lm.processes import whole
-    from trainwright.lm.train import take_update
+    from trainwright.lm.training.processes import whole
+    from trainwright.lm.training.train import take_update
 
     def take(training: Any, update: int) -> Any:
         step = training.optimizer.step
@@ -52,8 +52,8 @@ def keeping_gradients(held: dict[str, torch.Tensor]) -> Any:
 
 
 def main(data_folder: Path, out: Path) -> None:
-    from trainwright.lm import train as module
-    from trainwright.lm.data import open_data
+    from trainwright.lm.tokens.prepared import open_data
+    from trainwright.lm.training import train as module
 
     data, take_update = open_data(data_folder), module.take_update
     torch.distributed.init_process_group("gloo")  # once: torchrun's store does not allow a second one

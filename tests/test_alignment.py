@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
+from trainwright.probes.labels.alignment import measure_alignment
 from trainwright.rules.dataset.misaligned_labels import misaligned_labels
-from trainwright.stages.alignment import Alignment, measure_alignment
+from trainwright.stages.alignment import Alignment
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -96,7 +97,7 @@ def test_tasks_that_such_a_probe_cannot_judge_are_left_alone(task):
 
 
 def test_the_left_out_predictions_are_those_of_fits_without_the_row():
-    from trainwright.stages.alignment import _leave_one_out
+    from trainwright.probes.labels.alignment import _leave_one_out
 
     random = np.random.default_rng(0)
     table, targets = random.standard_normal((12, 3)), random.standard_normal((12, 2))

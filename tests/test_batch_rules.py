@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from trainwright.adapters.keras_batch import _kind
-from trainwright.adapters.keras_data import fit_data
+from trainwright.adapters.keras.input.batch import _kind
+from trainwright.adapters.keras.input.fit_data import fit_data
 from trainwright.core.finding import Place, Severity
 from trainwright.rules.batch.all_labels_masked import all_labels_masked
 from trainwright.rules.batch.mismatched_mask import mismatched_mask

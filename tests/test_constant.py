@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from trainwright.adapters.constant import TargetsSeen, constant_and_floor
+from trainwright.adapters.torch.constant import TargetsSeen, constant_and_floor
 
 torch.manual_seed(0)
 CLASSES = torch.randint(0, 4, (24,))

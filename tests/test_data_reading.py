@@ -10,8 +10,8 @@ import torch
 from datasets import Dataset, IterableDataset
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
-from trainwright.adapters.data import as_mapping, read_split
-from trainwright.stages.census import measure_split, overlap
+from trainwright.adapters.data.reading import as_mapping, read_split
+from trainwright.probes.splits.census import measure_split, overlap
 
 ROWS = 700
 _RANDOM = np.random.default_rng(0)
@@ -206,7 +206,7 @@ def test_a_million_rows_take_seconds() -> None:
 
 
 def test_a_data_set_that_answers_to_every_name_is_not_looked_into_for_ever() -> None:
-    from trainwright.adapters.indexing import _item_method
+    from trainwright.adapters.data.indexing import _item_method
 
     class Proxy:
         def __getattr__(self, name):

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from trainwright.seams.ranks import Exchange, position
+from trainwright.seams.processes import Exchange, position
 from trainwright.stages.setup import RankFacts
-from trainwright.walk.ranks import remarks
+from trainwright.walk.processes import remarks
 
 TESTS = Path(__file__).parent
 SCRIPTS = TESTS / "distributed"

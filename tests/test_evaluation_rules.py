@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from test_bad_input import training
-from trainwright.adapters.metric_probes import others, undone
 from trainwright.core.finding import Failure, Finding, Place
 from trainwright.core.report import Status
 from trainwright.core.stage import Stage
 from trainwright.fixes.rewriting import apply
+from trainwright.probes.metrics import others, undone
 from trainwright.rules.evaluation.argmax_of_one_column import argmax_of_one_column
 from trainwright.rules.evaluation.broadcast_metric import broadcast_metric
 from trainwright.rules.evaluation.crashing_metrics import crashing_metrics

@@ -179,7 +179,7 @@ def another(model):
 
 
 def test_a_file_counts_as_saved_to_where_that_is_surely_reached() -> None:
-    from trainwright.adapters.keras_saving import saved_by
+    from trainwright.adapters.keras.saving import saved_by
 
     lines = SAVING.split("\n")
     tree = ast.parse(SAVING)
@@ -200,7 +200,7 @@ def test_a_file_counts_as_saved_to_where_that_is_surely_reached() -> None:
     ],
 )
 def test_a_path_that_the_script_uses_elsewhere_is_not_changed_in_one_place(more: str, alone: bool) -> None:
-    from trainwright.adapters.keras_saving import is_alone
+    from trainwright.adapters.keras.saving import is_alone
 
     tree = ast.parse(f'"""What is trained."""\nmodel.save("trained")\n{more}')
     call = tree.body[1].value  # type: ignore[attr-defined]
@@ -237,7 +237,7 @@ def test_what_names_brought_is_shown(tmp_path: Path) -> None:
 
 
 def kept_loss(loss: object, scores: np.ndarray, targets: np.ndarray) -> object:
-    from trainwright.seams.keras_loss import KeptLoss, kind_of
+    from trainwright.seams.keras.loss import KeptLoss, kind_of
 
     kind = kind_of(loss)
     assert kind is not None
@@ -247,8 +247,8 @@ def kept_loss(loss: object, scores: np.ndarray, targets: np.ndarray) -> object:
 def test_a_class_loss_is_measured_row_by_row_and_against_a_constant() -> None:
     import keras
 
-    from trainwright.adapters.keras_constant import answers, constant_and_floor
-    from trainwright.seams.keras_loss import losses_of_rows, measure_call
+    from trainwright.adapters.keras.constant import answers, constant_and_floor
+    from trainwright.seams.keras.loss import losses_of_rows, measure_call
 
     scores = np.array(
         [[2.0, 0.5, -1.0], [0.0, 0.0, 0.0], [-3.0, 1.0, 4.0], [0.2, 0.1, 0.3]], dtype=np.float32
@@ -269,7 +269,7 @@ def test_a_class_loss_is_measured_row_by_row_and_against_a_constant() -> None:
 def test_a_loss_is_compared_in_the_shapes_in_which_keras_compares_it() -> None:
     import keras
 
-    from trainwright.seams.keras_loss import measure_call
+    from trainwright.seams.keras.loss import measure_call
 
     column = kept_loss(keras.losses.MeanSquaredError(), np.ones((4, 1), np.float32), np.zeros(4))
     facts = measure_call(column, at=None)  # type: ignore[arg-type]
@@ -282,9 +282,9 @@ def test_a_loss_is_compared_in_the_shapes_in_which_keras_compares_it() -> None:
 def test_what_a_string_named_is_shown_with_every_default_it_brought() -> None:
     import keras
 
-    from trainwright.adapters.keras_optimizer import resolved
-    from trainwright.adapters.keras_setup import arguments
-    from trainwright.seams.seen import Construction, Seen
+    from trainwright.adapters.keras.optimizer import resolved
+    from trainwright.adapters.keras.setup import arguments
+    from trainwright.seams.listening.seen import Construction, Seen
 
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
     given = {"optimizer": "adam", "loss": "sparse_categorical_crossentropy"}
@@ -306,8 +306,8 @@ def test_what_a_string_named_is_shown_with_every_default_it_brought() -> None:
 def test_a_widened_head_keeps_its_old_outputs_and_is_put_back() -> None:
     import keras
 
-    from trainwright.adapters.keras_state import KerasState
-    from trainwright.tensors import keras as tensors
+    from trainwright.adapters.keras.state import KerasState
+    from trainwright.tensors.keras import objects as tensors
 
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, name="head")])
     model.compile(optimizer="adam", loss="mse")
@@ -324,7 +324,7 @@ def test_a_base_whose_name_holds_a_dot_is_unfrozen() -> None:
     """keras.applications calls its models mobilenetv2_0.35_96; paths of layers are written with dots, too."""
     import keras
 
-    from trainwright.tensors import keras as tensors
+    from trainwright.tensors.keras import objects as tensors
 
     if keras.config.backend() == "torch":
         pytest.skip("torch takes no such names")
@@ -337,7 +337,7 @@ def test_a_base_whose_name_holds_a_dot_is_unfrozen() -> None:
 
 def test_gradients_are_kept_in_their_own_type_and_compared_in_float64() -> None:
     """Copies of all gradients in float64 took 2.4 GB for 300 million weights."""
-    from trainwright.adapters import keras_gradients
+    from trainwright.adapters.keras import gradients as keras_gradients
 
     random = np.random.default_rng(0)
     whole, other = (
@@ -362,8 +362,8 @@ def test_an_optimizer_made_anew_has_the_rate_of_the_old_one(scaled: bool) -> Non
     """A schedule need not say how it is written down; under a loss scale the rate is that of the optimizer within."""
     import keras
 
-    from trainwright.adapters.keras_held import renew_optimizer
-    from trainwright.tensors.keras_own import own
+    from trainwright.adapters.keras.held_variables import renew_optimizer
+    from trainwright.tensors.keras.versions import own
 
     class Halving(keras.optimizers.schedules.LearningRateSchedule):
         def __call__(self, step):
@@ -384,7 +384,7 @@ def test_dropout_is_set_within_recurrent_layers_that_have_some() -> None:
     """Keras 3 shows a recurrent layer's dropout as a property, which cannot be set."""
     import keras
 
-    from trainwright.tensors import keras as tensors
+    from trainwright.tensors.keras import objects as tensors
 
     layers = keras.layers
 
@@ -406,7 +406,7 @@ def test_an_observer_whose_repair_raises_leaves_the_layers_as_they_were() -> Non
     import keras
 
     from trainwright.core.repair import Repair, Seam
-    from trainwright.seams.keras import Observer
+    from trainwright.seams.keras.watch import Observer
 
     def change(call):
         raise ValueError("no such layer")
@@ -423,11 +423,11 @@ def test_an_observer_whose_repair_raises_leaves_the_layers_as_they_were() -> Non
 def test_a_step_is_compiled_anew_for_a_tensor_that_is_left_on_the_graph() -> None:
     import keras
 
-    from trainwright.adapters.keras_backend import backend_of
-    from trainwright.adapters.keras_compiled import CompiledSteps
-    from trainwright.adapters.keras_held import fit_optimizer
+    from trainwright.adapters.keras.backend import backend_of
+    from trainwright.adapters.keras.compiled_steps import CompiledSteps
+    from trainwright.adapters.keras.held_variables import fit_optimizer
     from trainwright.core.repair import Repair, Seam
-    from trainwright.seams.keras import Observer
+    from trainwright.seams.keras.watch import Observer
 
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
     model.compile(keras.optimizers.SGD(0.1), "mse")
@@ -451,10 +451,10 @@ def test_a_step_is_compiled_anew_for_a_tensor_that_is_left_on_the_graph() -> Non
 def test_a_step_of_ones_own_that_is_a_tf_function_is_seen_with_its_gradients() -> None:
     import keras
 
-    from trainwright.adapters.keras_calls import is_own
-    from trainwright.adapters.keras_held import fit_optimizer
-    from trainwright.adapters.keras_own_step import OwnStep
-    from trainwright.seams.keras import StepRecord
+    from trainwright.adapters.keras.calls import is_own
+    from trainwright.adapters.keras.custom_step import OwnStep
+    from trainwright.adapters.keras.held_variables import fit_optimizer
+    from trainwright.seams.keras.watch import StepRecord
 
     if keras.config.backend() != "tensorflow":
         pytest.skip("tf.function is TensorFlow's")
@@ -483,7 +483,7 @@ def test_a_step_of_ones_own_that_is_a_tf_function_is_seen_with_its_gradients() -
 def test_a_schedule_is_asked_with_what_fit_counts_updates_in() -> None:
     import keras
 
-    from trainwright.adapters.keras_schedule import dry_run
+    from trainwright.adapters.keras.schedule import dry_run
 
     class Falling(keras.optimizers.schedules.LearningRateSchedule):
         def __call__(self, step):
@@ -498,9 +498,9 @@ def test_a_schedule_is_asked_with_what_fit_counts_updates_in() -> None:
 def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
     import keras
 
-    from trainwright.adapters.keras_probes import probes_of
-    from trainwright.adapters.keras_twin import Fit, Twin
-    from trainwright.seams.seen import Seen
+    from trainwright.adapters.keras.forward_probes import probes_of
+    from trainwright.adapters.keras.training import Fit, Twin
+    from trainwright.seams.listening.seen import Seen
 
     inputs = {name: keras.Input((3,), name=name) for name in ("used", "late", "unused")}
     late = keras.layers.Dense(2, kernel_initializer="zeros")(inputs["late"])
@@ -522,7 +522,7 @@ def test_a_layer_whose_name_holds_a_dot_is_found_in_evaluation_mode() -> None:
 
     import keras
 
-    from trainwright.adapters.keras_step import _inactive
+    from trainwright.adapters.keras.step import _inactive
 
     if keras.config.backend() == "torch":
         pytest.skip("torch takes no such names")

@@ -109,7 +109,7 @@ def hands_on(self, epoch, logs):
 def test_a_callback_of_ones_own_may_add_to_the_logs_unless_it_only_reads_them(function, may) -> None:
     import keras
 
-    from trainwright.adapters.keras_callbacks import may_add_to_logs
+    from trainwright.adapters.keras.callbacks import may_add_to_logs
 
     own = type("Own", (keras.callbacks.Callback,), {"on_epoch_end": function})
     assert may_add_to_logs(own()) == may
@@ -121,7 +121,7 @@ def test_a_callback_of_ones_own_may_add_to_the_logs_unless_it_only_reads_them(fu
 def test_where_a_callback_takes_its_metric_and_direction_is_known(name, positions) -> None:
     import keras
 
-    from trainwright.adapters.keras_callbacks import _watcher
+    from trainwright.adapters.keras.callbacks import _watcher
 
     twin = SimpleNamespace(seen=SimpleNamespace(callbacks={}), model=None)
     path = () if name == "EarlyStopping" else ("best-{epoch}-{val_loss:.2f}.keras",)
@@ -132,7 +132,7 @@ def test_where_a_callback_takes_its_metric_and_direction_is_known(name, position
 
 def test_only_what_the_users_own_code_raises_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors of the walk's own at the same places were passed over, too, and never reported."""
-    from trainwright.adapters import keras_callbacks, keras_evaluation
+    from trainwright.adapters.keras import callbacks, evaluation
 
     def fail(*args, **kwargs):
         raise RuntimeError("broken")
@@ -145,12 +145,12 @@ def test_only_what_the_users_own_code_raises_is_passed_over(monkeypatch: pytest.
         observer=lambda detail: contextlib.nullcontext(),
         tensors_of=lambda batch: (batch, None, None),
     )
-    monkeypatch.setattr(keras_callbacks, "is_own", lambda model, name: False)
-    assert keras_evaluation.loss_call(twin, None) is None and keras_callbacks._taken(twin, "test", [1]) == ()
+    monkeypatch.setattr(callbacks, "is_own", lambda model, name: False)
+    assert evaluation.loss_call(twin, None) is None and callbacks._taken(twin, "test", [1]) == ()
     held.pool, twin.model.test_on_batch = lambda size: [1], lambda *args, **kwargs: {"loss": 0.5}
-    for module, name in ((keras_evaluation, "_forms"), (keras_callbacks, "_names")):
+    for module, name in ((evaluation, "_forms"), (callbacks, "_names")):
         monkeypatch.setattr(module, name, fail)
     with pytest.raises(RuntimeError, match="broken"):
-        keras_evaluation.loss_call(twin, None)
+        evaluation.loss_call(twin, None)
     with pytest.raises(RuntimeError, match="broken"):
-        keras_callbacks._taken(twin, "test", [1])
+        callbacks._taken(twin, "test", [1])

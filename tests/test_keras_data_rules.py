@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from trainwright.adapters import keras_dataset
-from trainwright.adapters.keras_data import Batch
-from trainwright.adapters.keras_dataset import steps_of_epochs
+from trainwright.adapters.keras.input import data_sets
+from trainwright.adapters.keras.input.data_sets import steps_of_epochs
+from trainwright.adapters.keras.input.fit_data import Batch
 from trainwright.core.finding import Failure
+from trainwright.probes.splits.census import batch_majority, is_one_hot, measure_labels
 from trainwright.rules.batch.channels_misplaced import channels_misplaced
 from trainwright.rules.batch.labels_inside_inputs import labels_inside_inputs
 from trainwright.rules.batch.missing_targets import missing_targets
 from trainwright.rules.dataset.exhausted_data import exhausted_data
 from trainwright.rules.dataset.sorted_without_shuffle import sorted_without_shuffle
 from trainwright.stages.batch import BatchFacts, measure_images
-from trainwright.stages.census import batch_majority, is_one_hot, measure_labels
 from trainwright.stages.dataset import DatasetFacts, EpochFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts, ModuleFacts
 from trainwright.stages.setup import SetupFacts
@@ -50,11 +50,9 @@ class Streamed:
 def test_a_stream_is_read_until_the_rows_known_to_be_bad_were_met() -> None:
     """It was read to its end, a million rows one by one, for a single row that is not finite."""
     data = Streamed()
-    said = keras_dataset._try_streamed(
-        data, 8, 1, lambda rows: "a loss of nan" if np.isnan(rows).any() else ""
-    )
+    said = data_sets._try_streamed(data, 8, 1, lambda rows: "a loss of nan" if np.isnan(rows).any() else "")
     assert said == "a loss of nan" and data.read == 16
-    assert not keras_dataset._try_streamed(data, 8, 1, lambda rows: "", seconds=0.01), "none is met in time"
+    assert not data_sets._try_streamed(data, 8, 1, lambda rows: "", seconds=0.01), "none is met in time"
 
 
 def _dataset(batches: int, again: int, asked: int | None, epochs: int, *, known: bool) -> DatasetFacts:

@@ -13,7 +13,7 @@ import pytest
 from trainwright.core.report import Report, Status
 from walking import expected, loud, said, walk, walk_all
 
-if find_spec("keras") is None or find_spec("trainwright.adapters.keras") is None:
+if find_spec("keras") is None or find_spec("trainwright.adapters.keras.adapter") is None:
     pytest.skip("Keras is not installed", allow_module_level=True)
 
 pytestmark = pytest.mark.keras

@@ -29,15 +29,15 @@ FRAMEWORKS = {
 MAY_IMPORT = {
     "core": {"core"},
     "stages": {"stages", "core"},
+    "probes": {"probes", "stages", "core"},
     "rules": {"rules", "stages", "core"},
     # A tensor's numbers are facts (stages/tensor.py): the only thing of the stages that tensors know.
     "tensors": {"tensors", "stages.tensor", "core"},
     "seams": {"seams", "tensors", "stages", "core", "errors"},
-    "adapters": {"adapters", "seams", "tensors", "stages", "core"},
+    "adapters": {"adapters", "seams", "tensors", "probes", "stages", "core"},
     "walk": {"walk", "adapters", "seams", "tensors", "stages", "core", "options", "errors", "fixes"},
-    "watch": {"watch", "adapters", "seams", "tensors", "stages", "core", "options", "errors"},
-    # Edits are made from where things were written, which seams/place.py knows.
-    "fixes": {"fixes", "seams.place", "core", "errors"},
+    # Edits are made from where things were written.
+    "fixes": {"fixes", "seams.source.places", "core", "errors"},
     # What the words of a command name; nothing of the walk is loaded for that.
     "start": {"start", "errors"},
     "report": {"report", "core"},

@@ -8,7 +8,7 @@ import pytest
 from trainwright.core.finding import Severity
 from walking import all_expected, loud, said, walk_all
 
-if find_spec("tf_keras") is None or find_spec("trainwright.adapters.keras") is None:
+if find_spec("tf_keras") is None or find_spec("trainwright.adapters.keras.adapter") is None:
     pytest.skip("tf-keras is not installed", allow_module_level=True)
 
 FOLDER = Path(__file__).parent / "legacy"
@@ -53,10 +53,10 @@ def test_gradients_of_some_rows_of_a_table_are_compared_as_a_table() -> None:
     import numpy as np
     import tensorflow as tf
 
-    from trainwright.tensors.keras_legacy import Legacy
+    from trainwright.tensors.keras.keras2 import Keras2
 
     table = tf.Variable(tf.ones((4, 2)))
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.gather(table, [1, 3, 3]))
-    gradient = Legacy().module.ops.convert_to_numpy(tape.gradient(loss, table))
+    gradient = Keras2().module.ops.convert_to_numpy(tape.gradient(loss, table))
     assert np.array_equal(gradient, [[0, 0], [1, 1], [0, 0], [2, 2]])

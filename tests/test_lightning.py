@@ -178,8 +178,8 @@ def quiet_trainer(**options):
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_steps_of_the_body_are_those_of_fit():
-    from trainwright.adapters.lightning import Fit, LightningBody
-    from trainwright.seams.seen import Seen
+    from trainwright.adapters.lightning.body import Fit, LightningBody
+    from trainwright.seams.listening.seen import Seen
 
     torch.manual_seed(0)
     module, loader = Counted(), DataLoader(digits(), batch_size=32)
@@ -215,8 +215,8 @@ def test_fit_after_a_check_is_fit_without_it():
 
 
 def test_evaluation_runs_in_evaluation_mode_and_is_put_back():
-    from trainwright.adapters.lightning import Fit, LightningBody
-    from trainwright.seams.seen import Seen
+    from trainwright.adapters.lightning.body import Fit, LightningBody
+    from trainwright.seams.listening.seen import Seen
 
     class Validated(Counted):
         def validation_step(self, batch, batch_idx):

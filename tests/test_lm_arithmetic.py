@@ -17,20 +17,20 @@ import torch
 
 from lm_material import SMALL, small_recipe, write_data
 from trainwright.errors import UsageError
-from trainwright.lm import checkpoint as checkpoints
-from trainwright.lm import optim, speed
-from trainwright.lm import train as training_module
-from trainwright.lm.arithmetic import Arithmetic, decided, for_evaluation
-from trainwright.lm.assembly import with_vocabulary
-from trainwright.lm.checkpoint import State
 from trainwright.lm.commands.train import train as train_command
 from trainwright.lm.config import Recipe, as_tables
-from trainwright.lm.data import PreparedData, open_data
-from trainwright.lm.live import Live
-from trainwright.lm.processes import Processes
-from trainwright.lm.runs import open_run
-from trainwright.lm.speed import Stopwatch, Trial, fewest_threads, format_seconds, thread_seconds
-from trainwright.lm.train import train
+from trainwright.lm.runs import checkpoint as checkpoints
+from trainwright.lm.runs.checkpoint import State
+from trainwright.lm.runs.folder import open_run
+from trainwright.lm.tokens.prepared import PreparedData, open_data
+from trainwright.lm.training import optimizers, speed
+from trainwright.lm.training import train as training_module
+from trainwright.lm.training.arithmetic import Arithmetic, decided, for_evaluation
+from trainwright.lm.training.assembly import with_vocabulary
+from trainwright.lm.training.live import Live
+from trainwright.lm.training.processes import Processes
+from trainwright.lm.training.speed import Stopwatch, Trial, fewest_threads, format_seconds, thread_seconds
+from trainwright.lm.training.train import train
 from trainwright.walk.run import check_script
 
 CPU = Processes(device=torch.device("cpu"))
@@ -111,7 +111,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> Used:
     used = Used()
     computing, orthogonal, take_update = (
         training_module.computing,
-        optim.orthogonal,
+        optimizers.orthogonal,
         training_module.take_update,
     )
 
@@ -128,7 +128,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> Used:
         return take_update(training, number)
 
     monkeypatch.setattr(training_module, "computing", passes)
-    monkeypatch.setattr(optim, "orthogonal", products)
+    monkeypatch.setattr(optimizers, "orthogonal", products)
     monkeypatch.setattr(training_module, "take_update", update)
     return used
 

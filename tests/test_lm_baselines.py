@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_evaluating import tokenizer_of, tokens_of
-from trainwright.lm.baselines import (
+from trainwright.lm.evaluation.baselines import (
     decoded,
     frequent_completer,
     last_words,
@@ -17,8 +17,8 @@ from trainwright.lm.baselines import (
     ngram_completer,
     sampled_stream,
 )
-from trainwright.lm.cuts import Cut
-from trainwright.lm.ngram import BACKOFF, fit_ngrams
+from trainwright.lm.evaluation.cuts import Cut
+from trainwright.lm.evaluation.ngram import BACKOFF, fit_ngrams
 
 LINES = "plt.show()\nplt.plot(x, y)\nplt.show()\nx = plt.figure()\n"
 

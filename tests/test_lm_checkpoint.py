@@ -18,13 +18,23 @@ from hypothesis import strategies as st
 from lm_forks import Forks
 from lm_material import SMALL, small_recipe, small_tokenizer, write_data
 from trainwright.errors import ReadError, UsageError, WriteError
-from trainwright.lm import checkpoint as checkpoints
-from trainwright.lm.checkpoint import MODEL, OPTIMIZER, STATE, State, load, prune, save, step_folder, steps
 from trainwright.lm.config import as_tables
-from trainwright.lm.data import open_data
-from trainwright.lm.model import Transformer
-from trainwright.lm.runs import create_run, open_run, read_recipe
-from trainwright.lm.train import train
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.runs import checkpoint as checkpoints
+from trainwright.lm.runs.checkpoint import (
+    MODEL,
+    OPTIMIZER,
+    STATE,
+    State,
+    load,
+    prune,
+    save,
+    step_folder,
+    steps,
+)
+from trainwright.lm.runs.folder import create_run, open_run, read_recipe
+from trainwright.lm.tokens.prepared import open_data
+from trainwright.lm.training.train import train
 
 DROPOUT = "model.dropout=0.1"  # so that random numbers count, too
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from lm_runs import SOURCE, model, run, tokenizer
 from trainwright.errors import UsageError
-from trainwright.lm import complete as completing
-from trainwright.lm import healing
-from trainwright.lm.complete import Completer, Sampling, complete, extent, generate
-from trainwright.lm.decoder import Decoder
-from trainwright.lm.endings import line_end, statement_end
-from trainwright.lm.runs import open_run
+from trainwright.lm.completion import complete as completing
+from trainwright.lm.completion import healing
+from trainwright.lm.completion.complete import Completer, Sampling, complete, extent, generate
+from trainwright.lm.completion.endings import line_end, statement_end
+from trainwright.lm.network.decoder import Decoder
+from trainwright.lm.runs.folder import open_run
 
 ARCHITECTURES = ("modern", "gpt2")
 
@@ -392,7 +392,7 @@ def test_the_command_prints_one_line_and_reads_standard_input(tmp_path: Path) ->
 
 def test_neither_completing_nor_exporting_needs_transformers_or_what_prepares() -> None:
     code = (
-        "import sys, trainwright.lm.complete, trainwright.lm.export, trainwright.lm.push\n"
+        "import sys, trainwright.lm.completion.complete, trainwright.lm.exchange.export, trainwright.lm.exchange.push\n"
         "heavy = {'transformers', 'datasets', 'pyarrow', 'huggingface_hub', 'rensa', 'pandas', 'sklearn'}\n"
         "print(heavy & set(sys.modules))"
     )

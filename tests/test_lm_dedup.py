@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus import code
-from trainwright.lm.dedup import (
+from trainwright.lm.corpus.dedup import (
     KEPT,
     NEAR,
     PERMUTATIONS,
@@ -19,7 +19,7 @@ from trainwright.lm.dedup import (
     signature,
     text_hash,
 )
-from trainwright.lm.shingles import WORDS, jaccard, shingles
+from trainwright.lm.corpus.shingles import WORDS, jaccard, shingles
 
 WORDS_OF_TEXTS = st.lists(
     st.sampled_from(["a", "b", "ab", "x1", "_", "é", "(", ".", "\n", " "]), max_size=30

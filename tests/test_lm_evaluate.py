@@ -16,14 +16,15 @@ from lm_evaluating import HELD_OUT, SCRIPT, TRAINING, prepared, tiny_model, tiny
 from lm_material import small_recipe
 from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright.lm.commands.evaluate import evaluate as command
-from trainwright.lm.data import documents, open_data
-from trainwright.lm.evaluate import as_json, evaluate, model_completer, save
-from trainwright.lm.evaluation_table import as_table
-from trainwright.lm.held_out_loss import count_bytes, count_windows, measure_loss
-from trainwright.lm.prepare import PrepareOptions, prepare
-from trainwright.lm.run_data import open_data_of
-from trainwright.lm.runs import open_run, read_manifest
-from trainwright.lm.train import train
+from trainwright.lm.corpus.options import PrepareOptions
+from trainwright.lm.corpus.prepare import prepare
+from trainwright.lm.evaluation.evaluate import as_json, evaluate, model_completer, save
+from trainwright.lm.evaluation.held_out_loss import count_bytes, count_windows, measure_loss
+from trainwright.lm.evaluation.table import as_table
+from trainwright.lm.runs.data import open_data_of
+from trainwright.lm.runs.folder import open_run, read_manifest
+from trainwright.lm.tokens.prepared import documents, open_data
+from trainwright.lm.training.train import train
 
 TOKENIZER = tokenizer_of(TRAINING)
 
@@ -129,8 +130,8 @@ def test_an_evaluation_compares_the_model_with_the_baselines_on_both_kinds_of_cu
 
 
 def test_the_model_completes_cuts_as_the_command_completes_prompts(evaluated) -> None:
-    from trainwright.lm.complete import complete
-    from trainwright.lm.cuts import Cut
+    from trainwright.lm.completion.complete import complete
+    from trainwright.lm.evaluation.cuts import Cut
 
     cut = Cut(document=0, text=HELD_OUT[0], position=120)
     assert model_completer(evaluated[1])(cut) == complete(evaluated[1], HELD_OUT[0][:120])
@@ -195,7 +196,7 @@ def test_an_evaluation_that_cannot_be_saved_is_told_of(evaluated, tmp_path) -> N
 @pytest.fixture
 def on_disk(evaluated, monkeypatch):
     """The run, whose data is found where it says; opening that is another test's matter."""
-    monkeypatch.setattr("trainwright.lm.run_data.open_data", lambda folder: evaluated[0])
+    monkeypatch.setattr("trainwright.lm.runs.data.open_data", lambda folder: evaluated[0])
     return evaluated[1].folder
 
 

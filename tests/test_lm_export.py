@@ -15,11 +15,11 @@ from safetensors.torch import load_file
 
 from lm_runs import SOURCE, config, model, run, tokenizer
 from trainwright.errors import ReadError, UsageError, WriteError
-from trainwright.lm import card, layout
-from trainwright.lm.complete import generate
+from trainwright.lm.completion.complete import generate
 from trainwright.lm.config import recipe_from
-from trainwright.lm.export import export_run, import_folder
-from trainwright.lm.runs import open_run
+from trainwright.lm.exchange import card, layout
+from trainwright.lm.exchange.export import export_run, import_folder
+from trainwright.lm.runs.folder import open_run
 
 ARCHITECTURES = ("modern", "gpt2")
 CLASSES = {"modern": "Qwen3ForCausalLM", "gpt2": "GPT2LMHeadModel"}
@@ -314,9 +314,9 @@ def test_an_export_does_not_touch_a_folder_that_holds_something(
 @pytest.mark.parametrize(
     ("place", "error"),
     [
-        ("trainwright.lm.card.written", OSError(28, "No space left on device")),
-        ("trainwright.lm.export.save_file", SafetensorError("No space left on device")),
-        ("trainwright.lm.export._move", OSError(28, "No space left on device")),
+        ("trainwright.lm.exchange.card.written", OSError(28, "No space left on device")),
+        ("trainwright.lm.exchange.export.save_file", SafetensorError("No space left on device")),
+        ("trainwright.lm.exchange.export._move", OSError(28, "No space left on device")),
     ],
 )
 def test_a_failed_export_leaves_nothing(

@@ -8,9 +8,9 @@ import pytest
 
 from corpus import code
 from trainwright.errors import UsageError
+from trainwright.lm.corpus.filters import OWN, FilterOptions, checked, drop_reason
+from trainwright.lm.corpus.funnel import SAMPLES, Funnel, as_json, from_json
 from trainwright.lm.documents import Document
-from trainwright.lm.filters import OWN, FilterOptions, checked, drop_reason
-from trainwright.lm.funnel import SAMPLES, Funnel, as_json, from_json
 
 DEFAULT = FilterOptions()
 ALL = FilterOptions(keywords=())

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from trainwright.lm.gradients import RmsNorm, query_key_value
+from trainwright.lm.network.gradients import RmsNorm, query_key_value
 
 
 def drawn(*shape: int) -> torch.Tensor:

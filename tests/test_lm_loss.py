@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from trainwright.errors import UsageError
 from trainwright.lm.config import ModelConfig
-from trainwright.lm.loss import (
+from trainwright.lm.network.loss import (
     IGNORED,
     key_token_ids,
     linear_cross_entropy,
@@ -18,7 +18,7 @@ from trainwright.lm.loss import (
     training_loss,
     window_weights,
 )
-from trainwright.lm.model import Transformer
+from trainwright.lm.network.model import Transformer
 
 
 def plain(

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from trainwright.errors import UsageError
 from trainwright.lm.config import ModelConfig
-from trainwright.lm.loss import training_loss
-from trainwright.lm.model import PLAIN_ATTENTION_POSITIONS, Cache, Transformer, mlp_width
+from trainwright.lm.network.loss import training_loss
+from trainwright.lm.network.model import PLAIN_ATTENTION_POSITIONS, Cache, Transformer, mlp_width
 
 SMALL = {"vocabulary_size": 300, "layers": 2, "width": 48, "heads": 3, "context": 24}
 BOTH = pytest.mark.parametrize("architecture", ["gpt2", "modern"])

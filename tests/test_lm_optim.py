@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from trainwright.errors import ReadError, UsageError
 from trainwright.lm.config import ModelConfig, OptimizerConfig, ScheduleConfig
-from trainwright.lm.loss import training_loss
-from trainwright.lm.model import Transformer
-from trainwright.lm.optim import (
+from trainwright.lm.network.loss import training_loss
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.training.optimizers import (
     build_optimizer,
     load_optimizer_tensors,
     optimizer_tensors,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainwright.errors import ReadError, UsageError
-from trainwright.lm.pack import TokenFile, TokenWriter, Windows, open_tokens, order
+from trainwright.lm.tokens.pack import TokenFile, TokenWriter, Windows, open_tokens, order
 
 END = 9
 documents_of_ids = st.lists(st.lists(st.integers(0, 8), max_size=12), max_size=12)

@@ -23,10 +23,11 @@ import pytest
 
 from corpus import code, corpus, write
 from trainwright.errors import ReadError, UsageError
-from trainwright.lm import stages
-from trainwright.lm.data import SPLITS, documents, open_data
-from trainwright.lm.filters import FilterOptions
-from trainwright.lm.prepare import PrepareOptions, _plain, prepare
+from trainwright.lm.corpus import steps
+from trainwright.lm.corpus.filters import FilterOptions
+from trainwright.lm.corpus.options import PrepareOptions
+from trainwright.lm.corpus.prepare import _plain, prepare
+from trainwright.lm.tokens.prepared import SPLITS, documents, open_data
 
 FILES = {"data.json", "tokenizer.json", "train.bin", "train.parquet", "validation.bin", "validation.parquet"}
 
@@ -111,7 +112,7 @@ def test_what_deduplication_misses_across_the_split_the_proof_drops(
         tmp_path / "code",
         {f"g{i}/f{j}.py": code(j * (i + 1)) + f"x{i} = {i}\n" for i in range(5) for j in range(4)},
     )
-    monkeypatch.setattr(stages, "near_verdicts", lambda *_, **__: iter(()))
+    monkeypatch.setattr(steps, "near_verdicts", lambda *_, **__: iter(()))
     manifest = prepare(tmp_path / "data", options(source)).manifest
     assert manifest["proof"]["near_texts"] == 0
     assert manifest["funnel"]["dropped"]["near-validation"]["files"] > 0
@@ -191,12 +192,12 @@ def test_a_little_text_gets_a_small_vocabulary_unless_one_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write(tmp_path / "mine", {f"g{i}/f.py": code(i, 400) for i in range(6)})
-    monkeypatch.setattr(stages, "FEW_ENTRIES", 300)
+    monkeypatch.setattr(steps, "FEW_ENTRIES", 300)
     for name, named, entries in (("few", 0, 300), ("named", 500, 500)):
         chosen = PrepareOptions(sources=(str(source),), vocabulary_size=named, validation=0.2)
         assert prepare(tmp_path / name, chosen).manifest["tokenizer"]["vocabulary_size"] == entries
-    monkeypatch.setattr(stages, "MUCH_TEXT_BYTES", 1000)
-    monkeypatch.setattr(stages, "MANY_ENTRIES", 400)
+    monkeypatch.setattr(steps, "MUCH_TEXT_BYTES", 1000)
+    monkeypatch.setattr(steps, "MANY_ENTRIES", 400)
     chosen = PrepareOptions(sources=(str(source),), validation=0.2)
     assert prepare(tmp_path / "many", chosen).manifest["tokenizer"]["vocabulary_size"] == 400
 
@@ -231,14 +232,14 @@ def test_a_tokenizer_of_few_bytes_is_trained_on_some(tmp_path: Path) -> None:
 _PEAK = """
 import pathlib, sys
 from test_lm_prepare import options
-from trainwright.lm import pieces, stages
-from trainwright.lm.prepare import prepare
+from trainwright.lm.corpus import pieces, steps
+from trainwright.lm.corpus.prepare import prepare
 
 def peak(job):
     print([int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")][0])
     sys.exit()
 
-pieces.PIECE_BYTES, stages.deduplicate = 1 << 20, peak
+pieces.PIECE_BYTES, steps.deduplicate = 1 << 20, peak
 prepare(pathlib.Path(sys.argv[2]), options(pathlib.Path(sys.argv[1]), max_group_bytes=5000))
 """
 
@@ -330,12 +331,12 @@ def test_two_at_once_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     chosen = options(corpus(tmp_path / "code"))
     caught: list[UsageError] = []
 
-    def again(job: stages.Job) -> None:
+    def again(job: steps.Job) -> None:
         with pytest.raises(UsageError, match="by another process") as info:
             prepare(tmp_path / "data", chosen)
         caught.append(info.value)
 
-    monkeypatch.setattr(stages, "deduplicate", again)
+    monkeypatch.setattr(steps, "deduplicate", again)
     with pytest.raises(UsageError):  # the stage that stands in for deduplication leaves nothing behind
         prepare(tmp_path / "data", chosen)
     assert caught
@@ -372,13 +373,13 @@ _CHILD = """
 import os, pathlib, signal, sys
 from test_lm_prepare import options
 from trainwright.errors import UsageError
-from trainwright.lm import pieces, stages
-from trainwright.lm.pack import TokenWriter
-from trainwright.lm.prepare import prepare
+from trainwright.lm.corpus import pieces, steps
+from trainwright.lm.tokens.pack import TokenWriter
+from trainwright.lm.corpus.prepare import prepare
 
 pieces.PIECE_BYTES = 6000
-stages._NOTE_SECONDS = 0.0
-stages._BATCH_CHARACTERS, stages._FLUSHED_BATCHES = 2000, 2
+steps._NOTE_SECONDS = 0.0
+steps._BATCH_CHARACTERS, steps._FLUSHED_BATCHES = 2000, 2
 left = int(sys.argv[3])
 
 def die_when_due():

@@ -12,14 +12,14 @@ import torch
 from lm_material import small_recipe, write_data
 from lm_two import FINE, TRAININGS, WEIGHTED, keeping_gradients
 from trainwright.errors import UsageError
-from trainwright.lm import train as module
-from trainwright.lm.checkpoint import steps
-from trainwright.lm.data import open_data
-from trainwright.lm.pack import Windows
-from trainwright.lm.plan import planned
-from trainwright.lm.processes import Processes
-from trainwright.lm.runs import open_run
-from trainwright.lm.train import train
+from trainwright.lm.runs.checkpoint import steps
+from trainwright.lm.runs.folder import open_run
+from trainwright.lm.tokens.pack import Windows
+from trainwright.lm.tokens.prepared import open_data
+from trainwright.lm.training import train as module
+from trainwright.lm.training.plan import planned
+from trainwright.lm.training.processes import Processes
+from trainwright.lm.training.train import train
 
 pytestmark = pytest.mark.xdist_group("processes")
 

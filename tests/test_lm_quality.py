@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lm_evaluating import HELD_OUT
-from trainwright.lm.code_lines import code_lines, library_names, read_statements
-from trainwright.lm.cuts import Cut, find_cuts
-from trainwright.lm.metrics import (
+from trainwright.lm.evaluation.code_lines import code_lines, library_names, read_statements
+from trainwright.lm.evaluation.cuts import Cut, find_cuts
+from trainwright.lm.evaluation.metrics import (
     METRICS,
     differences,
     edit_similarity,
@@ -22,7 +22,7 @@ from trainwright.lm.metrics import (
     intervals,
     score,
 )
-from trainwright.lm.quality import measure_quality
+from trainwright.lm.evaluation.quality import measure_quality
 
 LIBRARIES = ("pandas", "sklearn", "matplotlib", "seaborn", "numpy")
 

@@ -12,10 +12,10 @@ import trainwright
 from lm_material import small_recipe, write_data
 from trainwright.core.report import Report, StageRun, Status
 from trainwright.core.stage import Stage
-from trainwright.lm.data import PreparedData, open_data
-from trainwright.lm.live import Live
-from trainwright.lm.runs import open_run
-from trainwright.lm.train import train
+from trainwright.lm.runs.folder import open_run
+from trainwright.lm.tokens.prepared import PreparedData, open_data
+from trainwright.lm.training.live import Live
+from trainwright.lm.training.train import train
 
 NO_FAULT = "no fault found"
 

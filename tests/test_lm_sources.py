@@ -16,9 +16,10 @@ import pytest
 from corpus import code, write
 from hub_server import REVISION, hub
 from trainwright.errors import ReadError, UsageError
-from trainwright.lm import files
-from trainwright.lm.licences import PERMISSIVE, allows, of_folder, of_text, spdx
-from trainwright.lm.sources import Cursor, Fields, Item, Source, open_sources, text_of
+from trainwright.lm.corpus import files
+from trainwright.lm.corpus.licences import PERMISSIVE, allows, of_folder, of_text, spdx
+from trainwright.lm.corpus.opening import open_sources
+from trainwright.lm.corpus.sources import Cursor, Fields, Item, Source, text_of
 
 ROWS = [
     {
@@ -328,7 +329,8 @@ def test_a_data_set_is_read_as_a_stream_and_gone_on_with(tmp_path: Path) -> None
 # In a process of its own: the Hub's address is read once for a process.
 _READ = """
 import json
-from trainwright.lm.sources import Cursor, open_sources
+from trainwright.lm.corpus.opening import open_sources
+from trainwright.lm.corpus.sources import Cursor
 [source] = open_sources(("hub:me/code/data",))
 found = list(source.items(Cursor()))
 for at in (0, 7, 19, 33):

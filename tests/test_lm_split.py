@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from corpus import code
 from trainwright.errors import UsageError
-from trainwright.lm import split as module
+from trainwright.lm.corpus import split as module
+from trainwright.lm.corpus.shingles import jaccard, shingles
+from trainwright.lm.corpus.split import Proof, prove, validation_groups
 from trainwright.lm.documents import Document
-from trainwright.lm.shingles import jaccard, shingles
-from trainwright.lm.split import Proof, prove, validation_groups
 
 GROUPS = st.dictionaries(st.text(max_size=5), st.integers(1, 10**9), min_size=2, max_size=30)
 

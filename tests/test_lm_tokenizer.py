@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers
 
 from trainwright.errors import ReadError, UsageError
-from trainwright.lm.tokenizer import (
+from trainwright.lm.tokens.tokenizer import (
     _PART_CHARACTERS,
     END,
     PIECES,

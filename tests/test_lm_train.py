@@ -24,21 +24,21 @@ from trainwright.core.finding import Severity
 from trainwright.core.report import Status
 from trainwright.core.stage import Stage
 from trainwright.errors import TrainwrightError, UsageError
-from trainwright.lm import log as logs
-from trainwright.lm import rehearsal
-from trainwright.lm import train as training_module
-from trainwright.lm.arithmetic import Arithmetic
-from trainwright.lm.assembly import assembled, with_vocabulary
 from trainwright.lm.config import Recipe
-from trainwright.lm.data import PreparedData, open_data
-from trainwright.lm.live import Live, duration
-from trainwright.lm.model import Transformer
-from trainwright.lm.pack import Windows
-from trainwright.lm.plan import Plan, seed_of
-from trainwright.lm.processes import Processes
-from trainwright.lm.runs import claimed, open_run
-from trainwright.lm.train import take_update, train
-from trainwright.lm.validation import evaluate_windows
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.runs.folder import claimed, open_run
+from trainwright.lm.tokens.pack import Windows
+from trainwright.lm.tokens.prepared import PreparedData, open_data
+from trainwright.lm.training import log as logs
+from trainwright.lm.training import rehearsal
+from trainwright.lm.training import train as training_module
+from trainwright.lm.training.arithmetic import Arithmetic
+from trainwright.lm.training.assembly import assembled, with_vocabulary
+from trainwright.lm.training.live import Live, duration
+from trainwright.lm.training.plan import Plan, seed_of
+from trainwright.lm.training.processes import Processes
+from trainwright.lm.training.train import take_update, train
+from trainwright.lm.training.validation import evaluate_windows
 from trainwright.walk.run import check_script
 
 CPU = torch.device("cpu")

@@ -11,7 +11,7 @@ from gpu_driver import nvidia_smi
 from trainwright.core.finding import Severity
 from trainwright.rules.forward.out_of_memory import out_of_memory
 from trainwright.rules.setup.accelerator_held_by_others import accelerator_held_by_others
-from trainwright.seams.accelerators import accelerators, lacks_gpu_memory
+from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memory
 from trainwright.stages.forward import ForwardFacts, MemoryFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -93,7 +93,7 @@ def test_memory_growth_and_limits_are_read_from_tensorflow(monkeypatch):
     keras = pytest.importorskip("keras")
     if keras.config.backend() != "tensorflow":
         pytest.skip("TensorFlow is not the backend")
-    from trainwright.adapters import keras_memory
+    from trainwright.adapters.keras import memory
 
     state = SimpleNamespace(grows=False, limit=None)
     config = SimpleNamespace(
@@ -103,11 +103,11 @@ def test_memory_growth_and_limits_are_read_from_tensorflow(monkeypatch):
     )
     monkeypatch.delenv("TF_FORCE_GPU_ALLOW_GROWTH", raising=False)
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))
-    assert keras_memory.takes_all_memory()
+    assert memory.takes_all_memory()
     state.limit = 4096
-    assert not keras_memory.takes_all_memory()
+    assert not memory.takes_all_memory()
     state.grows, state.limit = True, None
-    assert not keras_memory.takes_all_memory()
+    assert not memory.takes_all_memory()
     state.grows = False
     monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "true")
-    assert not keras_memory.takes_all_memory()
+    assert not memory.takes_all_memory()

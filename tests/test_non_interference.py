@@ -18,7 +18,7 @@ import torch
 from accelerate.state import AcceleratorState, GradientState, PartialState
 from torch import nn
 
-import trainwright.adapters.hf_trainer as adapter_module
+import trainwright.adapters.trainer.adapter as adapter_module
 from trainwright.options import Options
 from trainwright.walk.run import check_script
 

@@ -14,8 +14,8 @@ from trainwright.core import cells
 from trainwright.core.finding import Place
 from trainwright.errors import UsageError
 from trainwright.report.source import excerpt
-from trainwright.seams.notebook import text_of
-from trainwright.seams.notebook_shell import Shell
+from trainwright.seams.scripts.notebook import text_of
+from trainwright.seams.scripts.notebook_shell import Shell
 from walking import said, walk
 
 DATA = """\

@@ -11,8 +11,8 @@ from typing import TextIO
 
 import pytest
 
-from trainwright.seams.mute import away, is_away, muted
-from trainwright.seams.tally import Tally
+from trainwright.seams.isolation.mute import away, is_away, muted
+from trainwright.seams.isolation.tally import Tally
 from walking import loud, said, walk
 
 SCRIPTS = Path(__file__).parent / "nothing_left"

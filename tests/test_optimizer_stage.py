@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from transformers import Trainer, TrainingArguments
 
-from trainwright.adapters.torch_schedule import dry_run, length_of
-from trainwright.seams.torch_state import ModelState, OptimizerState
+from trainwright.adapters.torch.schedule import dry_run, length_of
+from trainwright.seams.torch.state import ModelState, OptimizerState
 
 ROWS = [{"x": torch.randn(4, generator=torch.Generator().manual_seed(i)), "labels": i % 2} for i in range(24)]
 

@@ -16,8 +16,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import trainwright
 from trainwright import cli
 from trainwright.core.report import Status
-from trainwright.seams.blame import failure_of, is_own, of_pipeline, passed_on
-from trainwright.seams.lift import LoopLeft
+from trainwright.seams.failures.blame import failure_of, is_own, of_pipeline, passed_on
+from trainwright.seams.loops.lifting import LoopLeft
 from walking import forget_accelerator, forget_keras, said, walk
 
 HERE = Path(__file__).parent
@@ -30,11 +30,11 @@ FRAMEWORKS = {
     "accelerate": "accelerate",
 }
 ADAPTERS = {
-    "torch": "trainwright.adapters.loop:LoopAdapter",
-    "accelerate": "trainwright.adapters.loop:LoopAdapter",
-    "lightning": "trainwright.adapters.loop:LoopAdapter",
-    "trainer": "trainwright.adapters.hf_trainer:HFTrainerAdapter",
-    "keras": "trainwright.adapters.keras:KerasAdapter",
+    "torch": "trainwright.adapters.loop.adapter:LoopAdapter",
+    "accelerate": "trainwright.adapters.loop.adapter:LoopAdapter",
+    "lightning": "trainwright.adapters.loop.adapter:LoopAdapter",
+    "trainer": "trainwright.adapters.trainer.adapter:HFTrainerAdapter",
+    "keras": "trainwright.adapters.keras.adapter:KerasAdapter",
 }
 BUG = "return {}['planted']"
 MISSING = "import a_framework_that_is_not_installed"
@@ -110,7 +110,7 @@ def test_a_wrapper_around_the_users_collator_that_fails_is_ours(
     framework, tmp_path, monkeypatch, capfd
 ) -> None:
     needs(framework)
-    plant(monkeypatch, "trainwright.adapters.batches:RecordingCollator.__call__")
+    plant(monkeypatch, "trainwright.adapters.torch.batches:RecordingCollator.__call__")
     assert_ours(*check(faulty(framework), tmp_path, monkeypatch, capfd))
 
 
@@ -152,14 +152,14 @@ def assert_ours_beside_the_fault(status, report, text):
 def test_a_patch_that_fails_while_the_script_builds_its_model_is_ours(tmp_path, monkeypatch, capfd) -> None:
     script = tmp_path / "train.py"
     script.write_text("from torch import nn\ntry:\n    model = nn.Linear(3, 2)\nfinally:\n    pass\n")
-    plant(monkeypatch, "trainwright.seams.torch_patches:builder_frame")
+    plant(monkeypatch, "trainwright.seams.listening.torch_patches:builder_frame")
     assert_ours(*check(script, tmp_path, monkeypatch, capfd))
 
 
 def test_a_probe_that_fails_is_counted(tmp_path, monkeypatch, capfd) -> None:
     script = tmp_path / "train.py"
     script.write_text(LOOP.format(labels="X[:, 0]", outputs=1, loss="mse_loss(model(row)[0], label)"))
-    plant(monkeypatch, "trainwright.adapters.loop_data:rows_of_script")
+    plant(monkeypatch, "trainwright.adapters.loop.data_sets:rows_of_script")
     status, report, text = check(script, tmp_path, monkeypatch, capfd)
     assert status == 2 and "a probe: KeyError: 'planted'" in text, text
     assert {s["stage"]: s["status"] for s in report["stages"]}["dataset"] == "passed"
@@ -182,7 +182,7 @@ def _raised(error):
 
 def _ours(source, **names):
     """What a line of ours raises."""
-    code = compile(source, import_module("trainwright.adapters.data").__file__, "exec")
+    code = compile(source, import_module("trainwright.adapters.data.reading").__file__, "exec")
     try:
         exec(code, {"passed_on": passed_on, "np": np, "torch": torch, "of_pipeline": of_pipeline, **names})
     except Exception as error:

@@ -15,7 +15,7 @@ from trainwright.rules.optimizer.excessive_learning_rate import excessive_learni
 from trainwright.rules.optimizer.hidden_default_rate import hidden_default_rate
 from trainwright.rules.optimizer.negligible_learning_rate import negligible_learning_rate
 from trainwright.rules.rates import set_rate
-from trainwright.seams.seen import Construction, Seen
+from trainwright.seams.listening.seen import Construction, Seen
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trainwright.adapters import aligned_sources
-from trainwright.adapters.aligned_sources import aligned_source
-from trainwright.adapters.aligning import alignment_of
-from trainwright.adapters.data import read_split
-from trainwright.adapters.indexing import repetition_of
+from trainwright.adapters.data import source_tables
+from trainwright.adapters.data.alignment import alignment_of
+from trainwright.adapters.data.indexing import repetition_of
+from trainwright.adapters.data.reading import read_split
+from trainwright.adapters.data.source_tables import aligned_source
+from trainwright.probes.splits.census import measure_split
 from trainwright.rules.dataset.duplicate_examples import duplicate_examples
-from trainwright.stages.census import measure_split
 from trainwright.stages.dataset import AlignedSource, DatasetFacts, Split
 from trainwright.stages.setup import SetupFacts
 
@@ -47,15 +47,15 @@ def test_other_tables_tell_nothing() -> None:
 def test_how_a_column_is_distributed_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was measured for each pair of columns: minutes for some hundred columns of 100,000 rows."""
     measured = []
-    quantiles = aligned_sources._quantiles
-    monkeypatch.setattr(aligned_sources, "_quantiles", lambda c: measured.append(len(c)) or quantiles(c))
+    quantiles = source_tables._quantiles
+    monkeypatch.setattr(source_tables, "_quantiles", lambda c: measured.append(len(c)) or quantiles(c))
     assert _source(X[ORDER], Y, raw=X, narrow=X[:, :2]) is not None
     assert len(measured) == 2 * 2 * 6, "two tables beside the labels; six columns of each, and of the inputs"
 
 
 def test_a_table_that_holds_the_pairs_of_training_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(aligned_sources, "measure_alignment", lambda table, *_: asked.append(len(table["y"])))
+    monkeypatch.setattr(source_tables, "measure_alignment", lambda table, *_: asked.append(len(table["y"])))
     shuffled = X[ORDER].astype(np.float32)
     assert _source(shuffled[:480], Y[:480], whole=X[ORDER], labels=Y) is None and not asked
     assert _source(shuffled[:480], Y[:480], whole=X, labels=Y) is None and asked == [600]

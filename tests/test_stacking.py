@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from trainwright.seams.stacking import lengths_of, watching_stacks
-from trainwright.tensors import torch as tensors
+from trainwright.seams.torch.stacking import lengths_of, watching_stacks
+from trainwright.tensors.torch import objects as tensors
 
 ROWS = ([1, 2, 3], [4])
 NOT_RAGGED = ([[1, 2], [3, 4]], [torch.ones(2), "text"], [torch.ones(2, 3), torch.ones(3, 4)], 5, [])

@@ -5,10 +5,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from trainwright.stages.census import measure_split
+from trainwright.probes.splits.census import measure_split
+from trainwright.probes.splits.two_sets import _copies as _copies_of
+from trainwright.probes.splits.two_sets import between, values_of
 from trainwright.stages.dataset import Copies, Scaling, Split
-from trainwright.stages.two_sets import _copies as _copies_of
-from trainwright.stages.two_sets import between, values_of
 
 RNG = np.random.default_rng
 

@@ -23,7 +23,7 @@ from trainwright.core.stage import Stage
 from trainwright.core.trial import Outcome
 from trainwright.fixes.edits import fitting, patch
 from trainwright.fixes.verify import SecondWalk, verified
-from trainwright.seams.source import standing_in
+from trainwright.seams.scripts.edited_files import standing_in
 
 SOURCE = """\
 args = TrainingArguments(

@@ -9,7 +9,7 @@ import pytest
 
 from trainwright.core.report import Status
 from trainwright.core.stage import Stage
-from trainwright.seams.watchdog import OutOfTime, stopped_after
+from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from walking import walk
 
 SCRIPT = """

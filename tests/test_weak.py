@@ -2,7 +2,7 @@
 
 import gc
 
-from trainwright.seams.weak import WeakIdentityDictionary
+from trainwright.seams.state.by_identity import WeakIdentityDictionary
 
 
 class _Moody:

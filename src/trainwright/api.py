@@ -15,7 +15,7 @@ from trainwright.errors import UsageError
 
 if TYPE_CHECKING:
     from trainwright.adapters.base import Adapter
-    from trainwright.seams.seen import Seen
+    from trainwright.seams.listening.seen import Seen
 
 _FORMS = (
     "trainwright.check takes a transformers Trainer; a LightningModule with its loader (and evaluation loader) or "
@@ -29,7 +29,7 @@ def check(training: Any, loader: Any, evaluation_loader: Any, *, model: Any, los
     """What `trainwright.check` does, for a caller of it."""
     import trainwright.report  # noqa: F401 - reports show themselves from then on
     from trainwright.options import Options
-    from trainwright.seams.place import show, syntax_tree
+    from trainwright.seams.source.places import show, syntax_tree
     from trainwright.walk.session import Session
 
     if isinstance(ignore, str):
@@ -49,12 +49,12 @@ def check(training: Any, loader: Any, evaluation_loader: Any, *, model: Any, los
 def _maker(training: Any, loader: Any, evaluation_loader: Any, datamodule: Any, plain: dict[str, Any],
            fit: dict[str, Any], caller: FrameType) -> Callable[[Seen], Adapter]:  # fmt: skip
     """What makes the adapter of the training that the arguments describe."""
-    from trainwright.adapters import asked
+    from trainwright.adapters import from_objects
     from trainwright.walk.required import TRAINER, packages_of, require
 
     given = [n for n, v in plain.items() if v is not None]
-    if asked.is_keras_model(training) and not given:
-        from trainwright.adapters.keras_asked import of_keras
+    if from_objects.is_keras_model(training) and not given:
+        from trainwright.adapters.keras.from_objects import of_keras
 
         rest = {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule}
         _none_of(rest, "a Keras model's data are given as to fit; call check(model, x=…, y=…)")
@@ -64,27 +64,29 @@ def _maker(training: Any, loader: Any, evaluation_loader: Any, datamodule: Any, 
     _none_of(fit, "check takes them with a compiled Keras model only")
     if training is not None and given:
         raise UsageError(f"{_FORMS}; got {type(training).__name__} and {', '.join(f'{n}=' for n in given)}.")
-    if asked.is_hf_trainer(training):
+    if from_objects.is_hf_trainer(training):
         rest = {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule}
         _none_of(rest, "a Trainer has its data already; call check(trainer)")
         require(*TRAINER)
-        return lambda seen: asked.of_trainer(seen, training, caller)
-    if asked.is_lightning_module(training):
-        if (loader is None) == (datamodule is None) and not asked.has_loader(training):
+        return lambda seen: from_objects.of_trainer(seen, training, caller)
+    if from_objects.is_lightning_module(training):
+        if (loader is None) == (datamodule is None) and not from_objects.has_loader(training):
             raise UsageError(
                 "a LightningModule must come with a loader or a datamodule, and not with both; got "
                 f"{'neither' if loader is None else 'both'}. Call check(module, train_loader) or "
                 "check(module, datamodule=data)."
             )
         require("torch", *packages_of(training))
-        return lambda seen: asked.of_lightning(seen, training, loader, evaluation_loader, datamodule, caller)
+        return lambda seen: from_objects.of_lightning(
+            seen, training, loader, evaluation_loader, datamodule, caller
+        )
     if training is not None:
-        hint = " Give it as model=, with loader= and optimizer=." if asked.is_module(training) else ""
+        hint = " Give it as model=, with loader= and optimizer=." if from_objects.is_module(training) else ""
         raise UsageError(f"{_FORMS}; got {type(training).__name__}.{hint}")
     _none_of({"datamodule": datamodule}, "a data module goes with a LightningModule")
     _check_plain(plain, loader, evaluation_loader)
     require("torch")
-    return lambda seen: asked.of_parts(
+    return lambda seen: from_objects.of_parts(
         seen, caller, loader=loader, evaluation_loader=evaluation_loader, **plain
     )
 
@@ -105,7 +107,7 @@ def _check_fit(model: Any, fit: dict[str, Any]) -> None:
 
 
 def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> None:
-    from trainwright.adapters import asked
+    from trainwright.adapters import from_objects
 
     missing = [
         n
@@ -118,7 +120,7 @@ def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> 
         raise UsageError(
             f"model=, loader= and optimizer= go together; {', '.join(f'{n}=' for n in missing)} is missing."
         )
-    if not asked.is_module(plain["model"]):
+    if not from_objects.is_module(plain["model"]):
         raise UsageError(f"model= must be a torch.nn.Module; got {type(plain['model']).__name__}.")
     optimizer = plain["optimizer"]
     if not (hasattr(optimizer, "param_groups") and hasattr(optimizer, "step")):

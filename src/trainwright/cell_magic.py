@@ -15,9 +15,9 @@ from trainwright.core.finding import Place
 from trainwright.core.report import Report
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright.seams.intercept import install
-from trainwright.seams.place import assignment_place, cell_numbers, show, syntax_tree
-from trainwright.seams.seen import Construction, seen
-from trainwright.seams.training_loops import is_users_object
+from trainwright.seams.listening.seen import Construction, seen
+from trainwright.seams.loops.loops import is_users_object
+from trainwright.seams.source.places import assignment_place, cell_numbers, show, syntax_tree
 
 
 def register(shell: Any) -> None:

@@ -175,7 +175,7 @@ def _walk(program: Program, targets: Targets, options: Options, *, train: bool =
     program.set_environment()
 
     from trainwright.report import terminal
-    from trainwright.seams.source import standing_in
+    from trainwright.seams.scripts.edited_files import standing_in
     from trainwright.walk.run import check_script
 
     to_stdout = "-" in targets.given.values()
@@ -317,7 +317,7 @@ def main() -> None:
 
 def _show_users(error: BaseException) -> None:
     """The traceback of an exception of the script's, as Python would print it, without the frames before it."""
-    from trainwright.seams.place import is_users
+    from trainwright.seams.source.places import is_users
 
     link = error.__traceback__
     while link is not None and not is_users(link.tb_frame.f_code.co_filename):

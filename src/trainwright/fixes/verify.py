@@ -2,7 +2,7 @@
 
 A repair in memory shows what is wrong; only the edited copy shows that the fix, as it is written, is right. All edits
 of a report are made in one copy, so one second walk says it of every fix. The copy is kept in memory and stands in for
-the script (seams/source.py): no file is written beside it, and all paths, arguments and lines are its own.
+the script (seams/scripts/edited_files.py): no file is written beside it, and all paths, arguments and lines are its own.
 """
 
 from __future__ import annotations

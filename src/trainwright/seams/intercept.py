@@ -14,10 +14,10 @@ from typing import Any
 
 import wrapt
 
-from trainwright.seams import keras_patches, keras_refusals, torch_patches, trainer_patches
-from trainwright.seams.place import user_frame
+from trainwright.seams.listening import keras_patches, keras_refusals, torch_patches, trainer_patches
+from trainwright.seams.listening.seen import Listener, Seen, active, listener, told
 from trainwright.seams.requirements import shortfall
-from trainwright.seams.seen import Listener, Seen, active, listener, told
+from trainwright.seams.source.places import user_frame
 
 
 @contextmanager

@@ -6,8 +6,8 @@ from typing import Any
 
 from trainwright.adapters.base import Adapter, Run
 from trainwright.core.stage import Stage
-from trainwright.seams.blame import failure_of, is_own
-from trainwright.seams.watchdog import OutOfTime, stopped_after
+from trainwright.seams.failures.blame import failure_of, is_own
+from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.walk.plan import Apply, Measure, Request, plan
 from trainwright.walk.trials import Train
 from trainwright.walk.walk import ITSELF_FAILED, Walk

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from types import CodeType, FrameType
 
-from trainwright.seams.loop_choice import is_still_ahead, training_loop
-from trainwright.seams.passing import is_passing
-from trainwright.seams.seen import Seen
-from trainwright.seams.training_loops import Loop, callers
+from trainwright.seams.listening.seen import Seen
+from trainwright.seams.loops.choice import is_still_ahead, training_loop
+from trainwright.seams.loops.discarded_training import is_passing
+from trainwright.seams.loops.loops import Loop, callers
 
 # A rate range test or a warm-up takes some hundred steps; one that takes longer than this is walked after all.
 PASSING_SECONDS = 10.0

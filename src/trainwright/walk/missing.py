@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from trainwright.core.finding import Failure
-from trainwright.seams.place import imported_name_place, is_users
+from trainwright.seams.source.places import imported_name_place, is_users
 from trainwright.stages.setup import MissingName
 
 _NOT_IMPORTED = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from trainwright.core.finding import Failure
-from trainwright.seams.place import is_users, keyword_places, resolve_call
-from trainwright.seams.refusals import unknown_argument
+from trainwright.seams.listening.refusals import unknown_argument
+from trainwright.seams.source.places import is_users, keyword_places, resolve_call
 from trainwright.stages.setup import RefusedCall
 from trainwright.walk.missing import distribution
 

@@ -15,10 +15,10 @@ from typing import Any
 from trainwright.core.report import Report
 from trainwright.errors import UsageError
 from trainwright.options import Options
-from trainwright.seams.notebook import asks_for_shell, standing_for, text_of
-from trainwright.seams.notebook_shell import Shell
-from trainwright.seams.place import show, walking_module
-from trainwright.walk.anew import Anew
+from trainwright.seams.scripts.notebook import asks_for_shell, standing_for, text_of
+from trainwright.seams.scripts.notebook_shell import Shell
+from trainwright.seams.source.places import show, walking_module
+from trainwright.walk.own_process import Anew
 from trainwright.walk.session import Say, Session
 
 

@@ -19,24 +19,24 @@ from trainwright.core.report import Report
 from trainwright.errors import ScriptFailed, TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
-from trainwright.seams.blame import failure_of, is_own
 from trainwright.seams.devices.standing_in import Devices
+from trainwright.seams.failures.blame import failure_of, is_own
+from trainwright.seams.failures.repairing import mended
 from trainwright.seams.intercept import listening
-from trainwright.seams.loop_choice import loop_of_error
-from trainwright.seams.mending import mended
-from trainwright.seams.mute import away
-from trainwright.seams.offline import offline
-from trainwright.seams.ranks import group_kept, unconnected
-from trainwright.seams.seen import Seen
-from trainwright.seams.tally import Tally
-from trainwright.seams.training_loops import Loop
+from trainwright.seams.isolation.mute import away
+from trainwright.seams.isolation.offline import offline
+from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.listening.seen import Seen
+from trainwright.seams.loops.choice import loop_of_error
+from trainwright.seams.loops.loops import Loop
+from trainwright.seams.processes import group_kept, unconnected
 from trainwright.stages.setup import RankFacts
 from trainwright.walk import trainings
-from trainwright.walk.before import judge, raised_facts, refused_facts
+from trainwright.walk.before_training import judge, raised_facts, refused_facts
 from trainwright.walk.closing import stops, versions
 from trainwright.walk.drive import pull
 from trainwright.walk.loop_finder import LoopFinder
-from trainwright.walk.ranks import Ranks, remarks, report_of_children
+from trainwright.walk.processes import Ranks, remarks, report_of_children
 from trainwright.walk.required import TRAINER, packages_of, require
 from trainwright.walk.trainings import Training
 from trainwright.walk.undisturbed import undisturbed
@@ -286,14 +286,14 @@ class Session:
     # One of several processes
 
     def _measure_loop(self, loop: Loop) -> RankFacts:
-        from trainwright.adapters.lifted import LiftedLoop
-        from trainwright.adapters.ranks import loop_rank
+        from trainwright.adapters.loop.lifted_body import LiftedLoop
+        from trainwright.adapters.loop.process_fingerprint import loop_rank
 
         assert self._ranks.position is not None
         return loop_rank(LiftedLoop(loop), self._seen or Seen(), self._ranks.position)
 
     def _measure_trainer(self, trainer: Any) -> RankFacts:
-        from trainwright.adapters.ranks import trainer_rank
+        from trainwright.adapters.loop.process_fingerprint import trainer_rank
 
         assert self._ranks.position is not None
         return trainer_rank(trainer, self._ranks.position)

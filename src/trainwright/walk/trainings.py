@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trainwright.adapters.base import Adapter
 from trainwright.core import cells
-from trainwright.seams.later_calls import fit_lines, training_lines
-from trainwright.seams.seen import Seen
-from trainwright.seams.training_loops import Loop, callers, trainings_after
+from trainwright.seams.listening.seen import Seen
+from trainwright.seams.loops.loops import Loop, callers, trainings_after
+from trainwright.seams.source.later_calls import fit_lines, training_lines
 from trainwright.walk.closing import not_walked
 from trainwright.walk.undisturbed import undisturbed
 
 if TYPE_CHECKING:
-    from trainwright.adapters.keras import KerasAdapter
+    from trainwright.adapters.keras.adapter import KerasAdapter
 
 A_co = TypeVar("A_co", bound=Adapter, covariant=True)
 
@@ -35,7 +35,7 @@ def of_trainer(trainer: Any, frame: FrameType, seen: Seen) -> Training[Adapter]:
     """`trainer.train()` of a Hugging Face Trainer."""
 
     def make() -> Adapter:
-        from trainwright.adapters.hf_trainer import HFTrainerAdapter
+        from trainwright.adapters.trainer.adapter import HFTrainerAdapter
 
         return HFTrainerAdapter(trainer, frame, seen)
 
@@ -46,7 +46,7 @@ def of_model(model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen)
     """`model.fit(…)` of Keras."""
 
     def make() -> KerasAdapter:
-        from trainwright.adapters.keras import KerasAdapter
+        from trainwright.adapters.keras.adapter import KerasAdapter
 
         return KerasAdapter(model, given, frame, seen)
 
@@ -55,8 +55,8 @@ def of_model(model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen)
 
 def of_fit(trainer: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> Training[Adapter]:
     """`trainer.fit(…)` of Lightning; what the user's hooks raise on the way to the first step passes, as it would there."""
-    from trainwright.adapters.lightning import LightningBody, fit_of
-    from trainwright.adapters.loop import LoopAdapter
+    from trainwright.adapters.lightning.body import LightningBody, fit_of
+    from trainwright.adapters.loop.adapter import LoopAdapter
 
     body = LightningBody(fit_of(trainer, given, frame), seen)
     return Training(lambda: LoopAdapter(body, seen))
@@ -68,8 +68,8 @@ def of_loop(loop: Loop, seen: Seen) -> Training[Adapter]:
     Raises:
         SyntaxError: its body cannot be run by itself (`await`).
     """
-    from trainwright.adapters.lifted import LiftedLoop
-    from trainwright.adapters.loop import LoopAdapter
+    from trainwright.adapters.loop.adapter import LoopAdapter
+    from trainwright.adapters.loop.lifted_body import LiftedLoop
 
     with undisturbed():  # to look at a script's names is to meet modules' deprecated ones
         body = LiftedLoop(loop, list(seen.optimizers.values()))

@@ -7,7 +7,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 
-from trainwright.seams.snapshot import RandomState
+from trainwright.seams.state.snapshot import RandomState
 
 
 @contextlib.contextmanager

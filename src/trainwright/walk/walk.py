@@ -16,8 +16,8 @@ from trainwright.core.repair import PartMissing
 from trainwright.core.report import CUT_OFF, Report, StageRun, Status
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Facts, Stage
-from trainwright.seams import mending
-from trainwright.seams.blame import failure_of, is_own, own_errors, own_lines
+from trainwright.seams.failures import repairing
+from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own_lines
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
 
@@ -117,7 +117,7 @@ class Walk:
         self._mended: set[int] = set()
         self._through: set[int] = set()
         self._failed_repairs: set[str] = set()
-        mending.begin()
+        repairing.begin()
 
     # What was measured
 
@@ -301,7 +301,7 @@ class Walk:
         """Record the errors of our own that probes and repairs in the user's calls have met until now."""
         for error in own_errors():
             self.internal_error("a probe", error)
-        for does, error in mending.failed_repairs().items():
+        for does, error in repairing.failed_repairs().items():
             if does in self._failed_repairs:
                 continue
             self._failed_repairs.add(does)
@@ -366,7 +366,7 @@ class Walk:
             and id(finding) in self._through
             and int(finding.code[2]) not in self._failures
             and finding.repair is not None
-            and mending.was_made(finding.repair)
+            and repairing.was_made(finding.repair)
         )
 
     def _stage_run(self, stage: Stage, findings: Sequence[Finding]) -> StageRun:

@@ -9,12 +9,13 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from trainwright.lm.config import ModelConfig, OptimizerConfig
-from trainwright.lm.data import open_data
-from trainwright.lm.loss import total_weight, training_loss
-from trainwright.lm.model import Transformer
-from trainwright.lm.optim import build_optimizer
-from trainwright.lm.pack import Windows
-from trainwright.lm.prepare import PrepareOptions, prepare
+from trainwright.lm.tokens.prepared import open_data
+from trainwright.lm.network.loss import total_weight, training_loss
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.training.optimizers import build_optimizer
+from trainwright.lm.tokens.pack import Windows
+from trainwright.lm.corpus.options import PrepareOptions
+from trainwright.lm.corpus.prepare import prepare
 
 
 class CodeWindows(Dataset):

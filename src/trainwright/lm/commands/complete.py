@@ -48,8 +48,8 @@ def complete(
         head -c 2000 script.py | trainwright lm complete run - --statement
     """
     from trainwright.errors import UsageError
-    from trainwright.lm.complete import Completer, Sampling, extent
-    from trainwright.lm.runs import open_run
+    from trainwright.lm.completion.complete import Completer, Sampling, extent
+    from trainwright.lm.runs.folder import open_run
 
     if count < 1 or (count > 1 and temperature == 0):
         raise UsageError(

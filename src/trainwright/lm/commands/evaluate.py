@@ -47,11 +47,11 @@ def evaluate(
         trainwright lm eval run --samples 1000 --json results.json
         trainwright lm eval run --checkpoint 400 --samples 0
     """
-    from trainwright.lm.evaluate import as_json, save
-    from trainwright.lm.evaluate import evaluate as measure
-    from trainwright.lm.evaluation_table import as_table
-    from trainwright.lm.run_data import open_data_of
-    from trainwright.lm.runs import open_run
+    from trainwright.lm.evaluation.evaluate import as_json, save
+    from trainwright.lm.evaluation.evaluate import evaluate as measure
+    from trainwright.lm.evaluation.table import as_table
+    from trainwright.lm.runs.data import open_data_of
+    from trainwright.lm.runs.folder import open_run
 
     _check_target(json)
     opened = open_run(run, checkpoint)

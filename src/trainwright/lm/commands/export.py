@@ -28,8 +28,8 @@ def export(
         trainwright lm export run model
         trainwright lm export run model --checkpoint last --force
     """
-    from trainwright.lm.export import export_run
-    from trainwright.lm.funnel import unit_of
+    from trainwright.lm.corpus.funnel import unit_of
+    from trainwright.lm.exchange.export import export_run
 
     export_run(run, folder, checkpoint=checkpoint, force=force)
     for file in sorted(folder.iterdir()):

@@ -24,7 +24,7 @@ def import_(
         trainwright lm import downloaded/gpt2 run
         trainwright lm complete run "import numpy as "
     """
-    from trainwright.lm.export import import_folder
+    from trainwright.lm.exchange.export import import_folder
 
     import_folder(folder, run)
     print(run)

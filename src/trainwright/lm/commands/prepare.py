@@ -86,10 +86,10 @@ def prepare(
         trainwright lm prepare a.jsonl.gz b.parquet --out data --keywords torch,numpy
         trainwright lm prepare hub:codeparrot/codeparrot-clean --out data --vocabulary 50000
     """
-    from trainwright.lm.filters import OWN, FilterOptions
-    from trainwright.lm.prepare import PrepareOptions
-    from trainwright.lm.prepare import prepare as prepare_data
-    from trainwright.lm.sources import Fields
+    from trainwright.lm.corpus.filters import OWN, FilterOptions
+    from trainwright.lm.corpus.options import PrepareOptions
+    from trainwright.lm.corpus.prepare import prepare as prepare_data
+    from trainwright.lm.corpus.sources import Fields
 
     given: dict[str, Any] = {
         "keywords": () if all_files else None if keywords is None else _words(keywords),
@@ -124,7 +124,7 @@ def _words(given: str) -> tuple[str, ...]:
 
 
 def _licences(given: str) -> tuple[str, ...]:
-    from trainwright.lm.licences import PERMISSIVE, spdx
+    from trainwright.lm.corpus.licences import PERMISSIVE, spdx
 
     if given == "permissive":
         return PERMISSIVE
@@ -149,7 +149,7 @@ def _size(given: str, option: str) -> int:
 
 def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
     """The summary in numbers."""
-    from trainwright.lm.funnel import render, unit_of
+    from trainwright.lm.corpus.funnel import render, unit_of
 
     console = Console(file=sys.stdout, highlight=False)
     if already:

@@ -26,6 +26,6 @@ def push(
 
         trainwright lm push run my-name/tiny-completions --private
     """
-    from trainwright.lm.push import push_run
+    from trainwright.lm.exchange.push import push_run
 
     print(push_run(run, repo, private=private, checkpoint=checkpoint))

@@ -46,10 +46,10 @@ def train(
         trainwright lm train data --out run --set 'run.sinks=["tensorboard"]'
         torchrun --nproc_per_node 8 -m trainwright lm train data --out run --preset gpt2
     """
-    from trainwright.lm.data import open_data
-    from trainwright.lm.live import duration
-    from trainwright.lm.runs import is_run, read_recipe
-    from trainwright.lm.train import train as train_run
+    from trainwright.lm.runs.folder import is_run, read_recipe
+    from trainwright.lm.tokens.prepared import open_data
+    from trainwright.lm.training.live import duration
+    from trainwright.lm.training.train import train as train_run
 
     asked = preset is not None or recipe is not None or bool(settings)
     if is_run(out) and not asked and resume is not False:

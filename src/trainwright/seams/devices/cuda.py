@@ -12,7 +12,7 @@ from typing import Any
 
 from trainwright.seams.devices.patching import Patches
 from trainwright.seams.devices.redirection import Redirection, current
-from trainwright.seams.place import is_users
+from trainwright.seams.source.places import is_users
 
 NAME = "no GPU: the CPU stands in"
 # An A100's: a script that asks for its memory or for what it can do gets an answer that it can go on with.
@@ -186,9 +186,13 @@ def _either(original: Any, other: Callable[..., Any]) -> Any:
             return isinstance(instance, (original, other) if isinstance(other, type) else original)
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            if cls is not made:  # a class of the user's, made from it
+                return super().__call__(*args, **kwargs)
             return original(*args, **kwargs) if _stands_in("cuda") is None else other(*args, **kwargs)
 
-    return Either(original.__name__, (), {"__module__": original.__module__})
+    # A class of the original's: torch itself asks for that.
+    made = Either(original.__name__, (original,), {"__module__": original.__module__})
+    return made
 
 
 def _context(*args: Any, **kwargs: Any) -> contextlib.AbstractContextManager[None]:

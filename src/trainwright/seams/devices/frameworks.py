@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from trainwright.seams.blame import passed_on
 from trainwright.seams.devices.places import GPU
 from trainwright.seams.devices.redirection import Redirection, current, half_name, lacking
+from trainwright.seams.failures.blame import passed_on
 
 _HALF_ARGUMENTS = (("fp16", "float16"), ("fp16_full_eval", "float16"),
                    ("bf16", "bfloat16"), ("bf16_full_eval", "bfloat16"))  # fmt: skip

@@ -11,10 +11,10 @@ import importlib
 import sys
 from typing import Any
 
-from trainwright.seams.blame import of_pipeline, passed_on
 from trainwright.seams.devices.patching import Patches
 from trainwright.seams.devices.places import GPU, HOST, Storages
 from trainwright.seams.devices.redirection import current
+from trainwright.seams.failures.blame import of_pipeline, passed_on
 
 # What the losses of torch.nn.functional call, which is not known by identity as they are; outputs and targets come first.
 _LOSSES = ("cross_entropy_loss", "nll_loss_nd", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",

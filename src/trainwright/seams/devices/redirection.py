@@ -10,7 +10,7 @@ from typing import Any
 
 from trainwright.core.report import Redirected
 from trainwright.seams.devices.places import Storages
-from trainwright.seams.place import is_users
+from trainwright.seams.source.places import is_users
 
 # The kinds of devices that the CPU stands in for, by torch's names.
 KINDS = ("cuda", "mps", "xpu")

@@ -22,12 +22,16 @@ from trainwright.seams.devices.patching import Patches
 from trainwright.seams.devices.precision import LAUNCHED, patch_parallel, patch_precision
 from trainwright.seams.devices.redirection import KINDS, Redirection, current, going_on
 from trainwright.seams.devices.tensors import patch_factories, patch_tensors
-from trainwright.seams.place import is_users
+from trainwright.seams.source.places import is_users
 
 # What hides a machine's GPUs from the frameworks, where it is set before they are imported.
 _HIDING = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 # Ours that know functions of torch by identity: they are to know them as they are.
-_KNOWING = ("trainwright.seams.torch", "trainwright.seams.torch_graph", "trainwright.seams.torch_evaluation")
+_KNOWING = (
+    "trainwright.seams.torch.watch",
+    "trainwright.seams.torch.graph",
+    "trainwright.seams.torch.evaluation",
+)
 NOT_FOR_REAL = (
     "It asks for a GPU, and there is none here: `run` trains for real, on the script's own device; "
     "`trainwright check` walks it on the CPU."

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from trainwright.seams.blame import passed_on
 from trainwright.seams.devices.patching import Patches
 from trainwright.seams.devices.places import GPU
 from trainwright.seams.devices.redirection import Redirection, current, half_name
-from trainwright.seams.place import is_users
+from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.source.places import is_users
 
 _TO = ("device", "dtype", "non_blocking", "copy")
 _NEW = ("new_tensor", "new_zeros", "new_ones", "new_full", "new_empty", "new_empty_strided")

@@ -1,0 +1,1 @@
+"""Reading data sets, batches and texts, whatever the framework."""

@@ -1,0 +1,122 @@
+"""Where labels that are all equal came from: other values of the rows, and of the objects in the script's scope."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.data.reading import Named, length, objects_in_scope
+from trainwright.stages.dataset import FEW_VALUES, LabelSource, Split, SplitFacts
+
+# Words for labels in the names of columns and variables.
+_LABEL_WORDS = frozenset(
+    ["label", "labels", "target", "targets", "class", "classes", "category", "y", "sentiment", "rating", "ratings", "stars", "score", "answer", "gold", "tag", "intent", "emotion", "species", "diagnosis", "outcome"]
+)  # fmt: skip
+
+
+def named_like_labels(name: str) -> bool:
+    """Whether one of the words of a name is a word for labels."""
+    return any(word in _LABEL_WORDS for word in re.split(r"[^a-z]+", name.lower()))
+
+
+def label_sources(train: SplitFacts, evaluation: SplitFacts | None, held: Split | None,
+                  scope: Mapping[str, Any], passed: Sequence[Any], sizes: Sequence[int] = ()) -> Iterator[LabelSource]:  # fmt: skip
+    """Values that the training labels may have been made of, where all of these are the same.
+
+    Args:
+        held: what was read of the evaluation set.
+        scope: the script's objects.
+        passed: the training and evaluation sets.
+        sizes: other numbers of rows that the labels had, before a part of them was taken.
+    """
+    labels = train.labels
+    if (
+        labels is None
+        or labels.kind not in ("class", "text")
+        or len(labels.census) != 1
+        or not labels.ignored < 1
+    ):
+        return
+    several_held = evaluation is not None and evaluation.labels is not None and evaluation.labels.classes > 1
+    for column in train.columns:
+        if (
+            column.name == labels.column
+            or len(column.values) < 2
+            or column.kind not in ("text", "integer", "boolean")
+        ):
+            continue
+        absent = evaluation is None or evaluation.column(column.name) is None
+        if (
+            named_like_labels(column.name)
+            or (absent and several_held)
+            or _splits(held, column.name, labels.column, column)
+        ):
+            yield LabelSource(
+                expression=column.name, values=column.values, rows=column.counted, own_column=True
+            )
+    yield from _sources_in_scope(labels.column, [train.rows, *sizes], scope, passed)
+
+
+def _splits(held: Split | None, name: str, label: str, column: Any) -> bool:
+    """Whether rows of the evaluation set with the training set's values of a column have different labels."""
+    if held is None or name not in held.columns or label not in held.columns:
+        return False
+    seen = {str(y) for x, y in zip(held.columns[name], held.columns[label]) if x in column.values}
+    return len(seen) > 1
+
+
+def _sources_in_scope(label: str, rows: Sequence[int | None], scope: Mapping[str, Any],
+                      passed: Sequence[Any]) -> Iterator[LabelSource]:  # fmt: skip
+    found: list[LabelSource] = []
+    sizes = {*rows}
+    for named in objects_in_scope(scope):
+        if any(named.value is p for p in passed):
+            continue
+        for expression, name, values in _label_columns(named, label):
+            census = _census(values)
+            if len(census) == 1 and name == label:
+                sizes.add(len(values))  # the labels were the same there already, before rows were chosen
+            elif len(census) > 1:
+                found.append(LabelSource(expression=expression, values=census, rows=len(values)))
+    yield from (source for source in found if source.rows in sizes)
+
+
+def _label_columns(named: Named, label: str) -> Iterator[tuple[str, str, Sequence[Any]]]:
+    """Columns of an object that are named like labels, or the object itself: expression, name, values."""
+    value, count = named.value, length(named.value)
+    if not count:
+        return
+    with contextlib.suppress(Exception):  # an object of the user's that only looks like a table
+        names = getattr(value, "column_names", None) or getattr(value, "columns", None)
+        names = list(value) if names is None and isinstance(value, dict) else names
+        if names is not None:
+            for name in names:
+                if isinstance(name, str) and (name == label or named_like_labels(name)):
+                    column = value[name]
+                    column = column if isinstance(column, list) or hasattr(column, "tolist") else list(column)
+                    yield f'{named.expression}["{name}"]', name, column
+        elif named_like_labels(named.expression) and (
+            isinstance(value, (list, tuple)) or np.ndim(value) == 1
+        ):
+            yield named.expression, named.expression, value
+
+
+def _census(values: Sequence[Any]) -> dict[int | float | str, int]:
+    """How often each of a few values occurs; empty for many, for vectors and for missing ones only."""
+    array = np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
+    if array.ndim != 1:
+        return {}
+    counts: dict[Any, int] = {}
+    for value in array.tolist():
+        if isinstance(value, (str, int, bool)) or (isinstance(value, float) and value.is_integer()):
+            counts[value] = counts.get(value, 0) + 1
+        elif value is not None and not (isinstance(value, float) and math.isnan(value)):
+            return {}
+        if len(counts) > FEW_VALUES:
+            return {}
+    return counts

@@ -1,0 +1,1 @@
+"""Keras's `fit`, on TensorFlow, torch or JAX."""

@@ -1,0 +1,109 @@
+"""What is done around calls of a Keras model: tensors made of arrays, what is raised kept, whose method it is."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from trainwright.core.stage import Stage
+from trainwright.seams.failures.blame import failure_of
+from trainwright.seams.keras.watch import StepRecord
+from trainwright.seams.listening.seen import Construction
+from trainwright.seams.source.places import is_users
+from trainwright.tensors.keras import objects as tensors
+from trainwright.tensors.keras.versions import keras
+
+
+def is_own(model: Any, method: str) -> bool:
+    """Whether the user's class gives a method a body of its own."""
+    return own_code(model, method) is not None
+
+
+def own_code(model: Any, method: str) -> CodeType | None:
+    """The body that the user's class gives a method, a compiler's wrapper taken off; None where it gives none."""
+    function = getattr(type(model), method, None)
+    if not hasattr(function, "__code__"):  # tf.function, jax.jit
+        function = getattr(function, "python_function", getattr(function, "__wrapped__", None))
+    code: CodeType | None = getattr(function, "__code__", None)
+    return code if code is not None and is_users(code.co_filename) else None
+
+
+def callbacks_of(given: Mapping[str, Any]) -> list[Any]:
+    """The callbacks that fit was given, in their order: one, several at any depth, or a CallbackList."""
+    found = given.get("callbacks")
+    flat = keras.tree.flatten(getattr(found, "callbacks", found))
+    return [c for c in flat if c is not None]
+
+
+def as_tensors(structure: Any) -> Any:
+    """NumPy arrays as the backend's tensors; text stays as TensorFlow's, or as it is."""
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        array = np.asarray(value)
+        if array.dtype.kind in "SUO":
+            tf = sys.modules.get("tensorflow")
+            return tf.convert_to_tensor(array) if tf is not None else array
+        return keras.ops.convert_to_tensor(array)
+
+    return keras.tree.map_structure(convert, structure) if structure is not None else None
+
+
+@contextlib.contextmanager
+def catching(record: StepRecord) -> Iterator[None]:
+    """Keep what the user's pipeline raises in the record."""
+    try:
+        yield
+    except Exception as error:  # the user's model, loss or optimizer raised: that is what we came to see
+        if record.failure is None or record.error is not error:
+            record.failed_stage = record.failed_stage or Stage.GRADIENTS
+            record.error = error
+        record.failure = failure_of(error)
+
+
+@contextlib.contextmanager
+def failing_as(record: StepRecord, stage: Stage) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if record.failure is None:
+            record.failed_stage, record.error, record.failure = stage, error, failure_of(error)
+        raise
+
+
+@contextlib.contextmanager
+def without_gradients() -> Iterator[None]:
+    torch = sys.modules.get("torch") if keras.config.backend() == "torch" else None
+    if torch is None:
+        yield
+        return
+    with torch.no_grad():
+        yield
+
+
+def user_parts(model: Any, compiled: Construction | None) -> Iterator[Any]:
+    """What of the user's own the model calls: its loss and metric functions, its class."""
+    given = compiled.given if compiled else {}
+    yield from (v for k, v in given.items() if k in ("loss", "metrics", "weighted_metrics") and v is not None)
+    yield from {k for layer in model._flatten_layers() for k in type(layer).__mro__ if _is_users_class(k)}
+
+
+def _is_users_class(kind: type) -> bool:
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return bool(file) and is_users(str(file))
+
+
+def first_array(output: Any) -> np.ndarray | None:
+    """The first tensor of an answer."""
+    found = (
+        next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None)
+        if output is not None
+        else None
+    )
+    return tensors.to_numpy(found) if found is not None else None

@@ -1,0 +1,202 @@
+"""The gradients of one observed step of a Keras model, and what further steps show of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.keras.input.fit_data import Batch
+from trainwright.adapters.keras.state import seed_everything
+from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.keras.unknown_layers import unlisted_layers
+from trainwright.core.stage import Stage
+from trainwright.seams.keras.watch import StepRecord
+from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
+from trainwright.tensors.keras import objects as tensors
+
+# How many of the first batches' losses are measured at the weights of the start.
+_LOSSES_OF = 4
+# Loss scales that float16 holds the gradients of: at the usual 32,768 those of a large loss are infinite.
+_SCALES = (64.0, 128.0)
+
+
+def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
+    """What reached each weight; None if gradients were not reached."""
+    if record.failed_stage in (Stage.FORWARD, Stage.LOSS):
+        return None
+    unlisted = {id(v) for v in twin.unlisted}
+    arrived = [
+        (v, _copied(g)) for v, g in zip(record.trained, record.gradients or [None] * len(record.trained))
+    ]
+    if _stopped_in_steps(twin, record, arrived):
+        arrived = [(v, None) for v, _ in arrived]
+    found = _gradients(twin, record, [(v, g) for v, g in arrived if id(v) not in unlisted])
+    strayed = any(g is not None and g.any() for v, g in arrived if id(v) in unlisted)
+    norms = [g.norm for g in found if g.norm is not None]
+    optimizer = twin.model.optimizer
+    lost = tuple(g.name for g in found if g.norm is None)
+    return GradientFacts(
+        failure=record.failure if record.failed_stage == Stage.GRADIENTS else None,
+        gradients=tuple(found),
+        norm=float(np.sqrt(np.sum(np.square(norms)))) if norms else None,
+        clip_at=getattr(optimizer, "global_clipnorm", None) or getattr(optimizer, "clipnorm", None),
+        loss_finite=record.loss is None or math.isfinite(record.loss),
+        loss_requires_grad=bool(norms) or not found,
+        forward_parameters=tuple(
+            g.name for g in found
+        ),  # fit runs the backward pass itself, once, over all of them
+        accumulation=getattr(optimizer, "gradient_accumulation_steps", None) or 1,
+        backwards=(None,),
+        plain_lists=tuple(unlisted_layers(twin.model, record.unlisted)) if strayed else (),
+        cuts=tuple(_cuts(record, lost, nothing=not norms)),
+    )
+
+
+def _stopped_in_steps(
+    twin: Twin, record: StepRecord, arrived: Sequence[tuple[Any, np.ndarray | None]]
+) -> bool:
+    """Whether JAX's zeros everywhere are those of a function that changes in steps, where others give no gradient."""
+    zero = all(g is None or not g.any() for _, g in arrived)
+    return twin.backend.name == "jax" and bool(record.discrete) and zero
+
+
+def _cuts(record: StepRecord, lost: tuple[str, ...], *, nothing: bool) -> Iterator[CutOff]:
+    """What may have kept the gradient from the weights that got none.
+
+    Args:
+        nothing: no weight got any: then a function that changes in steps may stand between them and the loss.
+    """
+    yield from (CutOff(operation="stop_gradient()", where=where, upstream=lost) for where in record.cuts)
+    if nothing:
+        yield from (CutOff(operation=name, where=where, upstream=lost) for name, where in record.discrete)
+
+
+def _copied(gradient: Any) -> np.ndarray | None:
+    """A copy of a gradient's values: torch adds the next step's to the same memory."""
+    return np.array(tensors.to_numpy(gradient)) if gradient is not None else None
+
+
+def _gradients(
+    twin: Twin, record: StepRecord, arrived: Sequence[tuple[Any, np.ndarray | None]]
+) -> list[GradientOf]:
+    """The gradient of each weight that the model knows as its own."""
+    names = {id(v): (n, p) for n, (p, v) in tensors.named_variables(twin.model).items()}
+    layers, found = tensors.named_layers(twin.model), []
+    for variable, values in arrived:
+        name, path = names.get(id(variable), (variable.name, ""))
+        # JAX gives zeros where others give none; that it is the graph and not a dead unit, a cut that was seen tells.
+        if twin.backend.name == "jax" and record.cuts and values is not None and not values.any():
+            values = None
+        found.append(
+            GradientOf(
+                name=name,
+                module=path,
+                shape=tuple(variable.shape),
+                norm=None if values is None else math.sqrt(_product(values, values)),
+                weight_norm=float(np.linalg.norm(tensors.value_of(variable))),
+                non_finite=0 if values is None else int((~np.isfinite(values)).sum()),
+                where=twin.seen.modules.get(layers.get(path)) if path in layers else None,
+            )
+        )
+    return found
+
+
+def further_steps(twin: Twin, facts: GradientFacts, batches: Sequence[Batch]) -> GradientFacts:
+    """The facts with what further steps show; no weight is updated.
+
+    Args:
+        batches: the first batches; at least one.
+    """
+    if facts.failure is not None:
+        return facts
+    if twin.own_step and facts.norm:
+        leftover, (scale, follows) = _leftover(twin, batches[0], batches[-1]), _loss_scaling(twin, batches[0])
+        facts = replace(facts, leftover_ratio=leftover, loss_scale=scale, follows_loss_scale=follows)
+        if scale and follows is not None and follows > 0.5:
+            facts = _without_loss_scale(facts, scale)
+        twin.reset()
+    return replace(facts, batch_losses=tuple(_losses(twin)))
+
+
+def _leftover(twin: Twin, first: Batch, second: Batch) -> float | None:
+    """How much of the first batch's gradient is in that of the second step, where nobody clears between the two.
+
+    None on other backends than torch, which alone keeps gradients; where a step raises, or gives no optimizer any
+    gradient, as one that accumulates them does.
+    """
+    if twin.backend.name != "torch":
+        return None
+    seconds = []
+    for cleared in (True, False):
+        twin.reset()
+        before = _step(twin, first, 12, True)
+        seconds.append(_step(twin, second, 11, cleared))
+    alone, after = seconds
+    return _projection(after, alone, before)
+
+
+def _loss_scaling(twin: Twin, batch: Batch) -> tuple[float | None, float | None]:
+    """The loss scale at the start, and by what share of themselves the gradients grow when another one is doubled."""
+    scale = getattr(twin.model.optimizer, "dynamic_scale", None)
+    if scale is None:
+        return None, None
+    twin.reset()
+    at_start, steps = float(tensors.value_of(scale)), []
+    for value in _SCALES:
+        twin.reset()
+        scale.assign(value)
+        steps.append(_step(twin, batch, 11, True))
+    one, doubled = steps
+    if not one or not doubled:
+        return at_start, None
+    return at_start, _projection(doubled, one, one)
+
+
+def _without_loss_scale(facts: GradientFacts, scale: float) -> GradientFacts:
+    """The facts with the gradients as they are once the optimizer has divided them."""
+    gradients = tuple(replace(g, norm=None if g.norm is None else g.norm / scale) for g in facts.gradients)
+    return replace(facts, gradients=gradients, norm=None if facts.norm is None else facts.norm / scale)
+
+
+def _step(twin: Twin, batch: Batch, seed: int, cleared: bool) -> dict[int, np.ndarray]:
+    """The gradients that a step gives its optimizers, by variable; none where it raises.
+
+    Args:
+        cleared: what torch keeps of the step before is dropped first.
+    """
+    if cleared:
+        tensors.clear_gradients(twin.model)
+    seed_everything(twin.model, seed)
+    record = twin.step_gradients(batch, twin.observer(detail=False))
+    if record.failure is not None:
+        return {}
+    pairs = zip(record.trained, map(_copied, record.gradients or []))
+    return {id(v): gradient for v, gradient in pairs if gradient is not None}
+
+
+def _projection(
+    larger: Mapping[int, np.ndarray], smaller: Mapping[int, np.ndarray], whole: Mapping[int, np.ndarray]
+) -> float | None:
+    """How much of a gradient is in the difference of two: its projection on the whole one, in multiples of it."""
+    size = sum(_product(g, g) for g in whole.values())
+    common = larger.keys() & smaller.keys() & whole.keys()
+    return sum(_product(larger[k] - smaller[k], whole[k]) for k in common) / size if size and common else None
+
+
+def _product(left: np.ndarray, right: np.ndarray) -> float:
+    """The sum of the products, in float64 without a copy of either."""
+    return float(np.einsum("i,i->", left.reshape(-1), right.reshape(-1), dtype=np.float64))
+
+
+def _losses(twin: Twin) -> list[float]:
+    """The loss of each of the first batches at the weights of the start."""
+    found = []
+    for batch in twin.take(_LOSSES_OF, seed=0):
+        record, loss = twin.look_at(batch)
+        if record.failure is None and loss is not None:
+            found.append(loss)
+    return found

@@ -1,0 +1,49 @@
+"""Whether a Keras layer's units that start equal stay so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from trainwright.adapters.keras.input.fit_data import Batch
+from trainwright.adapters.keras.training import Twin
+from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ParameterFacts
+from trainwright.tensors.keras import objects as tensors
+
+
+def stay_identical(
+    parameters: Sequence[ParameterFacts], twin: Twin, batch: Batch
+) -> tuple[ParameterFacts, ...]:
+    """The facts, with whether equal units stay equal over some steps; the weights are left as the steps made them."""
+    suspects = {p.name for p in parameters if p.identical_rows and p.trainable}
+    if not suspects:
+        return tuple(parameters)
+    reached: set[int] = set()
+    for _ in range(STEPS_UNTIL_DIFFERENT):
+        record = twin.step_gradients(batch, twin.observer(detail=False))
+        pairs = zip(record.trained, record.gradients or ())
+        moved = [(v, tensors.to_numpy(g)) for v, g in pairs if g is not None]
+        reached |= {id(v) for v, _ in moved}
+        norm = float(np.sqrt(sum(np.square(g, dtype=np.float64).sum() for _, g in moved))) or 1.0
+        for (
+            variable,
+            gradient,
+        ) in moved:  # one length for all: a gradient that is rounding noise must stay small
+            variable.assign(
+                tensors.value_of(variable) - (STEP_LENGTH / norm * gradient).astype(gradient.dtype)
+            )
+    variables = {name: v for name, (_, v) in tensors.named_variables(twin.model).items()}
+    return tuple(
+        replace(p, identical_after_steps=units_equal(tensors.value_of(variables[p.name])))
+        if p.name in suspects and id(variables[p.name]) in reached
+        else p
+        for p in parameters
+    )
+
+
+def units_equal(matrix: np.ndarray) -> bool:
+    """Whether all units of a matrix (its last axis, as Keras has it) are equal to within rounding of their values."""
+    columns = matrix.reshape(-1, matrix.shape[-1])
+    return bool(np.abs(columns - columns[:, :1]).max() <= 1e-5 * np.abs(columns).max())

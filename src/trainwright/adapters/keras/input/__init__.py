@@ -1,0 +1,1 @@
+"""What `fit` was given to train and validate on."""

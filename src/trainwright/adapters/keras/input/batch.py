@@ -1,0 +1,227 @@
+"""fit's first batches in numbers, as the model will be given them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.keras.input.fit_data import WEIGHT, Batch, FitData, X
+from trainwright.adapters.keras.input.nested_values import named
+from trainwright.adapters.keras.input.reading import target_view
+from trainwright.adapters.keras.input.text import readable_rows
+from trainwright.adapters.keras.model_inputs import ModelInputs, inputs_of, losing_at_targets
+from trainwright.core.finding import Failure
+from trainwright.seams.failures.blame import failure_of
+from trainwright.stages.batch import (
+    BatchFacts,
+    ImageFacts,
+    LabelMaskFacts,
+    measure_images,
+    measure_label_count,
+    measure_label_mask,
+)
+from trainwright.stages.tensor import TensorFacts
+from trainwright.tensors.keras import objects as tensors
+from trainwright.tensors.keras.versions import version
+
+_TOKENS, _MASK = "input_ids", "attention_mask"
+_LABELS = ("labels", "label", "label_ids")
+
+
+def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None = None,
+                  batches: Sequence[Batch] | None = None) -> BatchFacts:  # fmt: skip
+    """Form the first batches as training would.
+
+    Args:
+        scope: the script's objects.
+        batches: the batches to be measured instead: those that repairs have changed.
+    """
+    try:
+        formed = list(batches) if batches is not None else data.pool()
+    except Exception as error:  # the user's data raised: that is what we came to see
+        return BatchFacts(failure=failure_of(error), collator=_former(data))
+    if not formed:
+        nothing = Failure(type="StopIteration", message=f"{_former(data)} gave no batch", where=None)
+        return BatchFacts(failure=nothing, collator=_former(data))
+    first, taken = formed[0], inputs_of(model)
+    targets = tuple(target_view(first))
+    held, failure = _evaluation_batch(data)
+    last = data.last_batch()
+    weightless, every = data.weightless_rows() if all(b.weighs_nothing for b in formed) else (0, False)
+    return BatchFacts(
+        rows=first.rows,
+        is_row=first.is_row,
+        tensors=tensor_facts(first),
+        others={k: _kind(v) for k, v in first.view().items() if not _is_numeric(v)},
+        label_key=label_key(first),
+        item_columns=tuple(first.view()),
+        item_lengths=_lengths(first),
+        text_inputs=tuple(n for n, a in named(first.x, X) if is_text(a)) if taken.first_layer else (),
+        first_layer=taken.first_layer,
+        collator=_former(data),
+        target_keys=targets,
+        targets_wanted_by=losing_at_targets(model),
+        targets_found=version().has_library_step(model),
+        made_floats=_made_floats(first, taken),
+        weightless_rows=weightless,
+        all_weightless=every,
+        last_rows=last.rows if last is not None else None,
+        label_counts=tuple(c for b in formed if (c := _count(b)) is not None),
+        images=image_facts(first, taken),
+        decoded=readable_rows(data, scope or {}),
+        evaluation_failure=failure,
+        evaluation_tensors=tensor_facts(held) if held is not None else {},
+        **_accepted(first, taken),
+        **_token_facts(formed, taken),
+    )  # fmt: skip
+
+
+def _kind(value: Any) -> str:
+    """What a value is that is no tensor; of objects in an array, what they are: `object array of list of floats`."""
+    if isinstance(value, np.ndarray) and value.dtype == object and value.size:
+        kind, is_row = type(value.flat[0]).__name__, isinstance(value.flat[0], (list, tuple, np.ndarray))
+        return f"object array of {kind}{' of floats' if is_row and _holds_floats(value) else ''}"
+    return type(value).__name__
+
+
+def _holds_floats(value: Any) -> bool:
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return bool(value.dtype.kind == "f")
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return any(_holds_floats(part) for part in value)
+    return isinstance(value, (float, np.floating))
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is an array of texts."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "USO" or not value.size:
+        return False
+    return value.dtype.kind != "O" or isinstance(value.flat[0], (str, bytes))
+
+
+def _lengths(batch: Batch) -> dict[str, tuple[int, ...]]:
+    """How long each row is, of arrays that hold their rows as Python's objects."""
+    arrays = {k: v for k, v in batch.view().items() if isinstance(v, np.ndarray) and v.dtype == object}
+    return {
+        k: tuple(len(row) for row in v)
+        for k, v in arrays.items()
+        if v.size and all(isinstance(row, (list, tuple, np.ndarray)) for row in v)
+    }
+
+
+def _former(data: FitData) -> str:
+    """What forms the batches."""
+    return {"arrays": "fit", "rows": "fit", "PyDataset": "the PyDataset", "DataLoader": "the DataLoader",
+            "generator": "the generator"}.get(data.kind, data.kind)  # fmt: skip
+
+
+def tensor_facts(batch: Batch) -> dict[str, TensorFacts]:
+    """The arrays of a batch in numbers, by name; weights of rows left out, they are no input of the model."""
+    weights = dict(named(batch.sample_weight, WEIGHT))
+    return {k: tensors.array_facts(v) for k, v in batch.view().items() if _is_numeric(v) and k not in weights}
+
+
+def _is_numeric(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "iufb"
+
+
+def label_key(batch: Batch) -> str | None:
+    """The name of the only target; of several, that of one number a row; without any, of labels among the inputs."""
+    targets = target_view(batch)
+    single = [n for n, a in targets.items() if np.ndim(a) and np.size(a) == len(a)]
+    if targets:
+        return next(iter([*(single if len(targets) > 1 else []), *targets]))
+    return next((n for n in _LABELS if n in batch.view()), None)
+
+
+def _accepted(batch: Batch, taken: ModelInputs) -> dict[str, Any]:
+    names = tuple(n for n, _ in named(batch.x, X))
+    return {"accepts": taken.names or names, "accepts_any": taken.takes_any, "required": taken.required}
+
+
+def _made_floats(batch: Batch, taken: ModelInputs) -> tuple[str, ...]:
+    """Integer inputs that the model makes floats of, before a layer computes with them."""
+    arrays = dict(named(batch.x, X))
+    return tuple(
+        n for i, (n, a) in enumerate(arrays.items())
+        if np.ndim(a) and a.dtype.kind in "iu" and taken.is_float(n, i, len(arrays))
+    )  # fmt: skip
+
+
+def image_facts(batch: Batch, taken: ModelInputs) -> ImageFacts | None:
+    """The facts of the first input of four axes, where the model begins with a convolution of images."""
+    if taken.channels_last is None:
+        return None
+    for name, value in named(batch.x, X):
+        if np.ndim(value) == 4 and value.dtype.kind in "iuf":
+            return measure_images(name, value.astype(np.float32), 3 if taken.channels_last else 1)
+    return None
+
+
+def _token_facts(batches: Sequence[Batch], taken: ModelInputs) -> dict[str, Any]:
+    """Facts of batches of token ids: of `input_ids`, else of what goes into an embedding first."""
+    views = [b.view() for b in batches]
+    key = _TOKENS if is_tokens(views[0].get(_TOKENS)) else next((n for n, _ in named(batches[0].x, X)), "")
+    if not all(is_tokens(v.get(key)) for v in views) or (key != _TOKENS and taken.embedding_rows is None):
+        return {}
+    largest = max((int(v[key].max()) for v in views if v[key].size), default=None)
+    facts: dict[str, Any] = {"token_key": key, "largest_token": largest}
+    if taken.embedding_rows is not None:
+        facts |= {"vocabulary": taken.embedding_rows, "embedding": taken.embedding}
+        if not taken.masks_zero:
+            facts["unmasked_zeros"] = _zeros_at_ends([v[key] for v in views])
+    labels = label_key(batches[0])
+    masks = [_mask(v, key, v.get(labels) if labels else None) for v in views]
+    facts |= {
+        "has_attention_mask": _MASK in views[0],
+        "mask": masks[0],
+        "masks": tuple(m for m in masks if m is not None),
+    }
+    if _MASK in views[0]:
+        facts["padding_share"] = float(1 - np.mean(views[0][_MASK] != 0))
+    return facts
+
+
+def _zeros_at_ends(batches: Sequence[np.ndarray]) -> float:
+    """The share of token 0, where it stands behind the other tokens of rows of several lengths and nowhere else."""
+    zeros = [tokens == 0 for tokens in batches]
+    behind = all(bool((np.diff(z.astype(np.int8), axis=1) >= 0).all()) for z in zeros)
+    lengths = {int(n) for z in zeros for n in z.sum(axis=1)}
+    return float(np.concatenate([z.ravel() for z in zeros]).mean()) if behind and len(lengths) > 1 else 0.0
+
+
+def is_tokens(value: Any) -> bool:
+    """Whether it is an array of token ids: integers (rows, length)."""
+    return isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "iu"
+
+
+def _mask(view: Mapping[str, Any], key: str, labels: Any) -> LabelMaskFacts | None:
+    """The facts of token labels of the inputs' shape; None for other labels."""
+    if not is_tokens(labels) or labels.shape != view[key].shape:
+        return None
+    return measure_label_mask(view[key], labels, view.get(_MASK), pad_id=None, eos_id=None)
+
+
+def _count(batch: Batch) -> Any:
+    key = label_key(batch)
+    labels = batch.view().get(key) if key else None
+    if (
+        not _is_numeric(labels)
+        or labels is None
+        or not labels.ndim
+        or not len(labels)
+        or labels.dtype.kind not in "iu"
+    ):
+        return None
+    return measure_label_count(labels)
+
+
+def _evaluation_batch(data: FitData) -> tuple[Batch | None, Failure | None]:
+    if data.validation is None:
+        return None, None
+    try:
+        return next(iter(data.validation.pool(1)), None), None
+    except Exception as error:  # the user's data raised: that is what we came to see
+        return None, failure_of(error)

@@ -1,0 +1,438 @@
+"""What `fit` was given to train on, and to validate on: its rows, batches and labels, whatever kind of data it is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.keras.input.kinds import source_of
+from trainwright.adapters.keras.input.nested_values import (
+    count_rows,
+    leaves,
+    map_leaves,
+    named,
+    renewed,
+    stack,
+    to_numpy,
+)
+from trainwright.adapters.keras.input.sources import (
+    Arrays,
+    Batched,
+    ChangedRows,
+    Drawn,
+    Source,
+    Stream,
+    batch_size_of,
+    split_rows,
+    unpack,
+)
+
+# So many batches are kept, that every experiment may use the same ones.
+POOLED = 8
+# Up to so many rows that were chosen of a stream are kept in memory, as one batch.
+MOST_GATHERED = 512
+# Names of the arrays that have none of their own: fit's.
+X, Y, WEIGHT = "x", "y", "sample_weight"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """One batch in NumPy, of the structure that the model is given."""
+
+    x: Any
+    y: Any = None
+    sample_weight: Any = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has; 1 where it is a single row that nobody made a batch of."""
+        return 1 if self.is_row else count_rows([self.x, self.y]) or 0
+
+    @property
+    def is_row(self) -> bool:
+        """Whether one of its values has no axis of rows."""
+        return any(not np.ndim(a) for a in (*leaves(self.x), *leaves(self.y)))
+
+    @property
+    def weighs_nothing(self) -> bool:
+        """Whether each of its rows has the weight 0 in the loss."""
+        weights = [np.asarray(w) for w in leaves(self.sample_weight)]
+        return bool(weights) and not any(w.any() for w in weights)
+
+    def view(self) -> dict[str, Any]:
+        """Its arrays by name: keys of dictionaries, else x, y, sample_weight, with [i] in lists."""
+        taken = dict(named(self.x, X))
+        for root, part in ((Y, self.y), (WEIGHT, self.sample_weight)):
+            taken |= {_free(n, root, taken): a for n, a in named(part, root)}
+        return taken
+
+    def renewed(self, view: Mapping[str, Any]) -> Batch:
+        """The batch with the arrays of a view: those that it lacks are dropped, new ones join a dictionary of inputs.
+
+        A new `y` or `sample_weight` is the target or the weight of a batch that has none.
+        """
+        taken = dict(named(self.x, X))
+        x = renewed(self.x, X, view)
+        known = set(taken)
+        parts = []
+        for root, part in ((Y, self.y), (WEIGHT, self.sample_weight)):
+            own = {n: _free(n, root, taken) for n, _ in named(part, root)}
+            known |= set(own.values())
+            taken |= dict.fromkeys(own.values())
+            parts.append(renewed(part, root, {n: view[key] for n, key in own.items() if key in view}))
+        y = parts[0] if self.y is not None or Y in known else view.get(Y)
+        weight = parts[1] if self.sample_weight is not None or WEIGHT in known else view.get(WEIGHT)
+        if isinstance(x, dict):
+            known |= {Y} if self.y is None else set()
+            known |= {WEIGHT} if self.sample_weight is None else set()
+            x = {**x, **{k: v for k, v in view.items() if k not in known}}
+        return Batch(x=x, y=y, sample_weight=weight)
+
+
+def _free(name: str, root: str, taken: Mapping[str, Any]) -> str:
+    return name if name not in taken else f"{root}.{name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """fit's other arguments, as far as they say how the data are used."""
+
+    epochs: int = 1
+    steps_per_epoch: int | None = None
+    class_weight: Mapping[int, float] | None = None
+
+
+def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool = False) -> FitData:
+    """What fit trains on and validates on.
+
+    Args:
+        given: fit's arguments by name; those that were not given may be left out.
+        floats: what fit makes of arrays of other floating-point numbers: Keras's floatx.
+        listed: fit takes lists of numbers for arrays, as tf_keras does.
+    """
+    x, y, weight = (_as_array(given.get(n), listed) for n in (X, Y, WEIGHT))
+    epochs, steps = int(given.get("epochs") or 1), given.get("steps_per_epoch")
+    size, shuffle = given.get("batch_size"), given.get("shuffle", True)
+    source = source_of(
+        x, y, weight, batch_size=size, shuffle=shuffle, steps=steps, floats=floats, listed=listed
+    )
+    plan = Plan(epochs=max(0, epochs - int(given.get("initial_epoch") or 0)), steps_per_epoch=steps,
+                class_weight=given.get("class_weight"))  # fmt: skip
+    held, share = given.get("validation_data"), float(given.get("validation_split") or 0.0)
+    held_size, held_steps = given.get("validation_batch_size") or size, given.get("validation_steps")
+    if held is not None:
+        parts = (_as_array(p, listed) for p in unpack(held))
+        kept = source_of(
+            *parts, batch_size=held_size, shuffle=False, steps=held_steps, floats=floats, listed=listed
+        )
+        return FitData(
+            "train", source, plan, validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps))
+        )
+    if not share or not isinstance(source, Arrays):
+        return FitData("train", source, plan)
+    cut = math.floor((source.rows or 0) * (1.0 - share))
+    kept = Arrays(x, y, weight, batch_size=held_size or batch_size_of((source.rows or 0) - cut, held_steps), shuffle=False,
+                  order=slice(cut, source.rows), floats=floats)  # fmt: skip
+    size = size or batch_size_of(cut, steps)
+    trained = Arrays(x, y, weight, batch_size=size, shuffle=shuffle, order=slice(0, cut), floats=floats)
+    return FitData("train", trained, plan, validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps)),
+                   split=share)  # fmt: skip
+
+
+def _as_array(value: Any, listed: bool) -> Any:
+    """A list of numbers as the array that tf_keras makes of it; Keras refuses it, and it is left."""
+    inner = value
+    while isinstance(inner, list) and inner:
+        inner = inner[0]
+    return (
+        np.asarray(value) if listed and isinstance(inner, (int, float, str)) and inner is not value else value
+    )
+
+
+class FitData:
+    """One set of fit's: the training set, or the one to validate on.
+
+    Args:
+        validation: the set to validate on, where this is the training set.
+        split: the share that `validation_split` took off the end, where it did.
+    """
+
+    def __init__(self, name: str, source: Source, plan: Plan, *, validation: FitData | None = None,
+                 split: float = 0.0) -> None:  # fmt: skip
+        self.name, self.source, self.plan = name, source, plan
+        self.validation, self.split = validation, split
+        self.seen_batches: int | None = None
+        """How many batches one pass had, once it was read to its end."""
+        self.seen_last: Batch | None = None
+        """The last batch of that pass."""
+        self._pool: list[Batch] = []
+
+    @property
+    def kind(self) -> str:
+        """arrays, tf.data, PyDataset, DataLoader, generator, rows, unknown."""
+        return self.source.kind
+
+    @property
+    def length(self) -> int | None:
+        """How many rows an epoch has; None: not known before they are read."""
+        return self.source.rows
+
+    @property
+    def batch_size(self) -> int | None:
+        """Rows in a batch; None where the data do not say."""
+        return self.source.batch_size
+
+    @property
+    def batches_per_epoch(self) -> int | None:
+        """Steps in an epoch: as given, else as many as the data have; None: until they end."""
+        return self.plan.steps_per_epoch or self.source.batches
+
+    @property
+    def shuffled(self) -> bool | None:
+        """Whether training draws the rows in a random order; None where that cannot be told from outside."""
+        return self.source.shuffled
+
+    def elements(self) -> Iterator[Batch]:
+        """Batches of one epoch from the beginning, in NumPy: of arrays in their order, else in that of training."""
+        for element in self.source.elements():
+            yield self._batch(element)
+
+    def items(self, most: int) -> Iterator[Batch]:
+        """The first rows, each as a batch without the axis of rows."""
+        taken = (row for element in self.elements() for row in rows_of_batch(element))
+        yield from itertools.islice(taken, most)
+
+    def labels(self, most: int, *, seconds: float = 6.0) -> np.ndarray | None:
+        """The targets of the first rows, where they are one array; None where there are none, or several arrays."""
+        if isinstance(self.source, Arrays):
+            found = leaves(self.source.y)
+            rows = min(most, self.source.rows or 0)
+            return self.source.whole(found[0])[:rows] if len(found) == 1 else None
+        parts: list[np.ndarray] = []
+        started, read = time.monotonic(), 0
+        for batch in self.elements():
+            found = leaves(batch.y)
+            if len(found) != 1:
+                return None
+            parts.append(found[0])
+            read += len(found[0])
+            if read >= most or time.monotonic() - started > seconds:
+                break
+        return np.concatenate(parts)[:most] if parts else None
+
+    def weightless_rows(self, *, seconds: float = 6.0) -> tuple[int, bool]:
+        """How many rows have the weight 0 in the loss, 0 where any row has another; and whether those are all there are.
+
+        Args:
+            seconds: how long batches that are streamed may be read.
+        """
+        source = self.source
+        if isinstance(source, Arrays):
+            y, weight = (map_leaves(source.whole, part) for part in (source.y, source.weight))
+            nothing = Batch(x=None, sample_weight=self._weight(y, weight)).weighs_nothing
+            return source.rows or 0 if nothing else 0, nothing
+        # What is drawn of a generator is kept in memory: no more is drawn for this.
+        most = source.drawn if isinstance(source, Drawn) else None
+        started, rows = time.monotonic(), 0
+        for batch in itertools.islice(self.elements(), most):
+            if not batch.weighs_nothing:
+                return 0, False
+            rows += batch.rows
+            if time.monotonic() - started > seconds:
+                return rows, False
+        return rows, most is None or most == self.seen_batches
+
+    def batches(self, count: int, seed: int) -> list[Batch]:
+        """Some batches as fit makes them; one is among those with most classes, several follow each other.
+
+        The seed chooses which; the same seed gives the same.
+        """
+        pool = self.pool(max(POOLED, count))
+        if not pool:
+            return []
+        if count == 1:
+            richest = sorted(pool, key=lambda b: -_classes(b))
+            return [richest[seed % len(richest)]]
+        start = seed % len(pool)
+        return (pool[start:] + pool[:start])[:count]
+
+    def pool(self, size: int = POOLED) -> list[Batch]:
+        """The first batches of an epoch; of arrays that fit shuffles, of one shuffled order."""
+        if len(self._pool) < size:
+            self._pool = list(itertools.islice(self._in_training_order(), size))
+        return self._pool
+
+    def _in_training_order(self) -> Iterator[Batch]:
+        if not (isinstance(self.source, Arrays) and self.source.shuffled):
+            return self.elements()
+        order = np.random.default_rng(1).permutation(self.source.rows or 0)
+        size = self.source.batch_size
+        starts = range(0, len(order), size)
+        return (self._batch(self.source.at(order[s : s + size])) for s in starts)
+
+    def last_batch(self) -> Batch | None:
+        """The last batch of an epoch, often smaller than the others; None where only reading on would tell."""
+        source = self.source
+        if isinstance(source, Arrays) and source.rows:
+            return self._batch(
+                source.at(slice((source.rows - 1) // source.batch_size * source.batch_size, source.rows))
+            )
+        if isinstance(source, Stream) and source.last is not None and (found := source.last()) is not None:
+            return self._batch(found)
+        return self.seen_last
+
+    def _batch(self, element: Any) -> Batch:
+        x, y, weight = (map_leaves(to_numpy, part) for part in unpack(element))
+        return Batch(x=x, y=y, sample_weight=self._weight(y, weight))
+
+    def _weight(self, y: Any, weight: Any) -> Any:
+        """The given weights, or those that class_weight makes, as Keras makes them."""
+        if weight is not None or not self.plan.class_weight or len(leaves(y)) != 1:
+            return weight
+        labels = leaves(y)[0]
+        if labels.ndim > 1:
+            labels = labels.argmax(axis=-1) if labels.shape[-1] != 1 else labels[..., 0]
+        if labels.dtype.kind not in "iufb":
+            return None
+        wanted = self.plan.class_weight
+        flat = [wanted.get(int(v), 1.0) for v in np.round(labels.reshape(-1).astype(np.float64))]
+        return np.asarray(flat, dtype=np.float32).reshape(labels.shape)
+
+    def for_training(self) -> dict[str, Any]:
+        """fit's arguments that must be given anew, because looking has drawn from them."""
+        changed: dict[str, Any] = {}
+        if isinstance(self.source, Drawn):
+            changed["x"] = self.source.again()
+        if self.validation is not None and isinstance(self.validation.source, Drawn):
+            changed["validation_data"] = self.validation.source.again()
+        return changed
+
+    def put_back(self) -> None:
+        """Undo what looking has changed."""
+        self.source.put_back()
+        if self.validation is not None:
+            self.validation.put_back()
+
+    # What repairs do to a set of rows, by way of tensors/keras/objects.py.
+
+    def __len__(self) -> int:
+        if self.length is None:
+            raise TypeError(f"the number of rows of a {self.kind} is not known before they are read")
+        return self.length
+
+    def __bool__(self) -> bool:
+        return True  # a set of unknown length is one, too
+
+    def chosen(self, rows: Sequence[int]) -> FitData:
+        """The set of these rows only; of data that are read in order, in that order."""
+        if isinstance(self.source, Arrays):
+            return self._with(self.source.chosen(rows))
+        wanted = set(rows)
+        some = self._with(
+            ChangedRows(self.source, lambda row, n: row if n in wanted else None, rows=len(rows))
+        )
+        return some if len(rows) > MOST_GATHERED else some.gathered(len(rows), in_one_batch=True)
+
+    def of_rows(self, rows: Sequence[Batch]) -> FitData:
+        """A set of these rows, each a batch without the axis of rows, as one batch in memory."""
+        x, y, weight = stack([(r.x, r.y, r.sample_weight) for r in rows])
+        return self._with(Arrays(x, y, weight, batch_size=len(rows), shuffle=False))
+
+    def of_several(self, sets: Sequence[FitData], rows: Sequence[tuple[int, int]]) -> FitData:
+        """A set like this one, of rows of several sets of one structure; each row is given as (which set, its row)."""
+        sources = [s.source for s in sets]
+        starts, parts = [0], []
+        for source in sources:
+            if not isinstance(source, Arrays):
+                raise TypeError("only rows of arrays can be mixed with those of another set")
+            parts.append((map_leaves(source.whole, source.x), map_leaves(source.whole, source.y),
+                          map_leaves(source.whole, source.weight)))  # fmt: skip
+            starts.append(starts[-1] + (source.rows or 0))
+        together = joined(parts, self.batch_size or 32)
+        chosen = together.chosen([starts[which] + row for which, row in rows])
+        chosen.shuffled = self.shuffled
+        return self._with(chosen)
+
+    def changed(self, change: Callable[[dict[str, Any], int], Mapping[str, Any]]) -> FitData:
+        """The set with each row changed as it is read; the change is given the row by name, and its number."""
+
+        def renew(row: Any, number: int) -> Any:
+            item = Batch(x=row[0], y=row[1], sample_weight=row[2])
+            new = item.renewed(change(item.view(), number))
+            return new.x, new.y, new.sample_weight
+
+        return self._with(ChangedRows(self.source, renew))
+
+    def shuffled_rows(self, most: int = 50_000) -> FitData:
+        """The same rows in a random order that stays the same; of data that are read in order, the first of them."""
+        if isinstance(self.source, Arrays):
+            order = list(range(self.source.rows or 0))
+            random.Random(0).shuffle(order)
+            return self._with(self.source.chosen(order))
+        arrays = self.gathered(most)
+        return arrays.shuffled_rows() if isinstance(arrays.source, Arrays) else self
+
+    def batched(self, size: int) -> FitData:
+        """The same set with its single rows put together in batches; the set to validate on, too, where it needs it."""
+        held = self.validation
+        if held is not None and (first := next(held.elements(), None)) is not None and first.is_row:
+            held = held.batched(size)
+        return self._with(Batched(self.source, size)).validated_on(held)
+
+    def gathered(self, most: int, *, in_one_batch: bool = False) -> FitData:
+        """The first rows as arrays in memory."""
+        batches, read = [], 0
+        for batch in self.elements():
+            batches.append(batch)
+            read += batch.rows
+            if read >= most:
+                break
+        if not batches:
+            return self
+        return self._with(
+            joined([(b.x, b.y, b.sample_weight) for b in batches], self.batch_size or batches[0].rows)
+        )
+
+    def validated_on(self, held: FitData | None) -> FitData:
+        """The same set, with another one to validate on."""
+        named = FitData("evaluation", held.source, held.plan) if held is not None else None
+        return FitData(self.name, self.source, self.plan, validation=named, split=self.split)
+
+    def _with(self, source: Source) -> FitData:
+        return FitData(self.name, source, self.plan, validation=self.validation, split=self.split)
+
+
+def rows_of_batch(batch: Batch) -> Iterator[Batch]:
+    """The rows of a batch."""
+    for x, y, weight in split_rows((batch.x, batch.y, batch.sample_weight)):
+        yield Batch(x=x, y=y, sample_weight=weight)
+
+
+def joined(parts: Sequence[tuple[Any, Any, Any]], batch_size: int) -> Arrays:
+    """Batches of one structure, one after the other, as arrays that are read in this order."""
+
+    def join(members: Sequence[Any]) -> Any:
+        first = members[0]
+        if isinstance(first, Mapping):
+            return {k: join([m[k] for m in members]) for k in first}
+        if isinstance(first, (list, tuple)):
+            return type(first)(join([m[i] for m in members]) for i in range(len(first)))
+        return None if first is None else np.concatenate(members)
+
+    x, y, weight = (join([p[i] for p in parts]) for i in range(3))
+    return Arrays(x, y, weight, batch_size=batch_size, shuffle=False)
+
+
+def _classes(batch: Batch) -> int:
+    found = leaves(batch.y)
+    labels = found[0] if len(found) == 1 else None
+    if labels is None or labels.dtype.kind not in "iub" or labels.size != batch.rows:
+        return 0
+    return int(np.unique(labels).size)

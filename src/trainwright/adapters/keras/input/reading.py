@@ -1,0 +1,199 @@
+"""Reading a set of fit's for the dataset stage: whole columns of arrays, the first rows of what is streamed."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.data.reading import FEWEST_ITEMS, SAMPLE_BYTES
+from trainwright.adapters.keras.input.fit_data import WEIGHT, Batch, FitData, X
+from trainwright.adapters.keras.input.nested_values import map_leaves, named
+from trainwright.adapters.keras.input.sources import Arrays, Drawn
+from trainwright.core.finding import Failure
+from trainwright.probes.splits.census import digest, is_one_hot
+from trainwright.seams.failures.blame import failure_of
+from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
+
+# Targets that are pictures or the like are counted over so many values.
+MOST_TARGET_VALUES = 4_000_000
+# What is drawn of a generator is kept until training has had it.
+MOST_DRAWN_BYTES = 256 * 2**20
+
+
+def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
+    """What is read of a set: all rows of arrays, the first rows of others.
+
+    Args:
+        seconds: how long batches of others may be read.
+    """
+    if isinstance(data.source, Arrays):
+        return _read_arrays(data, data.source)
+    gathering = Gathering()
+    failure, ended, started, batch = None, False, time.monotonic(), None
+    try:
+        for batch in data.elements():
+            gathering.add(batch)
+            if gathering.rows >= CENSUS_LABELS or time.monotonic() - started > seconds:
+                break
+            if isinstance(data.source, Drawn) and gathering.bytes > MOST_DRAWN_BYTES:
+                break
+        else:
+            ended = True
+            data.seen_batches, data.seen_last = gathering.batches, batch
+    except Exception as error:  # the user's own data raised: that is what we came to see
+        failure = failure_of(error)
+    return gathering.split(data, ended, failure)
+
+
+def target_names(data: FitData) -> tuple[str, ...]:
+    """The names of the targets; where the data give none, what a label among the inputs may be called."""
+    if isinstance(data.source, Arrays):
+        batch = Batch(x=data.source.x, y=data.source.y)
+        own = [n for n in batch.view() if n not in dict(named(batch.x, X))]
+    else:
+        first = []
+        with contextlib.suppress(Exception):  # data that form no batch are the batch stage's matter
+            first = data.pool(1)
+        own = list(target_view(first[0])) if first else []
+    return tuple(own) or ("labels", "label", "label_ids", "targets", "target")
+
+
+def target_view(batch: Batch) -> dict[str, Any]:
+    """The targets of a batch by the names that they have in its view."""
+    plain = Batch(x=batch.x, y=batch.y)
+    return {n: a for n, a in plain.view().items() if n not in dict(named(batch.x, X))}
+
+
+def _read_arrays(data: FitData, source: Arrays) -> Split:
+    rows = source.rows or 0
+    try:
+        whole = Batch(x=map_leaves(source.whole, source.x), y=map_leaves(source.whole, source.y),
+                      sample_weight=map_leaves(source.whole, source.weight))  # fmt: skip
+        columns = {n: plain_column(c) for n, c in whole.view().items()}
+    except Exception as error:  # arrays of the user's own that cannot be sliced
+        return Split(name=data.name, rows=rows, failure=failure_of(error), failed_row=0)
+    for name in target_view(whole):
+        columns[name] = _part_of_targets(columns[name])
+    return Split(name=data.name, rows=rows, columns=columns, read=rows, **_sample(columns, rows))
+
+
+def _sample(columns: Mapping[str, Any], rows: int) -> dict[str, Any]:
+    """Evenly spaced rows, as many as may be kept."""
+    size = sum(c[:1].nbytes for c in columns.values() if isinstance(c, np.ndarray)) or 1
+    count = min(rows, SAMPLED_ITEMS, max(FEWEST_ITEMS, SAMPLE_BYTES // size))
+    shortest = min((len(c) for c in columns.values()), default=0)
+    chosen = sorted({int(i) for i in np.linspace(0, shortest - 1, count)}) if shortest else []
+    return {"items": [{n: c[i] for n, c in columns.items()} for i in chosen], "indices": chosen}
+
+
+def plain_column(values: Any) -> Any:
+    """A column as the census counts it: one value a row without a second axis of 1, texts as text."""
+    if not isinstance(values, np.ndarray):
+        return values
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.dtype.kind == "S":
+        return np.char.decode(values, "utf-8", "replace").tolist()
+    return values.tolist() if values.dtype.kind in "UO" else values
+
+
+def _part_of_targets(values: Any) -> Any:
+    if (
+        not isinstance(values, np.ndarray)
+        or values.ndim < 2
+        or values.size <= MOST_TARGET_VALUES
+        or is_one_hot(values)
+    ):
+        return values
+    return values[: max(1, MOST_TARGET_VALUES // max(1, values[0].size))]
+
+
+class Gathering:
+    """What is kept of batches that pass: small columns whole, of large ones a sample, hashes and where they are not finite."""
+
+    def __init__(self) -> None:
+        self.rows = self.batches = self.bytes = 0
+        self.parts: dict[str, list[Any]] = {}
+        self.digests: dict[str, list[int]] = {}
+        self.non_finite: dict[str, dict[int, int]] = {}
+        self.items: list[dict[str, Any]] = []
+        self._most_items = 0
+        self._targets: set[str] = set()
+
+    def add(self, batch: Batch) -> None:
+        """Keep what is to be kept of a batch."""
+        view = {n: np.asarray(a)[None] for n, a in batch.view().items()} if batch.is_row else batch.view()
+        if not self.parts and not self.digests:
+            self._begin(batch, view)
+        for name, values in view.items():
+            if name in self.parts:
+                self.parts[name].append(values)
+            elif name in self.digests:
+                self._pass_on(name, values)
+        for row in range(min(batch.rows, self._most_items - len(self.items))):
+            self.items.append({n: plain_column(a)[row] for n, a in view.items() if len(a) > row})
+        self.rows += batch.rows
+        self.batches += 1
+        self.bytes += sum(a.nbytes for a in view.values())
+
+    def _begin(self, batch: Batch, view: Mapping[str, Any]) -> None:
+        sizes = {n: a.nbytes / max(1, batch.rows) for n, a in view.items()}
+        small = {n for n, size in sizes.items() if size * CENSUS_LABELS <= SAMPLE_BYTES}
+        self._targets = set(target_view(batch))
+        self.parts = {n: [] for n in view if n in small}
+        self.digests = {n: [] for n in view if n not in small}
+        self.non_finite = {n: {} for n in self.digests}
+        self._most_items = int(
+            min(SAMPLED_ITEMS, max(FEWEST_ITEMS, SAMPLE_BYTES // max(1.0, sum(sizes.values()))))
+        )
+
+    def _pass_on(self, name: str, values: Any) -> None:
+        for row, value in enumerate(values):
+            self.digests[name].append(digest(value))
+            if values.dtype.kind == "f" and (bad := int((~np.isfinite(value)).sum())):
+                self.non_finite[name][self.rows + row] = bad
+
+    def split(self, data: FitData, ended: bool, failure: Failure | None) -> Split:
+        """What was read, of a set that came to its end or did not."""
+        columns = {
+            n: _part_of_targets(_joined(p)) if n in self._targets else _joined(p)
+            for n, p in self.parts.items()
+        }
+        return Split(
+            name=data.name, rows=self.rows if ended else data.length, kind="iterable", items=self.items,
+            indices=range(len(self.items)), columns=columns, read=self.rows, digests=self.digests,
+            non_finite=self.non_finite, failure=failure, failed_row=self.rows if failure else None,
+        )  # fmt: skip
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """One column of the parts of the batches; rows one by one where batches differ in shape."""
+    if not parts:
+        return []
+    if all(p.ndim and p.shape[1:] == parts[0].shape[1:] for p in parts):
+        return plain_column(np.concatenate(parts))
+    return [row for p in parts for row in (p if p.ndim else [p])]
+
+
+def without_labels(view: Mapping[str, Any], targets: Sequence[str]) -> tuple[str, ...]:
+    """The names of a view that are inputs."""
+    weights = (WEIGHT, *(f"{WEIGHT}[{i}]" for i in range(len(view))))
+    return tuple(n for n in view if n not in targets and n not in weights)
+
+
+def class_columns(split: Split, names: Sequence[str]) -> Split:
+    """The set with targets of 0 and a single 1 as class numbers."""
+    changed = {
+        n: np.argmax(c, axis=1)
+        for n, c in split.columns.items()
+        if n in names and isinstance(c, np.ndarray) and is_one_hot(c)
+    }
+    if not changed:
+        return split
+    items = [{n: int(np.argmax(v)) if n in changed else v for n, v in item.items()} for item in split.items]
+    return replace(split, columns={**split.columns, **changed}, items=items)

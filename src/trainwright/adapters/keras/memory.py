@@ -1,0 +1,107 @@
+"""What a Keras training step holds in memory, and the largest batch that fits, once the memory has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import math
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from trainwright.adapters.keras.calls import catching
+from trainwright.adapters.keras.input.fit_data import Batch
+from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.largest_batch import largest_fitting
+from trainwright.seams.devices.memory_owners import accelerators, memory_ended
+from trainwright.seams.keras.watch import StepRecord
+from trainwright.stages.forward import MemoryFacts
+from trainwright.tensors.keras import objects as tensors
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an exception says that a device's memory ended; Keras may have raised it anew as another."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if type(error).__name__ in ("ResourceExhaustedError", "OutOfMemoryError"):
+            return True
+        if isinstance(error, RuntimeError) and memory_ended(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def measure_memory(twin: Twin, batch: Batch) -> MemoryFacts:
+    """What holds the memory for this batch, by trying smaller ones; the weights are put back.
+
+    Raises:
+        Exception: what a smaller batch raised that is no matter of memory.
+    """
+    rows, model = batch.rows, twin.model
+    largest = largest_fitting(rows, lambda count: _fits(twin, _cut(batch, count)))
+    activations = _activation_bytes(twin, _cut(batch, largest)) * rows // largest if largest else 0
+    weights = list(model.variables)
+    device = twin.backend.device(weights[0]) if weights else "cpu"
+    return MemoryFacts(
+        device=device,
+        total_bytes=max((gpu.total_bytes for gpu in accelerators(device)), default=0),
+        free_bytes=0,
+        weights_bytes=_size(weights),
+        gradients_bytes=_size(model.trainable_variables),
+        optimizer_bytes=_size(model.optimizer.variables) if model.optimizer is not None else 0,
+        activations_bytes=activations,
+        activations_at_least=True,
+        batch_rows=rows,
+        largest_rows=largest or None,
+    )
+
+
+def _cut(batch: Batch, rows: int) -> Batch:
+    return batch.renewed(tensors.take_rows(batch.view(), rows))
+
+
+def _fits(twin: Twin, batch: Batch) -> bool:
+    """Whether a step with its update goes through."""
+    with contextlib.suppress(Exception):  # what it raises, the step raises again
+        twin.build(batch)
+    twin.reset()
+    record = twin.step_gradients(batch, twin.observer(detail=False))
+    if record.failure is None and record.gradients is not None and twin.model.optimizer is not None:
+        with catching(record):
+            twin.update(record.gradients, record.trained)
+    error, record = record.error, StepRecord()
+    twin.reset()
+    if error is not None and not is_out_of_memory(error):
+        raise error
+    if error is None:
+        return True
+    del error
+    gc.collect()  # the exception's frames hold what the step had made
+    torch = sys.modules.get("torch") if twin.backend.name == "torch" else None
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    return False
+
+
+def _activation_bytes(twin: Twin, batch: Batch) -> int:
+    """Bytes of what the layers give, which is the least that a step keeps for its backward pass; 0: not known."""
+    if twin.own_step:
+        return 0
+    observer = twin.observer(detail=True)
+    with observer, catching(observer.record):
+        twin.compute(twin.tensors_of(batch), observer)
+    twin.reset()
+    given = {m.name: m.output for m in observer.record.modules if m.leaf and m.output is not None}
+    return sum(math.prod(t.shape) * _width(t.dtype) for t in given.values())
+
+
+def _size(variables: Iterable[Any]) -> int:
+    return sum(math.prod(v.shape) * _width(str(v.dtype)) for v in variables)
+
+
+def _width(dtype: str) -> int:
+    """Bytes of a number."""
+    bits = re.search(r"\d+", dtype)
+    return max(1, int(bits.group()) // 8) if bits else 1

@@ -1,0 +1,171 @@
+"""A Keras optimizer resolved: every argument with its value, given or a default; its first update, its schedule."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.keras.schedule import DryRun, is_schedule, rate_of
+from trainwright.core.finding import Failure, Place
+from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.source.places import assignment_place, call_node, keyword_places, show
+from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
+from trainwright.stages.setup import Argument
+from trainwright.tensors.keras import objects as tensors
+from trainwright.tensors.keras.versions import version
+
+
+def resolved(optimizer: Any, seen: Seen, attribute: str = "optimizer") -> dict[str, Argument]:
+    """Every argument of the optimizer's, as `<attribute>.<name>`; given where the script wrote it."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if inner is None:
+        return {}
+    parameters = inspect.signature(type(inner).__init__).parameters
+    config, written = _config(inner), written_arguments(inner, seen)
+    found = {}
+    for name, parameter in parameters.items():
+        if name in ("self", "name", "kwargs") or name not in config:
+            continue
+        default = None if parameter.default is inspect.Parameter.empty else parameter.default
+        found[f"{attribute}.{name}"] = Argument(
+            name=name, value=_plain(config[name]), given=name in written, default=_plain(default)
+        )
+    return found
+
+
+def _config(optimizer: Any) -> dict[str, Any]:
+    try:
+        return dict(optimizer.get_config())
+    except (NotImplementedError, TypeError, AttributeError):  # an optimizer of the user's own without one
+        return {}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):  # a schedule, as Keras writes it down
+        return value.get("class_name", "a schedule")
+    if isinstance(value, (float, np.floating)):
+        return float(f"{value:.7g}")  # a rate is kept as float32
+    return value if isinstance(value, (int, str, bool, type(None))) else type(value).__name__
+
+
+def written_arguments(optimizer: Any, seen: Seen) -> frozenset[str]:
+    """The arguments that the script wrote where it built the optimizer; none for one that a string names."""
+    built = seen.optimizers.get(optimizer)
+    call = _call(built)
+    if built is None or call is None:
+        return frozenset()
+    names = [n for n in inspect.signature(type(optimizer).__init__).parameters if n != "self"]
+    if any(k.arg is None for k in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
+        return frozenset(names)
+    return frozenset([*names[: len(call.args)], *(k.arg for k in call.keywords if k.arg)])
+
+
+def _call(built: Construction | None) -> ast.Call | None:
+    return call_node(built.frame_file, built.line, built.name) if built is not None else None
+
+
+def is_rate_given(optimizer: Any, seen: Seen) -> bool:
+    """Whether the script wrote the rate; False where it is a default."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if "learning_rate" in written_arguments(inner, seen):
+        return True
+    default = inspect.signature(type(inner).__init__).parameters.get("learning_rate")
+    if default is None or not isinstance(default.default, float):
+        return True
+    return abs(rate_of(inner) - default.default) > 1e-6 * default.default  # set on the object afterwards
+
+
+def optimizer_places(optimizer: Any, seen: Seen) -> dict[str, Place]:
+    """The line that built the optimizer, that of its rate, and that of its schedule."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    built = seen.optimizers.get(inner)
+    if built is None:
+        return {}
+    rate = keyword_places(built.frame_file, built.line, built.name).get("learning_rate")
+    found = {"optimizer": built.place, "learning_rate": rate[0] if rate else built.place}
+    made = _schedule_place(inner, built)
+    return {**found, "scheduler": made} if made is not None else found
+
+
+def _schedule_place(optimizer: Any, built: Construction) -> Place | None:
+    """The line that made the schedule that the optimizer was built with."""
+    call = _call(built)
+    if call is None or not is_schedule(version().rate(optimizer)):
+        return None
+    by_name = (k.value for k in call.keywords if k.arg == "learning_rate")
+    value = next(by_name, call.args[0] if call.args else None)
+    if isinstance(value, ast.Name):
+        return assignment_place(built.frame_file, value.id, built.line)
+    return Place(show(built.frame_file), value.lineno) if value is not None else None
+
+
+def optimizer_facts(
+    optimizer: Any, model: Any, before: Mapping[str, np.ndarray], failure: Failure | None, *, rate_given: bool,
+    planned: int | None, schedule: DryRun, held: set[Any] | None, given_gradients: bool | None, user_built: bool,
+    library: str,
+) -> OptimizerFacts:  # fmt: skip
+    """What one update did, and the schedule over the planned ones.
+
+    Args:
+        before: the trainable weights before the update, by name.
+        schedule: the schedule in force, run dry.
+        held: the variables that the optimizer was built for before fit was called; None where it was not.
+    """
+    if optimizer is None:
+        return OptimizerFacts(failure=failure)
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    named = _trained(model)
+    group = GroupFacts(
+        parameters=sum(int(np.prod(v.shape)) for v in named.values()),
+        tensors=len(named),
+        learning_rate=schedule.peak,
+        weight_decay=float(getattr(inner, "weight_decay", None) or 0.0),
+        names=tuple(named),
+    )
+    return OptimizerFacts(
+        failure=failure,
+        kind=type(inner).__name__,
+        groups=(group,),
+        learning_rate=schedule.peak,
+        update_rate=schedule.now,
+        rate_given=rate_given,
+        user_built=user_built,
+        rate_keyword="learning_rate",
+        named_by_string=not user_built,
+        library=library,
+        trainable=tuple(named),
+        held=tuple(n for n, v in named.items() if held is None or version().keys_of(inner, [v]) <= held),
+        given_gradients=given_gradients,
+        foreign=len((held or set()) - version().keys_of(inner, model.weights)),
+        changed={n: _change(before[n], named[n]) for n in named if n in before},
+        schedule_kind=schedule.kind,
+        schedule_given=bool(schedule.kind),
+        schedule_length=schedule.length,
+        schedule_failure=schedule.failure,
+        schedule=schedule.points,
+        schedule_steps=schedule.steps,
+        schedule_moves_at=schedule.moves_at,
+        planned_updates=planned,
+    )
+
+
+def _trained(model: Any) -> dict[str, Any]:
+    """The trainable variables, by name."""
+    trained = {id(v) for v in model.trainable_variables}
+    return {n: v for n, (_, v) in tensors.named_variables(model).items() if id(v) in trained}
+
+
+def _change(before: np.ndarray, variable: Any) -> float:
+    now = tensors.value_of(variable)
+    size = float(np.linalg.norm(before.astype(np.float64)))
+    moved = float(np.linalg.norm(now.astype(np.float64) - before))
+    return moved / size if size else moved
+
+
+def trained_values(model: Any) -> dict[str, np.ndarray]:
+    """The trainable weights, by name."""
+    return {n: np.array(tensors.value_of(v)) for n, v in _trained(model).items()}

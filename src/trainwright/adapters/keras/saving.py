@@ -1,0 +1,105 @@
+"""Files that a script will save its model to once it is trained, and that Keras 3 refuses for their names."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from trainwright.core.finding import Failure, Place
+from trainwright.seams.failures.blame import failure_of
+from trainwright.seams.source.places import is_users, look_up, names_of, show, syntax_tree
+from trainwright.seams.source.reached_statements import after, code_of, own_nodes
+from trainwright.stages.setup import RefusedFile
+from trainwright.tensors.keras.versions import keras, version
+
+# The methods that save, and the endings of which one is surely taken.
+_TAKEN = {"save": (".keras", ".h5", ".hdf5"), "save_weights": (".weights.h5",)}
+
+
+def refused_files(model: Any, frame: FrameType | None) -> tuple[RefusedFile, ...]:
+    """The files that are refused of those that the model is surely saved to once a frame's call has returned.
+
+    Only paths that are known now are told, and only where the method that saves is Keras's own.
+    """
+    found: list[RefusedFile] = []
+    while frame is not None and version().package == "keras":
+        if is_users(frame.f_code.co_filename):
+            found += _refused_in(model, frame)
+        frame = frame.f_back if frame.f_code.co_name != "<module>" else None
+    return tuple(found)
+
+
+def _refused_in(model: Any, frame: FrameType) -> Iterator[RefusedFile]:
+    """Those that a frame's own function saves to after the line that it stands at."""
+    file, scope = frame.f_code.co_filename, {**frame.f_globals, **frame.f_locals}
+    tree = syntax_tree(file)
+    code = code_of(frame, tree) if tree else None
+    if tree is None or code is None:
+        return
+    for call, method in saved_by(code, frame.f_lineno, names_of(model, frame)):
+        given = call.args[0]
+        path = given.value if isinstance(given, ast.Constant) else look_up(given, scope)
+        if not isinstance(path, (str, os.PathLike)) or not _is_kerass(getattr(type(model), method)):
+            continue
+        written = os.fspath(path)
+        if (failure := _refusal(method, written)) is not None:
+            yield RefusedFile(
+                method=method, path=written, failure=failure, where=Place(show(file), call.lineno),
+                taken_as=f"{written.rstrip('/')}{_TAKEN[method][0]}",
+                alone=isinstance(given, ast.Constant) and is_alone(given, written, tree),
+            )  # fmt: skip
+
+
+def saved_by(code: ast.AST, line: int, names: list[str]) -> Iterator[tuple[ast.Call, str]]:
+    """The calls by which something of these names is surely saved after a line, each with its method.
+
+    What depends on a name that is bound anew on the way is left out.
+    """
+    anew: set[str] = set()
+    for statement, sure in after(code, line, "ValueError"):
+        nodes = list(own_nodes(statement))
+        for call in (n for n in nodes if sure and isinstance(n, ast.Call)):
+            if (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr in _TAKEN
+                and isinstance(call.func.value, ast.Name)
+                and call.func.value.id in names
+                and len(call.args) == 1
+                and not call.keywords
+                and not anew & {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
+            ):
+                yield call, call.func.attr
+        anew |= {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+
+
+def is_alone(written: ast.Constant, path: str, tree: ast.Module) -> bool:
+    """Whether the name of a path's file stands in no text of the script's but this one and those on their own."""
+    name = re.compile(rf"(?<![\w.-]){re.escape(Path(path).name)}(?![\w.-])")
+    passed_over = {id(written), *(id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr))}
+    texts = (n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in passed_over)
+    return not any(isinstance(n.value, str) and name.search(n.value) for n in texts)
+
+
+def _is_kerass(method: Any) -> bool:
+    return str(getattr(method, "__module__", "")).partition(".")[0] == version().package
+
+
+def _refusal(method: str, path: str) -> Failure | None:
+    """What Keras says of a path with this ending, asked with a model of one weight and a folder that is then removed."""
+    if path.endswith(_TAKEN[method]) or "://" in path:
+        return None
+    asked = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            # A walk keeps the method itself from saving.
+            inspect.unwrap(getattr(type(asked), method))(asked, Path(folder) / Path(path).name)
+        except ValueError as error:
+            return failure_of(error)
+    return None

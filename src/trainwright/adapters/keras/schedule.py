@@ -1,0 +1,199 @@
+"""A learning-rate schedule of Keras's run dry over the planned updates: an optimizer's own, or a callback's at each epoch."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.short_runs import WARMED_UP, rate_share, warmup_updates
+from trainwright.core.finding import Failure
+from trainwright.probes.metrics import undone
+from trainwright.seams.failures.blame import failure_of
+from trainwright.tensors.keras import objects as tensors
+from trainwright.tensors.keras.versions import keras, version
+
+_POINTS = 200
+# A callback's schedule is run over all epochs, for each rate may follow from the last; not over more than these.
+MOST_EPOCHS = 2_000
+# A rate that differs by less has not moved.
+_MOVED = 0.01
+# A schedule that stays where it begins is asked up to so many doublings of the planned updates where it moves.
+_DOUBLINGS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """What a schedule does over the planned updates."""
+
+    by_callback: bool = False
+    """It sets the rate whatever the optimizer was given."""
+    kind: str = ""
+    points: tuple[tuple[int, float], ...] = ()
+    """(update, factor of the peak rate)."""
+    now: float | None = None
+    """The rate of the next update, no callback asked."""
+    peak: float = 0.0
+    """The largest rate of these updates."""
+    length: int | None = None
+    """The updates after which it is over, where it says so."""
+    steps: int | None = None
+    """How often it is asked for a rate."""
+    moves_at: int | None = None
+    """Where it stays at its first rate over the planned updates: about where it leaves it."""
+    failure: Failure | None = None
+
+
+def rate_of(optimizer: Any) -> float:
+    """The rate of the next update."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    rate = version().rate(inner)
+    if not is_schedule(rate):
+        return _number(rate)
+    count, dtype = inner.iterations, version().asks_with(inner)
+    return _number(rate(count if tensors.dtype_name(count) == dtype else keras.ops.cast(count, dtype)))
+
+
+def is_schedule(rate: Any) -> bool:
+    """Whether an optimizer's rate is a schedule."""
+    return isinstance(rate, keras.optimizers.schedules.LearningRateSchedule)
+
+
+def setting_callback(callbacks: Sequence[Any]) -> Any:
+    """The callback that sets the rate by a function of the epoch; None if there is none."""
+    kind = keras.callbacks.LearningRateScheduler
+    return next(
+        (c for c in callbacks if isinstance(c, kind) and type(c).on_epoch_begin is kind.on_epoch_begin), None
+    )
+
+
+def dry_run(optimizer: Any, callbacks: Sequence[Any], planned: int | None, epochs: range) -> DryRun:
+    """The optimizer's schedule over the planned updates, else that of a callback over the epochs.
+
+    Args:
+        epochs: the numbers of the epochs, as callbacks are told them.
+    """
+    if optimizer is None:
+        return DryRun()
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    rate = version().rate(inner)
+    try:
+        now = rate_of(optimizer)
+    except Exception as error:  # a schedule of the user's own raised: that is what we came to see
+        return DryRun(
+            kind=type(rate).__name__, length=_length(rate), steps=planned, failure=failure_of(error)
+        )
+    if is_schedule(rate):
+        return _of_schedule(rate, now, planned, version().asks_with(inner))
+    setting = setting_callback(callbacks)
+    if setting is None or not planned or not 0 < len(epochs) <= MOST_EPOCHS:
+        return DryRun(now=now, peak=now)
+    return _of_callback(setting, now, planned, epochs)
+
+
+def _of_schedule(schedule: Any, now: float, planned: int | None, dtype: str) -> DryRun:
+    """Ask the schedule as fit does: with a variable of this type."""
+    kind, length = type(schedule).__name__, _length(schedule)
+    if not planned:
+        return DryRun(kind=kind, now=now, peak=now, length=length)
+
+    count, most = keras.Variable(0, dtype=dtype, trainable=False), np.iinfo(np.int32).max
+
+    def at(update: int) -> float:
+        count.assign(min(update, most))
+        return _number(schedule(count))
+
+    updates = sorted({int(u) for u in np.linspace(0, planned - 1, min(planned, _POINTS))})
+    try:
+        rates = [at(u) for u in updates]
+        moves_at = None if _moved(rates) else _first_move(at, rates[0], planned)
+    except Exception as error:  # a schedule of the user's own raised: that is what we came to see
+        return DryRun(kind=kind, now=now, peak=now, length=length, steps=planned, failure=failure_of(error))
+    return DryRun(kind=kind, points=_factors(updates, rates), now=now, peak=max(rates), length=length, steps=planned,
+                  moves_at=moves_at)  # fmt: skip
+
+
+def _of_callback(callback: Any, rate: float, planned: int, epochs: range) -> DryRun:
+    """Let a copy of the callback set the rate of a stand-in for the optimizer at the beginning of each epoch."""
+    setting, variable = copy.copy(callback), keras.Variable(rate, trainable=False)
+    stand_in = SimpleNamespace(learning_rate=variable, lr=variable)
+    setting.set_model(SimpleNamespace(optimizer=stand_in))
+    kind, rates = type(callback).__name__, []
+    with undone(callback.schedule), _unrecorded():
+        try:
+            for epoch in epochs:
+                setting.on_epoch_begin(epoch)
+                rates.append(_number(stand_in.learning_rate))
+        except Exception as error:  # the user's function raised, or gave no rate: that is what we came to see
+            return DryRun(kind=kind, now=rate, peak=rate, steps=len(epochs), failure=failure_of(error))
+    firsts = [round(i * planned / len(epochs)) for i in range(len(epochs) + 1)]
+    spans = [(u, r) for i, r in enumerate(rates) for u in {firsts[i], max(firsts[i], firsts[i + 1] - 1)}]
+    kept = sorted(spans)[:: math.ceil(len(spans) / _POINTS)]
+    return DryRun(
+        by_callback=True,
+        now=rate,
+        kind=kind,
+        points=_factors(*zip(*kept)),
+        peak=max(rates),
+        steps=len(epochs),
+    )
+
+
+def rate_of_short_runs(schedule: DryRun) -> Any:
+    """What short runs take for the rate: a rise to its peak where training warms up, the peak where a callback sets the
+    rate; None: the optimizer's own.
+    """
+    rise = min(warmup_updates(schedule.points), WARMED_UP)
+    if rise:
+        return keras.optimizers.schedules.PolynomialDecay(
+            schedule.peak * rate_share(0, rise), decay_steps=rise, end_learning_rate=schedule.peak
+        )
+    return schedule.peak if schedule.by_callback else None
+
+
+def _unrecorded() -> contextlib.AbstractContextManager[Any]:
+    """No summary that a function writes on the way reaches a file."""
+    tensorflow = sys.modules.get("tensorflow")
+    return contextlib.nullcontext() if tensorflow is None else tensorflow.summary.record_if(False)
+
+
+def _factors(updates: Sequence[int], rates: Sequence[float]) -> tuple[tuple[int, float], ...]:
+    peak = max(rates) or 1e-12
+    return tuple((u, r / peak) for u, r in zip(updates, rates))
+
+
+def _moved(rates: Sequence[float]) -> bool:
+    return any(abs(r - rates[0]) > _MOVED * abs(rates[0]) for r in rates)
+
+
+def _first_move(at: Callable[[int], float], first: float, planned: int) -> int | None:
+    later = (planned * 2**n for n in range(_DOUBLINGS))
+    return next((u for u in later if _moved([first, at(u)])), None)
+
+
+def _length(schedule: Any) -> int | None:
+    """The updates after which a schedule stays at its last rate; None for one that never does, or does not say."""
+    if boundaries := getattr(schedule, "boundaries", None):
+        return int(max(boundaries))
+    steps = getattr(schedule, "decay_steps", None)
+    if (
+        not isinstance(steps, (int, float))
+        or hasattr(schedule, "decay_rate")
+        or getattr(schedule, "cycle", False)
+    ):
+        return None
+    warmup = (
+        getattr(schedule, "warmup_steps", 0) if getattr(schedule, "warmup_target", None) is not None else 0
+    )
+    return int(steps + warmup)
+
+
+def _number(rate: Any) -> float:
+    return float(tensors.to_numpy(keras.ops.convert_to_tensor(rate)))

@@ -1,0 +1,315 @@
+"""What a Keras fit was given: hyper-parameters given and by default, and the user's lines where each was written."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import platform
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.keras.backend import Backend, takes_all_memory
+from trainwright.adapters.keras.calls import callbacks_of, own_code
+from trainwright.adapters.keras.optimizer import optimizer_places, resolved
+from trainwright.adapters.keras.schedule import setting_callback
+from trainwright.core.finding import Place
+from trainwright.seams.devices.memory_owners import accelerators
+from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.source.places import (
+    assignment_place,
+    call_node,
+    is_users,
+    key_places,
+    keyword_places,
+    look_up,
+    names_of,
+    place_of,
+    show,
+    syntax_tree,
+)
+from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
+from trainwright.tensors.keras import objects as tensors
+from trainwright.tensors.keras.versions import keras, version
+
+_WATCHED = ("train_step", "test_step", "compute_loss", "compute_metrics", "call")
+# What the report calls fit's arguments.
+_ROLES = {"x": "train_dataset", "y": "labels", "validation_data": "eval_dataset"}
+_COMPILE_DEFAULTS = {"loss_weights": None, "metrics": None, "weighted_metrics": None, "run_eagerly": False,
+                     "steps_per_execution": 1, "jit_compile": "auto"}  # fmt: skip
+
+
+def setup_facts(
+    model: Any, given: Mapping[str, Any], frame: Any, seen: Seen, backend: Backend, *, batch_size: int | None,
+    planned_updates: int | None, epochs: int, optimizers: Mapping[str, Any],
+) -> SetupFacts:  # fmt: skip
+    """The arguments, places and devices of the training that is about to start.
+
+    Args:
+        optimizers: those that the training steps, by attribute of the model.
+    """
+    weights = [v for _, v in tensors.named_variables(model).values()]
+    trained = {id(v) for v in model.trainable_variables}
+    compiled = seen.compiled.get(model)
+    # A model that could not be built has no weights yet; its optimizer's numbers lie where they will.
+    placed = weights or [v for v in getattr(model.optimizer, "variables", ()) if "float" in str(v.dtype)]
+    device = backend.device(placed[0]) if placed else "cpu"
+    return SetupFacts(
+        framework="keras",
+        versions=versions(),
+        call=f"{type(model).__name__}.fit",
+        arguments=arguments(model, given, seen, optimizers),
+        places=find_places(model, frame, seen) | _callback_places(given, seen),
+        overrides=tuple(_overrides(model)),
+        model_class=type(model).__name__,
+        loads_checkpoint=_loads_checkpoint(model, seen),
+        parameters=sum(_size(v) for v in weights),
+        trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
+        frozen_at=_frozen_at(seen),
+        device=device,
+        accelerators=accelerators(device),
+        takes_all_memory=takes_all_memory(),
+        precision={"mixed_bfloat16": "bf16", "bfloat16": "bf16", "mixed_float16": "fp16", "float16": "fp16"}.get(
+            model.dtype_policy.name, "fp32"
+        ),
+        batch_size=batch_size or 0,
+        accumulation=getattr(model.optimizer, "gradient_accumulation_steps", None) or 1,
+        epochs=float(epochs),
+        planned_updates=planned_updates,
+        ranks=seen.ranks,
+    ) if compiled is not None or version().is_compiled(model) else SetupFacts(framework="keras", versions=versions())  # fmt: skip
+
+
+def _size(variable: Any) -> int:
+    return int(np.prod(variable.shape)) if variable.shape else 1
+
+
+def _loads_checkpoint(model: Any, seen: Seen) -> bool:
+    return any(layer in seen.loadings for layer in tensors.named_layers(model).values())
+
+
+def arguments(
+    model: Any, given: Mapping[str, Any], seen: Seen, optimizers: Mapping[str, Any]
+) -> dict[str, Argument]:
+    """Every hyper-parameter in force: of fit, of compile, of the optimizers, of the losses."""
+    found: dict[str, Argument] = {}
+    for name, parameter in inspect.signature(keras.Model.fit).parameters.items():
+        if name in ("self", "x", "y", "validation_data", "callbacks", "sample_weight", "verbose"):
+            continue
+        value = given.get(name, parameter.default)
+        if isinstance(value, (int, float, str, bool, type(None))):
+            found[name] = Argument(name=name, value=value, given=name in given, default=parameter.default)
+    compiled = seen.compiled.get(model)
+    told = compiled.given if compiled else {}
+    for name, default in _COMPILE_DEFAULTS.items():
+        value = told.get(name, default)
+        if isinstance(value, (int, float, str, bool, type(None))):
+            if name == "jit_compile":
+                value = bool(model.jit_compile)
+            found[name] = Argument(name=name, value=value, given=name in told, default=default)
+    named = told.get("optimizer", "rmsprop")
+    if isinstance(named, str) and "optimizer" in optimizers:
+        found["optimizer"] = Argument(
+            name="optimizer", value=named, given="optimizer" in told, default="rmsprop"
+        )
+    for attribute, optimizer in optimizers.items():
+        found |= resolved(optimizer, seen, attribute)
+    return {**found, **_losses(told.get("loss"))}
+
+
+def _losses(loss: Any) -> dict[str, Argument]:
+    """What a loss that a string names leaves at its defaults."""
+    found = {}
+    named = (
+        loss.items()
+        if isinstance(loss, Mapping)
+        else enumerate(loss)
+        if isinstance(loss, (list, tuple))
+        else [("", loss)]
+    )
+    for key, one in named:
+        if not isinstance(one, str):
+            continue
+        prefix = f"loss[{key!r}]" if key != "" else "loss"
+        found[prefix] = Argument(name=prefix, value=one, given=True)
+        try:
+            function = keras.losses.get(one)
+        except ValueError:
+            continue
+        parameters = inspect.signature(getattr(function, "fn", function)).parameters
+        for name, parameter in parameters.items():
+            if name not in ("y_true", "y_pred") and parameter.default is not inspect.Parameter.empty:
+                found[f"{prefix}.{name}"] = Argument(
+                    name=name, value=parameter.default, given=False, default=parameter.default
+                )
+    return found
+
+
+def _callback_places(given: Mapping[str, Any], seen: Seen) -> dict[str, Place]:
+    """The line that built the callback which sets the rate."""
+    setting = setting_callback(callbacks_of(given))
+    built = seen.callbacks.get(setting) if setting is not None else None
+    return {"scheduler": built.place} if built is not None else {}
+
+
+def compile_places(compiled: Construction | None) -> dict[str, Place]:
+    """Where each argument of compile was written."""
+    if compiled is None:
+        return {}
+    written = keyword_places(compiled.frame_file, compiled.line, "compile")
+    found = {name: place for name, (place, _) in written.items()}
+    return {
+        "compile": compiled.place,
+        **{n: found.get(n, compiled.place) for n in ("optimizer", "loss")},
+        **found,
+    }
+
+
+def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
+    """The user's lines, by role."""
+    compiled = seen.compiled.get(model)
+    places = compile_places(compiled)
+    if "optimizer" in places:
+        places["learning_rate"] = places["optimizer"]
+    places |= optimizer_places(model.optimizer, seen)
+    call = place_of(frame)
+    places |= {"train_call": call, "trainer": call}
+    file = frame.f_code.co_filename
+    for keyword, (place, value) in keyword_places(file, frame.f_lineno, "fit").items():
+        role = _ROLES.get(keyword, keyword)
+        places[role] = place
+        _add_made(places, role, value, file, frame.f_lineno)
+    _add_positional(places, file, frame.f_lineno)
+    if model in seen.modules:
+        places["model"] = seen.modules[model]
+    for name in names_of(model, frame):
+        if made := assignment_place(file, name, frame.f_lineno):
+            places.setdefault("model", made)
+    for method in _WATCHED:
+        if (code := own_code(model, method)) is not None:
+            places[method] = Place(show(code.co_filename), code.co_firstlineno)
+    metrics = [m for m in (compiled.given.get("metrics") or ()) if hasattr(m, "__code__")] if compiled else []
+    if metrics and is_users(metrics[0].__code__.co_filename):
+        places["metrics"] = Place(show(metrics[0].__code__.co_filename), metrics[0].__code__.co_firstlineno)
+    if limits := key_places(file, "max_length", frame.f_lineno):
+        places["max_length"] = limits[-1]
+    return places
+
+
+def _add_positional(places: dict[str, Place], file: str, line: int) -> None:
+    """x and y are mostly given by position."""
+    call = call_node(file, line, "fit")
+    for role, value in zip(("train_dataset", "labels", "batch_size", "epochs"), call.args if call else ()):
+        places.setdefault(role, Place(show(file), value.lineno))
+        _add_made(places, role, value, file, line)
+
+
+def _add_made(places: dict[str, Place], role: str, value: ast.expr, file: str, line: int) -> None:
+    """The line that made what an argument names."""
+    while isinstance(value, (ast.Subscript, ast.Attribute)):
+        value = value.value
+    if isinstance(value, ast.Tuple) and value.elts:
+        value = value.elts[0]
+    if isinstance(value, ast.Name) and (made := assignment_place(file, value.id, line)):
+        places[f"{role}_made"] = made
+
+
+def _overrides(model: Any) -> list[OverriddenMethod]:
+    found = []
+    for name in _WATCHED:
+        if (code := own_code(model, name)) is not None:
+            where = Place(show(code.co_filename), code.co_firstlineno)
+            found.append(OverriddenMethod(name=name, missing=(), where=where))
+    return found
+
+
+def library_name(scope: Mapping[str, Any]) -> str:
+    """How a script reaches Keras: keras, tf.keras; empty where it has no name for it."""
+    modules = {n: getattr(v, "__name__", "") for n, v in scope.items() if isinstance(v, ModuleType)}
+    direct = next((n for n, name in modules.items() if name in version().names), "")
+    other = next((n for n, name in modules.items() if name == "tensorflow"), "")
+    return direct or (f"{other}.keras" if other and version().is_of_tensorflow() else "")
+
+
+def _frozen_at(seen: Seen) -> tuple[Place, ...]:
+    """The lines that froze what is frozen now and has weights, the one that froze most of them first."""
+    held = [(la, place) for la, place in seen.frozen_layers.items() if not la.trainable and la.weights]
+    return tuple(dict.fromkeys(place for _, place in sorted(held, key=lambda one: -len(one[0].weights))))
+
+
+def later_freezes(model: Any, frame: Any) -> list[tuple[Any, Place]]:
+    """Layers that the script freezes after this fit and before its next one, without compiling in between."""
+    file, reached = frame.f_code.co_filename, frame.f_lineno
+    tree, names = syntax_tree(file), names_of(model, frame)
+    calls = [
+        (n.lineno, n.func.attr) for n in (ast.walk(tree) if tree else ())
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("fit", "compile")
+        and isinstance(n.func.value, ast.Name) and n.func.value.id in names and n.lineno > reached
+    ]  # fmt: skip
+    first = min(calls, default=None)
+    if tree is None or first is None or first[1] != "fit":
+        return []
+    scope = {**frame.f_globals, **frame.f_locals}
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not reached < node.lineno < first[0]:
+            continue
+        target, value = node.targets[0], node.value
+        if (
+            isinstance(target, ast.Attribute)
+            and target.attr == "trainable"
+            and isinstance(value, ast.Constant)
+        ):
+            owner = look_up(target.value, scope)
+            if value.value is False and isinstance(owner, keras.layers.Layer):
+                found.append((owner, Place(show(file), node.lineno)))
+    return found
+
+
+def ineffective_freezes(
+    model: Any, seen: Seen, later: Sequence[tuple[Any, Place]], step: Callable[[], None]
+) -> tuple[IneffectiveFreeze, ...]:
+    """Layers that were frozen once the training step was settled, and that a step of it changes all the same.
+
+    Args:
+        later: layers that the script will freeze once this training is done, with the lines.
+        step: takes one step as `fit` would, with the function that it would use.
+    """
+    layers, places = list(tensors.named_layers(model).values()), dict(seen.frozen_layers)
+    frozen = [
+        la for la in layers
+        if la in places and not la.trainable and la.weights and version().may_train_frozen(model, la)
+    ]  # fmt: skip
+    ahead = [
+        (la, place) for la, place in later if any(la is one for one in layers) and la.trainable and la.weights
+    ]
+    if not frozen and not ahead:
+        return ()
+    if ahead:  # what this training will have done by then
+        step()
+        for layer, place in ahead:
+            layer.trainable, places[layer] = False, place
+        frozen += [layer for layer, _ in ahead]
+    named = {id(v): n for n, (_, v) in tensors.named_variables(model).items()}
+    before = {id(v): tensors.value_of(v).copy() for la in frozen for v in la.weights}
+    step()
+    found = []
+    for layer in frozen:
+        moved = [v for v in layer.weights if not np.array_equal(before[id(v)], tensors.value_of(v))]
+        if moved and not any(layer in other._flatten_layers(include_self=False) for other in frozen):
+            found.append(
+                IneffectiveFreeze(attribute="trainable", on_modules=True, kind=type(layer).__name__, objects=1,
+                                  parameters=tuple(named[id(v)] for v in moved), where=places[layer],
+                                  after_compile=True)
+            )  # fmt: skip
+    return tuple(found)
+
+
+def versions() -> dict[str, str]:
+    """The versions that matter for a Keras script."""
+    backend = keras.config.backend()
+    found = {"python": platform.python_version(), version().package: f"{keras.__version__} ({backend})"}
+    return {**found, backend: sys.modules[backend].__version__, "numpy": np.__version__}

@@ -1,0 +1,300 @@
+"""One observed step of a Keras model, and what further looks at it show, as facts of three stages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.keras import setup
+from trainwright.adapters.keras.calls import catching, first_array, is_own
+from trainwright.adapters.keras.crossed_rows import crossed_targets, paired_loss
+from trainwright.adapters.keras.evaluation import loss_call
+from trainwright.adapters.keras.forward_probes import Probes, probes_of
+from trainwright.adapters.keras.gradients import further_steps, gradient_facts
+from trainwright.adapters.keras.identical_units import stay_identical, units_equal
+from trainwright.adapters.keras.input.fit_data import Batch
+from trainwright.adapters.keras.memory import is_out_of_memory, measure_memory
+from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.keras.unknown_layers import rebuilt_layers
+from trainwright.core.finding import Place
+from trainwright.core.stage import Stage
+from trainwright.seams.failures.blame import note_own
+from trainwright.seams.keras.loss import CLASS_LOSSES, losses_of_rows
+from trainwright.seams.keras.watch import StepRecord
+from trainwright.stages.forward import ForwardFacts, MemoryFacts, ParameterFacts
+from trainwright.stages.gradients import GradientFacts
+from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.tensors.keras import compiled
+from trainwright.tensors.keras import objects as tensors
+from trainwright.tensors.keras.versions import keras, version
+
+StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
+
+
+def measure_step(twin: Twin) -> StepFacts:
+    """Take one observed step without an update, then the further ones; what follows a stage that raised is None."""
+    batches = twin.take(2, seed=0)
+    twin.reset()
+    with twin.ready(0):
+        record = _observed(twin, batches[0])
+        memory = _memory(twin, batches[0]) if is_out_of_memory(record.error) else None
+        loss = loss_facts(twin, record, batches[0])
+        if loss is not None and loss.failure is None:
+            loss = replace(loss, evaluation_call=loss_call(twin, batches[0]))
+        gradients = gradient_facts(twin, record)
+        twin.reset()
+        forward = replace(forward_facts(twin, record, batches), memory=memory)
+        if gradients is not None:
+            forward = replace(forward, parameters=stay_identical(forward.parameters, twin, batches[0]))
+            twin.reset()
+            gradients = further_steps(twin, gradients, batches)
+    twin.reset()
+    return forward, loss, gradients
+
+
+def _memory(twin: Twin, batch: Batch) -> MemoryFacts | None:
+    try:
+        return measure_memory(twin, batch)
+    except (
+        Exception
+    ) as error:  # a smaller batch fails for another reason: the failure stands as it was raised
+        note_own(error)
+        return None
+
+
+def _observed(twin: Twin, batch: Batch) -> StepRecord:
+    """The step's record: layers and losses seen eagerly, then the gradients of the same step."""
+    if twin.own_step:
+        return twin.step_gradients(batch, twin.observer(detail=True))
+    observer = twin.observer(detail=True)
+    record = observer.record
+    with observer, catching(record):
+        record.loss = twin.number(twin.compute(twin.tensors_of(batch), observer))
+    if record.failure is not None:
+        return record
+    twin.unlisted = [v for layer in record.unlisted for v in layer.trainable_variables]
+    twin.reset()
+    second = twin.step_gradients(batch, twin.observer(detail=False))
+    record.gradients, record.trained = second.gradients, second.trained
+    record.failure, record.failed_stage, record.error = second.failure, second.failed_stage, second.error
+    if second.loss is not None:
+        record.loss = second.loss
+    return record
+
+
+def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> ForwardFacts:
+    """What the observed step and the probes say of the forward pass."""
+    failed = record.failure if record.failed_stage == Stage.FORWARD else None
+    output = first_array(record.output)
+    scores = scores_of(record, output)
+    unit = scores is not None and bool(scores.size) and bool(((scores >= 0) & (scores <= 1)).all())
+    dense = [m for m in record.modules if m.kind == "Dense"]
+    answers = failed is None and record.output is not None and not twin.own_step
+    targets = tensors.to_numpy(record.kept_losses[-1].targets) if record.kept_losses else None
+    probes = probes_of(twin, batches, targets) if answers else Probes()
+    again = twin.look_at(batches[0])[0] if record.unlisted else record
+    leak = probes.future_leak
+    inactive = _inactive(twin, record)
+    given = batches[0].x
+    return ForwardFacts(
+        failure=failed,
+        failed_module=record.failed_module if failed is not None else None,
+        given=tuple(given) if isinstance(given, dict) else ("x",),
+        modules=tuple(record.modules),
+        parameters=tuple(parameter_facts(twin)),
+        rebuilt=tuple(rebuilt_layers(record, again)),
+        output=tensors.array_facts(scores, requires_grad=True) if scores is not None else None,
+        output_in_unit_range=unit,
+        output_rows_sum_to_one=unit and _rows_sum_to_one(scores),
+        head=dense[-1] if dense else None,
+        training=record.modes is None or record.modes.training,
+        stochastic=bool(tensors.stochastic_layers(twin.model)),
+        eval_modules=tuple(inactive),
+        mode_by_call=True,
+        called_at=next(iter(inactive.values()), None),
+        non_finite_from=record.non_finite_from,
+        same_for_other_inputs=probes.same_for_other_inputs,
+        same_when_perturbed=probes.same_when_perturbed,
+        fails_at_rows=probes.fails_at_rows,
+        other_rows_failure=probes.other_rows_failure,
+        other_rows_from=probes.other_rows_from,
+        leaking_rows=probes.leaking_rows,
+        ignored_inputs=probes.ignored_inputs,
+        predicts_next_token=probes.predicts_next_token,
+        future_leak=leak.change if leak else None,
+        future_from=leak.origin if leak else None,
+    )
+
+
+def _inactive(twin: Twin, record: StepRecord) -> dict[str, Place | None]:
+    """Layers that act in training alone and were called in evaluation mode, in trained blocks, with the line of the call."""
+    pairs = zip(record.trained, record.gradients or [])
+    trained = {id(v) for v, gradient in pairs if gradient is not None}
+    layers, found = tensors.named_layers(twin.model), {}
+    for name, at in record.modes.inactive.items() if record.modes is not None else ():
+        around = next(tensors.layers_around(layers, name.rpartition(".")[0]))
+        if any(id(v) in trained for v in around.trainable_variables) and not _has_statistics(layers[name]):
+            found[name] = at
+    return found
+
+
+def _has_statistics(layer: Any) -> bool:
+    """Whether a layer holds statistics of batches that were gathered before, which may be kept on purpose."""
+    mean, variance = getattr(layer, "moving_mean", None), getattr(layer, "moving_variance", None)
+    if mean is None or variance is None:
+        return False
+    return bool(tensors.value_of(mean).any()) or bool((tensors.value_of(variance) != 1).any())
+
+
+def _rows_sum_to_one(scores: np.ndarray | None) -> bool:
+    if scores is None or scores.ndim < 2 or scores.shape[-1] < 2:
+        return False
+    return bool(np.abs(scores.sum(-1) - 1).max() < 1e-3)
+
+
+def scores_of(record: StepRecord, output: np.ndarray | None) -> np.ndarray | None:
+    """What the loss was given, else the model's first output."""
+    return tensors.to_numpy(record.kept_losses[-1].scores) if record.kept_losses else output
+
+
+def parameter_facts(twin: Twin) -> list[ParameterFacts]:
+    """Every weight as it stands."""
+    trained = {id(v) for v in twin.model.trainable_variables}
+    layers, found = tensors.named_layers(twin.model), []
+    for name, (path, variable) in tensors.named_variables(twin.model).items():
+        values = tensors.value_of(variable)
+        facts = tensors.array_facts(values, dtype=str(variable.dtype))
+        layer = layers[path]
+        found.append(
+            ParameterFacts(
+                name=name,
+                shape=facts.shape,
+                trainable=id(variable) in trained,
+                dtype=facts.dtype,
+                mean=facts.mean or 0.0,
+                deviation=facts.deviation or 0.0,
+                non_finite=facts.non_finite,
+                identical_rows=values.ndim > 1 and values.shape[-1] > 1 and units_equal(values),
+                unit_axis=-1,
+                module=path,
+                module_kind=type(layer).__name__,
+                freshly_initialised=None if twin.seen.is_as_drawn(variable) else False,
+                default_deviation=_default_deviation(layer, name, facts.shape),
+                frozen_at=None if id(variable) in trained else _frozen_at(twin, layers, path),
+                initial_deviation=None if id(variable) in trained else _drawn_deviation(layer, variable),
+            )
+        )
+    return found
+
+
+def _default_deviation(layer: Any, name: str, shape: tuple[int, ...]) -> float | None:
+    """Keras's own: Glorot uniform for dense and convolution layers, uniform in +-0.05 for embeddings."""
+    if isinstance(layer, keras.layers.Embedding):
+        return 0.05 / math.sqrt(3)
+    layers = keras.layers
+    plain = isinstance(layer, (layers.Dense, layers.Conv1D, layers.Conv2D, layers.Conv3D))
+    if plain and name.endswith("kernel") and len(shape) >= 2:
+        receptive = math.prod(shape[:-2])
+        return math.sqrt(2 / (receptive * (shape[-2] + shape[-1])))
+    return None
+
+
+def _drawn_deviation(layer: Any, variable: Any) -> float | None:
+    """That of a matrix which the layer's own initializer draws; None where it is none that draws from a known seed."""
+    initializer: Any = getattr(layer, f"{version().name_of(variable)}_initializer", None)
+    if len(variable.shape) < 2 or not isinstance(getattr(initializer, "seed", None), int):
+        return None
+    return float(tensors.to_numpy(initializer(tuple(variable.shape))).std())
+
+
+def _frozen_at(twin: Twin, layers: Mapping[str, Any], path: str) -> Any:
+    frozen = twin.seen.frozen_layers
+    return next((frozen[la] for la in tensors.layers_around(layers, path) if la in frozen), None)
+
+
+def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None:
+    """What the observed step says of the loss; None if it was not reached."""
+    if record.failed_stage == Stage.FORWARD:
+        return None
+    library = setup.library_name(twin.scope)
+    weights = [] if twin.own_step else version().loss_weights(twin.model)
+    factors = weights if len(weights) == len(record.loss_calls) else [None] * len(record.loss_calls)
+    calls = tuple(replace(c, library=library, factor=f) for c, f in zip(record.loss_calls, factors))
+    call = _main(calls)
+    kept = record.kept_losses[calls.index(call)] if call else None
+    classes = (
+        call.inputs.shape[-1]
+        if call and call.function in CLASS_LOSSES and len(call.inputs.shape) > 1
+        else None
+    )
+    chance = math.log(classes) if classes and classes > 1 else None
+    rows = (
+        losses_of_rows(kept, twin.run_loss)
+        if kept is not None and record.failed_stage != Stage.GRADIENTS
+        else None
+    )
+    place = call.at if call else None
+    outputs = compiled.output_names(twin.model, record.output)
+    return LossFacts(
+        failure=record.failure if record.failed_stage == Stage.LOSS else None,
+        function=call.function if call else "",
+        call=call,
+        calls=calls,
+        value=record.loss,
+        classes=classes,
+        chance_nats=chance,
+        expected=_expected(call, chance),
+        at=place or twin.loss_place(None),
+        row_losses=tuple(float(x) for x in rows) if rows is not None else (),
+        row_labels=_row_labels(kept, rows),
+        computed_by_nothing=not calls and _computes_no_loss(twin),
+        crossed=crossed_targets(twin, record, batch),
+        paired=None if twin.own_step else paired_loss(twin, record, batch),
+        own_model_loss=False,
+        targets_are_labels=True,
+        outputs=outputs,
+        outputs_named=compiled.outputs_named(twin.model, batch.y, outputs),
+        outputs_keyed=isinstance(record.output, dict),
+    )
+
+
+def _computes_no_loss(twin: Twin) -> bool:
+    model = twin.model
+    by_class = twin.own_step or is_own(model, "compute_loss") or version().has_library_step(model)
+    return getattr(model, "loss", None) is None and not by_class and not model.losses
+
+
+def _main(calls: tuple[LossCall, ...]) -> LossCall | None:
+    """The call that raised, else the last classification, else the last."""
+    failed = [c for c in calls if c.failure]
+    classing = [c for c in calls if c.function in CLASS_LOSSES]
+    return next(iter([*failed[-1:], *classing[-1:], *calls[-1:]]), None)
+
+
+def _expected(call: LossCall | None, chance: float | None) -> float | None:
+    """The loss of a model that knows nothing: uniform scores, or zero for every target."""
+    if call is None or call.options.get("reduction", "mean") != "mean" or call.options.get("has_weight"):
+        return chance if call is not None and call.options.get("reduction", "mean") == "mean" else None
+    if chance is not None:
+        return chance
+    if call.function.startswith("binary_cross_entropy"):
+        return math.log(2)
+    if call.function == "mse_loss" and call.targets.deviation is not None:
+        return call.targets.deviation**2 + (call.targets.mean or 0.0) ** 2
+    return None
+
+
+def _row_labels(kept: Any, rows: np.ndarray | None) -> tuple[float, ...]:
+    """One label a row, where rows have one."""
+    if kept is None or rows is None:
+        return ()
+    targets = tensors.to_numpy(kept.targets)
+    if targets.ndim == 2 and targets.shape[1] > 1 and bool((targets.sum(1) == 1).all()):
+        targets = targets.argmax(1)
+    if targets.size != len(rows) or targets.dtype.kind not in "iufb":
+        return ()
+    return tuple(float(x) for x in targets.reshape(-1))

@@ -1,0 +1,404 @@
+"""A Keras model about to be fitted, as something that can take steps with repairs in force and be put back."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+from trainwright.adapters.base import Change
+from trainwright.adapters.keras.backend import Backend, backend_of, number, scaling_of
+from trainwright.adapters.keras.calls import (
+    as_tensors,
+    catching,
+    failing_as,
+    is_own,
+    user_parts,
+    without_gradients,
+)
+from trainwright.adapters.keras.compiled_steps import CompiledSteps
+from trainwright.adapters.keras.custom_step import OwnStep, optimizers_of
+from trainwright.adapters.keras.held_variables import fit_optimizer, held_by, renew_optimizer
+from trainwright.adapters.keras.input.fit_data import POOLED, Batch, FitData, fit_data
+from trainwright.adapters.keras.setup import compile_places
+from trainwright.adapters.keras.state import AllState, KerasState, seed_everything
+from trainwright.core.finding import Place
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.stage import Stage
+from trainwright.seams.failures.blame import tolerated
+from trainwright.seams.failures.repairing import mended
+from trainwright.seams.keras.watch import Observer, StepRecord
+from trainwright.seams.listening.seen import Construction, Seen, quiet
+from trainwright.seams.state.reachable import ScriptState
+from trainwright.seams.state.snapshot import loose_generators
+from trainwright.tensors.keras import objects as tensors
+from trainwright.tensors.keras.versions import keras, version
+
+Changing = Callable[[dict[str, Any]], dict[str, Any]]
+"""What makes another batch of one, as arrays by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """One call of `fit`: the model, the arguments by name, and where it stands."""
+
+    model: Any
+    given: Mapping[str, Any]
+    frame: FrameType
+
+
+class Twin:
+    """The model itself, its optimizer and its data, put back to what they were after every run.
+
+    A copy would not do: a subclassed model cannot be made anew from outside.
+    """
+
+    def __init__(self, fit: Fit, seen: Seen) -> None:
+        self.fit, self.seen = fit, seen
+        self.model = fit.model
+        self.scope: dict[str, Any] = {**fit.frame.f_globals, **fit.frame.f_locals}
+        self.change = Change()
+        self.backend: Backend = backend_of()
+        model = self.model
+        self._given = AllState([model], loose_generators(self.scope.values()))
+        self._script = ScriptState([*user_parts(model, self.compiled)], leave=[model])
+        self.data: FitData = fit_data(fit.given, floats=keras.config.floatx(), listed=version().takes_lists)
+        self.held_at_start = held_by(model.optimizer)
+        self._start: KerasState | None = None
+        self.batch_changes: list[Changing] = []
+        """Kept repairs of the batches that the data give."""
+        self._tried_changes: list[Changing] = []
+        self.rate_of_short_runs: Any = None
+        """What takes the place of the optimizer's rate, a number or a schedule; None: nothing does."""
+        self.drops_last = False
+        """A repair leaves the last batch out where it is incomplete."""
+        self.steps = CompiledSteps(model, self.backend)
+        self.unlisted: list[Any] = []
+        """Weights that a step uses and that the model does not know as its own."""
+        self.compiles = not fit.model.run_eagerly
+        self._applied: set[str] | None = None
+
+    @property
+    def compiled(self) -> Construction | None:
+        """The call of `compile` that is in force."""
+        return self.seen.compiled.get(self.model)
+
+    def optimizers(self) -> dict[str, Any]:
+        """The optimizers of the training, by attribute of the model: compile's, or those that its own step applies."""
+        found = optimizers_of(self.model)
+        if not self.own_step or len(found) < 2:
+            return {n: one for n, one in found.items() if one is self.model.optimizer}
+        if self._applied is None:
+            self._applied = set()
+            self.reset()
+            with (
+                self.ready(0),
+                contextlib.suppress(Exception),
+            ):  # data that cannot be read are another stage's matter
+                batch = self.take(1, seed=0)[0]
+                self._applied = self.step_gradients(batch, self.observer(detail=False)).applied
+            self.reset()
+        return {n: one for n, one in found.items() if n in self._applied} or found
+
+    @property
+    def own_step(self) -> bool:
+        """Whether the user's class takes its steps itself."""
+        return is_own(self.model, "train_step")
+
+    def take(self, count: int, *, seed: int) -> list[Batch]:
+        """Some of the first batches, with the repairs of batches in force."""
+        batches = self.data.batches(count, seed)
+        return [self.repaired(b) for b in batches]
+
+    def repaired(self, batch: Batch) -> Batch:
+        """A batch as the data give it, with the repairs that are kept."""
+        for change in [
+            *self.batch_changes,
+            *(self._by_seam(r) for r in self.change.kept if r.seam == Seam.BATCH),
+        ]:
+            batch = batch.renewed(change(batch.view()))
+        return batch
+
+    def _by_seam(self, repair: Repair) -> Changing:
+        """A repair of batches as a function of a batch's arrays by name."""
+
+        def change(view: dict[str, Any]) -> dict[str, Any]:
+            return dict(mended(repair, Call(seam=Seam.BATCH, given=view, tensors=tensors)).given)
+
+        return change
+
+    def changed_pool(self) -> list[Batch] | None:
+        """The first batches as repairs have changed them; None where none does."""
+        if not self.batch_changes and not any(r.seam == Seam.BATCH for r in self.change.kept):
+            return None
+        return self.take(POOLED, seed=0)
+
+    def outcome(self, data: FitData) -> str:
+        """What becomes of a step on the first rows of a set: the exception, the loss if it is not finite, or ""."""
+        first = next(iter(data.elements()), None)
+        if first is None or self.own_step:  # what its own step makes of a batch is not told by its answer
+            return ""
+        batch = self.repaired(first)
+        self.reset()
+        with self.ready(0):
+            record, loss = self.look_at(batch)
+        self.reset()
+        if record.failure is not None:
+            return str(record.failure)
+        return "" if loss is None or math.isfinite(loss) else f"the loss is {loss}"
+
+    def rows_of(self, batch: Batch) -> int:
+        return batch.rows
+
+    def reset(self) -> None:
+        """Back to the weights (of the repaired model) from which training would start."""
+        if self._start is not None:
+            self._start.put_back()
+
+    def build(self, batch: Batch) -> None:
+        """Let the model make its weights, as its first step would; what is put back from here on has them.
+
+        Raises:
+            Exception: whatever the model raised.
+        """
+        if self._start is not None:
+            return
+        model, before = self.model, KerasState([self.model])
+        try:
+            if self.own_step:
+                self._build_by_step(batch)
+            elif not all(layer.built for layer in model._flatten_layers()):
+                self._call(batch)
+        except Exception:
+            before.put_back()  # a Sequential model would keep the shape that it could not be built for
+            raise
+        with contextlib.suppress(
+            Exception
+        ):  # an optimizer that cannot be built is the optimizer stage's matter
+            fit_optimizer(self.model)
+        self._start = KerasState([model])
+
+    def _build_by_step(self, batch: Batch) -> None:
+        """Let a model that takes its steps itself make its parts' weights: it need not have an answer of its own."""
+        if all(layer.built for layer in self.model._flatten_layers()):
+            return
+        with tolerated():
+            self._call(batch)
+            return
+        with tolerated():  # its first step is measured later
+            self.own_step_of(self.model).run(self.tensors_of(batch), StepRecord(), update=True)
+
+    def try_to_build(self) -> None:
+        """Let the model make its weights; one that cannot is the forward stage's matter."""
+        with tolerated():
+            for batch in self.take(1, seed=0):  # none where the data are empty
+                self.build(batch)
+
+    @contextlib.contextmanager
+    def ready(self, seed: int) -> Iterator[None]:
+        """Seeded random numbers; repairs of the model that are tried are made, and undone by `reset`."""
+        with quiet(), self._parts_kept():
+            self.try_to_build()
+            seed_everything(self.model, seed)
+            for repair in self.change.tried:
+                if repair.seam == Seam.TRAINER:
+                    self._change_parts(repair, self._tried_changes)
+                elif repair.seam == Seam.BATCH:
+                    self._tried_changes.append(self._by_seam(repair))
+            yield
+
+    @contextlib.contextmanager
+    def _parts_kept(self) -> Iterator[None]:
+        data, self._tried_changes = self.data, []
+        try:
+            yield
+        finally:
+            self.data, self._tried_changes = data, []
+
+    def build_optimizer(self) -> None:
+        """Make the optimizer ready for the model's variables, with the repairs in force."""
+        if self.model.optimizer is None:
+            return
+        fit_optimizer(self.model)
+        if self.rate_of_short_runs is not None:
+            inner = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
+            version().set_rate(inner, self.rate_of_short_runs)
+        for repair in self.change.all:
+            if repair.seam == Seam.OPTIMIZER:
+                given = {"optimizer": self.model.optimizer, "model": self.model}
+                mended(repair, Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
+                fit_optimizer(self.model)
+
+    # One step
+
+    number = staticmethod(number)
+    own_step_of = OwnStep
+
+    def observer(self, *, detail: bool, training: bool = True) -> Observer:
+        """What watches a step, or an evaluation, with the repairs in force."""
+        repairs = [r for r in self.change.all if training or r.seam != Seam.FORWARD]
+        return Observer(
+            self.model, repairs, detail=detail,
+            places=self.seen.modules.get, asked_at=self.seen.asked_at,
+            run_loss=self.run_loss if detail else None, loss_at=self.loss_place,
+        )  # fmt: skip
+
+    def run_loss(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Call a loss as training does: through the compiler where the model was compiled to use it."""
+        compiles = self.backend.name == "tensorflow" and bool(self.model.jit_compile)
+        return self.backend.compiled(call)(*args) if compiles else call(*args)
+
+    def compute(self, data: Any, observer: Observer, *, training: bool = True) -> Any:
+        """The loss of a batch as tensors: the model's answer and its losses, as its own step computes them."""
+        x, y, weight = data
+        if version().has_library_step(self.model):
+            with failing_as(observer.record, Stage.LOSS):
+                return version().library_loss(self.model, (x, y, weight), training)
+        mode = {"training": training} if version().takes_training(self.model) else {}
+        y_pred = self.backend.answer(self.model, x, mode)
+        observer.record.output = y_pred
+        with failing_as(observer.record, Stage.LOSS):
+            return version().compute_loss(self.model, x, y, y_pred, weight, training)
+
+    def step_gradients(self, batch: Batch, observer: Observer) -> StepRecord:
+        """One step without its update: the record of it, with the gradients; what it raised is in the record."""
+        record = observer.record
+        with observer, catching(record):
+            data, variables = self.tensors_of(batch), [*self.model.trainable_variables, *self.unlisted]
+            if self.own_step:
+                self.own_step_of(self.model).run(data, record, update=False)
+            else:
+                loss, record.gradients = self.backend.gradients(
+                    lambda d: self.compute(d, observer), data, variables, self._others()
+                )
+                record.loss, record.trained = number(loss), variables
+        return record
+
+    def take_step(self, batch: Batch, number_of_step: int) -> StepRecord:
+        """One step with its update; what it raised is in the record.
+
+        A loss scale that begins too large skips updates until it was halved often enough: the step is taken again.
+        """
+        before = self._loss_scale()
+        record = self._take_step(batch)
+        while before is not None and (now := self._loss_scale()) is not None and 1 <= now < before:
+            before, record = now, self._take_step(batch)
+        return record
+
+    def _loss_scale(self) -> float | None:
+        scale = getattr(self.model.optimizer, "dynamic_scale", None)
+        return None if scale is None else float(tensors.value_of(scale))
+
+    def _take_step(self, batch: Batch) -> StepRecord:
+        observer = self.observer(detail=False)
+        if self.own_step:
+            with observer, catching(observer.record):
+                self.own_step_of(self.model).run(self.tensors_of(batch), observer.record, update=True)
+            return observer.record
+        if self.model.optimizer is not None and self.compiles:
+            with contextlib.suppress(
+                Exception
+            ):  # what a compiled step raises says less than the same step by itself
+                return self._compiled_step(batch)
+            self.compiles = False
+        record = self.step_gradients(batch, observer)
+        if record.failure is None and record.gradients is not None and self.model.optimizer is not None:
+            with catching(record):
+                self.update(record.gradients, record.trained)
+        return record
+
+    def _compiled_step(self, batch: Batch) -> StepRecord:
+        observer = self.observer(detail=False)
+        with observer:
+            loss = self.steps.take(
+                lambda d: self.compute(d, observer), self.tensors_of(batch), self._others(), self.change.all
+            )  # fmt: skip
+        return StepRecord(loss=number(loss))
+
+    def real_step(self) -> None:
+        """One step by the function that fit uses; where fit has yet to make it, the optimizer is new as well."""
+        batch = self.take(1, seed=0)[0]
+        if self.model.train_function is None and self.model.optimizer is not None:
+            renew_optimizer(self.model)
+        self.model.train_on_batch(batch.x, batch.y, sample_weight=batch.sample_weight)
+
+    def update(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+        """One update of the weights, by gradients of the loss as it is."""
+        optimizer = self.model.optimizer
+        scale = scaling_of(optimizer)
+        with without_gradients():
+            scaled = [None if g is None else scale(g) for g in gradients]
+            self.backend.apply(optimizer, scaled, variables)
+
+    def look_at(self, batch: Batch) -> tuple[StepRecord, Any]:
+        """The batch in evaluation mode, nothing updated: the record, and the loss."""
+        observer = self.observer(detail=False, training=False)
+        with observer, catching(observer.record):
+            observer.record.loss = number(self.compute(self.tensors_of(batch), observer, training=False))
+        return observer.record, observer.record.loss
+
+    def answer(self, batch: Batch, *, training: bool = False) -> Any:
+        """The model's answer to a batch, in evaluation mode or in that of training."""
+        with self.observer(detail=False, training=training):
+            return self._call(batch, training=training)
+
+    def _call(self, batch: Batch, *, training: bool = False) -> Any:
+        x, _, _ = self.tensors_of(batch)
+        x = version().inputs_to_answer(self.model, x)
+        return self.model(x, training=training) if version().takes_training(self.model) else self.model(x)
+
+    def tensors_of(self, batch: Batch) -> tuple[Any, Any, Any]:
+        """Inputs, targets and weights as the model is given them, with the repairs that are tried."""
+        for change in self._tried_changes:
+            batch = batch.renewed(change(batch.view()))
+        return (as_tensors(batch.x), as_tensors(batch.y), as_tensors(batch.sample_weight))
+
+    def _others(self) -> list[Any]:
+        return version().others(self.model)
+
+    # Repairs
+
+    def apply(self, repair: Repair) -> None:
+        """Keep a repair in force from now on."""
+        if repair.seam == Seam.TRAINER:
+            self.reset()
+            self._change_parts(repair, self.batch_changes)
+            if self._start is not None:
+                fit_optimizer(self.model)
+                self._start = KerasState([self.model])
+        self.change.kept.append(repair)
+
+    def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
+        data, arguments = self.data, SimpleNamespace(dataloader_drop_last=self.drops_last)
+        given = {"model": self.model, "train_dataset": data, "eval_dataset": data.validation, "collator": _same,
+                 "metrics": None, "arguments": arguments}  # fmt: skip
+        call = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
+        self.drops_last = arguments.dataloader_drop_last
+        if call["train_dataset"] is not data:
+            self.data = call["train_dataset"]
+        if call["eval_dataset"] is not data.validation:
+            self.data = self.data.validated_on(call["eval_dataset"])
+        if call["collator"] is not _same:
+            change = call["collator"].change
+            changes.append(lambda view: change(dict(view)))
+
+    def put_back(self) -> None:
+        """Undo everything since it was made."""
+        self.reset()
+        self.data.put_back()
+        self._script.put_back()
+        self._given.put_back()
+
+    def loss_place(self, loss: Any) -> Place | None:
+        """The user's line that names a loss of the model."""
+        built = self.seen.losses.get(loss) if loss is not None else None
+        if built is not None:
+            return built.place
+        return compile_places(self.compiled).get("loss")
+
+
+def _same(items: Any) -> Any:
+    return items

@@ -1,0 +1,1 @@
+"""Lightning's Trainer: its training step as the body of a loop."""

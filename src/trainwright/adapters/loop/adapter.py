@@ -1,0 +1,222 @@
+"""A training loop of the user's own, walked by running its body."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from trainwright.adapters.base import Run
+from trainwright.adapters.data.alignment import alignment_of
+from trainwright.adapters.data.indexing import repetition_of
+from trainwright.adapters.data.source_tables import aligned_source
+from trainwright.adapters.data.texts import text_facts, tokenizer_facts
+from trainwright.adapters.data.unusable_rows import suspicious_rows
+from trainwright.adapters.loop import evaluation, setup, step
+from trainwright.adapters.loop.batches import outcome_of_rows, stacked_lengths
+from trainwright.adapters.loop.body import Body
+from trainwright.adapters.loop.data_sets import ReadSet, read_sets
+from trainwright.adapters.loop.sliced_rows import Columns, drawn_rows
+from trainwright.adapters.loop.training import LoopTraining
+from trainwright.adapters.torch import runs
+from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
+from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts
+from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_facts
+from trainwright.core.finding import Failure
+from trainwright.core.repair import Repair
+from trainwright.core.stage import Facts
+from trainwright.probes.splits.census import measure_split
+from trainwright.probes.splits.two_sets import between
+from trainwright.seams.listening.seen import Seen, quiet
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import UNTRIED, DatasetFacts, SplitFacts
+from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.tensors.torch import objects as tensors
+
+# So long may it take to see the first batches as the model is given them.
+SECONDS = 5.0
+
+
+class LoopAdapter:
+    """A loop that is about to begin."""
+
+    def __init__(self, body: Body, seen: Seen) -> None:
+        self.training = LoopTraining(body, seen)
+        self.framework = body.framework
+
+    def measure_setup(self) -> SetupFacts:
+        return setup.setup_facts(self.training)
+
+    def measure_dataset(self) -> DatasetFacts:
+        training = self.training
+        with quiet():
+            read, held = read_sets(training)
+        loader = setup.first_loader(training)
+        accepts = tuple(k for item in read.split.items[:1] for k in item if k not in read.label_names)
+        train = measure_split(read.split, read.label_names, accepts)
+        evaluation = measure_split(held.split, held.label_names, accepts) if held is not None else None
+        tokenizer = training.tokenizer()
+        alignment = alignment_of(read.split, train, accepts)
+        return DatasetFacts(
+            train=train,
+            evaluation=evaluation,
+            accepts=accepts,
+            alignment=alignment,
+            aligned_source=aligned_source(read.split, train, alignment, accepts, training.scope),
+            evaluation_alignment=alignment_of(held.split, evaluation, accepts)
+            if held and evaluation
+            else None,
+            tokenizer=tokenizer_facts(tokenizer, training.scope),
+            shuffles=_shuffles(loader),
+            drops_last=bool(getattr(loader, "drop_last", False)),
+            batch_size=getattr(loader, "batch_size", None) or 0,
+            label_place=read.labels_at,
+            spent=getattr(training.body, "spent", None),
+            repetition=repetition_of(read.data, read.split, train),
+            texts=text_facts(read.split, tokenizer),
+            unusable_rows={"train": self._try_rows(train, accepts)},
+            **self._between(read, train, held, evaluation, accepts),
+        )
+
+    def _between(self, read: ReadSet, train: SplitFacts, held: ReadSet | None, evaluation: SplitFacts | None,
+                 accepts: Sequence[str]) -> dict[str, Any]:  # fmt: skip
+        """What both sets show beside each other; of a tensor that batches are cut from, only the rows that they hold count."""
+        found = between(read.split, train, held.split if held else None, evaluation, accepts)
+        if isinstance(read.data, Columns) and found["overlap"]:
+            with quiet():
+                drawn = drawn_rows(self.training, read.data)
+            if not any(row in drawn for _, row in found["overlap_rows"]):
+                found |= {"overlap": 0, "overlap_rows": (), "copies": None}
+        return found
+
+    def _try_rows(self, train: SplitFacts, accepts: Sequence[str]) -> str:
+        """What training does with rows whose inputs or labels are missing or not finite; empty: nothing bad."""
+        bad = suspicious_rows(train, accepts)
+        if not bad or train.rows is None:
+            return ""
+        count = max(1, min(16, train.rows) // 2)
+        others = list(itertools.islice((r for r in range(train.rows) if r not in bad), count))
+        usual = outcome_of_rows(self.training, others) if others else ""
+        if usual:
+            return f"{UNTRIED}: {usual}"
+        return outcome_of_rows(self.training, [*others, *sorted(bad)[:count]]) or ""
+
+    def measure_batch(self) -> BatchFacts:
+        training = self.training
+        failure, recorder = training.form_pool()
+        facts: dict[str, Any] = item_facts(recorder) if recorder is not None else {}
+        if recorder is not None:
+            collator = recorder.collator
+            facts["collator"] = getattr(collator, "__name__", type(collator).__name__)
+        if failure is not None and recorder is not None:
+            return BatchFacts(failure=failure, equal_rows_collate=collates_equal_rows(recorder),
+                              forms_without=forms_without(recorder), stacked_lengths=stacked_lengths(recorder), **facts)  # fmt: skip
+        if failure is None and not training.items:
+            failure = Failure(type="StopIteration", message="the loop is given no batch", where=None)
+        if failure is not None:
+            return BatchFacts(failure=failure, **facts)
+        return self._batch_facts(facts)
+
+    def _batch_facts(self, facts: dict[str, Any]) -> BatchFacts:
+        training = self.training
+        turns = training.take(len(training.items), seed=0)
+        views = list(_within(SECONDS, (training.view(turn) for turn in turns)))
+        batch, model, tokenizer = views[0], training.model, training.tokenizer()
+        key = training.label_key(batch)
+        names, takes_any, required = setup.accepted_names(training.parts.roots[0])
+        return BatchFacts(
+            rows=training.rows_of(turns[0]),
+            tensors={k: tensors.facts(v) for k, v in batch.items() if tensors.is_tensor(v)},
+            others={k: type(v).__name__ for k, v in batch.items() if not tensors.is_tensor(v)},
+            label_key=key,
+            accepts=names,
+            accepts_any=takes_any,
+            required=required,
+            images=image_facts(batch),
+            **token_facts(batch, key, model, tokenizer),
+            **several_batches_facts(views, key, model, tokenizer),
+            **facts,
+        )
+
+    def measure_step(self) -> tuple[Facts | None, ...]:
+        forward, loss, gradients = step.measure_step(self.training)
+        # A step that goes on after a repair comes to lines that were not reached before.
+        setup = self.measure_setup() if self.training.change.all else None
+        if gradients is None:
+            return forward, loss, gradients, setup
+        names, place = evaluation.lost_modes(self.training)
+        return replace(forward, lost_modules=names, mode_lost_at=place), loss, gradients, setup
+
+    def measure_optimizer(self) -> OptimizerFacts:
+        training = self.training
+        turn = training.take(1, seed=0)[0]
+        training.reset()
+        with training.ready(0):
+            before = {n: p.detach().clone() for n, p in training.model.named_parameters() if p.requires_grad}
+            training.build_optimizer()
+            record = training.take_step(turn, 0)
+            parts = training.parts
+            calls = [c for c in parts.passed.calls if c in ("step", "schedule")]
+            planned, pace = training.body.updates_planned(training), training.body.schedule_pace(training)
+            facts = optimizer_facts(
+                parts.optimizers, training.model, before, record.failure, training.dry, user_built=True,
+                planned=planned, schedule_given=bool(parts.schedules),
+                schedule_steps=round(planned * pace) if planned and parts.schedules else None,
+                schedule_first=calls[:1] == ["schedule"],
+                rate_given=all(is_rate_written(o, training.seen) for o in parts.optimizers),
+                rate_position=training.seen.position_given(parts.optimizers[0], "lr") if parts.optimizers else None,
+            )  # fmt: skip
+        training.reset()
+        return facts
+
+    def measure_evaluation(self, batches: int) -> EvaluationFacts:
+        return evaluation.measure(self.training, batches)
+
+    def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
+              seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
+        if not self.training.parts.single:
+            return Run(skipped="two losses are minimised in turn, each by an optimizer of its own")
+        run = runs.train(self.training, steps=steps, batches=batches, seed=seed, changes=changes,
+                              seconds=seconds, enough=enough)  # fmt: skip
+        if batches == 1 and _rises(run.losses) and self.training.carries():
+            return Run(
+                skipped="the loss of a batch depends on the steps before it: the model, or the loop, keeps what it saw"
+            )
+        return run
+
+    def apply(self, repair: Repair) -> None:
+        self.training.apply(repair)
+
+    def put_back(self) -> None:
+        self.training.put_back()
+
+
+def _rises(losses: Sequence[float]) -> bool:
+    """Whether a loss ended above where it began, and is a number."""
+    return len(losses) > 1 and losses[-1] > losses[0]
+
+
+def _shuffles(loader: Any) -> bool | None:
+    """Whether a loader draws rows in a random order; None where that cannot be told."""
+    if loader is None:
+        return None
+    sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(
+        loader, "sampler", None
+    )
+    kind = type(sampler).__name__ if sampler is not None else ""
+    if not kind or "Iterable" in type(sampler).__name__ or "Infinite" in kind:
+        return None
+    return "Sequential" not in kind
+
+
+def _within(seconds: float, views: Iterator[Any]) -> Iterator[Any]:
+    """As many as there is time for, and one at least."""
+    started = time.monotonic()
+    for view in views:
+        yield view
+        if time.monotonic() - started > seconds:
+            return

@@ -1,0 +1,125 @@
+"""The first batches of a training loop: drawn as the loop draws them, and tried with other rows."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import wrapt
+
+from trainwright.adapters.loop.turn import Turn
+from trainwright.adapters.torch.batches import POOLED, RecordingCollator
+from trainwright.core.finding import Failure
+from trainwright.core.repair import Repair, Seam
+from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
+from trainwright.seams.failures.repairing import mended
+from trainwright.seams.isolation.mute import muted
+from trainwright.seams.listening.seen import quiet
+from trainwright.seams.listening.torch_patches import loader_of, watching_loaders
+from trainwright.seams.state.snapshot import seed_everything
+from trainwright.seams.torch.stacking import lengths_of, watching_stacks
+
+if TYPE_CHECKING:
+    from trainwright.adapters.loop.training import LoopTraining
+
+
+def form_pool(training: LoopTraining) -> tuple[Failure | None, RecordingCollator | None]:
+    """Draw the first batches; what the user's loader raised, and the collator that saw the rows."""
+    training.reset()
+    training.drawn, training.views = None, {}
+    collators: list[tuple[Any, Any, RecordingCollator]] = []
+    workers: list[tuple[Any, int, Any]] = []
+
+    def begun(loader: Any) -> None:
+        if not any(known is loader for known in training.loaders):
+            training.loaders.append(loader)
+        recorder = RecordingCollator(mended_collator(training, loader.collate_fn))
+        collators.append((loader, loader.collate_fn, recorder))
+        workers.append((loader, loader.num_workers, loader.multiprocessing_context))
+        loader.collate_fn, loader.num_workers = recorder, 0
+
+    def batch(iterator: Any, draw: Any) -> Any:
+        loader = loader_of(iterator)  # begun before the loop: it = iter(loader)
+        if loader is not None and not any(known is loader for known in training.loaders):
+            training.loaders.append(loader)
+        return draw()
+
+    seed_everything(1)
+    drawn: list[Any] = []
+    failure = None
+    try:
+        with quiet(), muted(), watching_loaders(begun, batch):
+            for item in training.body.items():
+                drawn.append(item)
+                if len(drawn) == POOLED:
+                    break
+    except Exception as error:  # the user's data or collator raised: that is what we came to see
+        failure = failure_of(error)
+    finally:
+        for loader, collator, _ in collators:
+            loader.collate_fn = collator
+        for loader, count, _ in workers:
+            loader.num_workers = count
+        training.body.start_over()
+    training.drawn = drawn
+    return failure, collators[-1][2] if collators else None
+
+
+def mended_collator(training: LoopTraining, collator: Any) -> Any:
+    """A loader's collate function with the repairs of such in force."""
+    for repair in training.collating:
+        given = {
+            "model": None,
+            "train_dataset": None,
+            "collator": collator,
+            "tokenizer": training.tokenizer(),
+        }
+        collator = mended(repair, training.call(Seam.TRAINER, given))["collator"]
+    stacking = [r for r in training.change.all if r.seam == Seam.STACK]
+    return _Restacking(training, collator, stacking[0]) if stacking else collator
+
+
+class _Restacking(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """Forms batches as another collate function does; rows that it cannot make one tensor of are changed first."""
+
+    def __init__(self, training: LoopTraining, collator: Any, repair: Repair) -> None:
+        super().__init__(collator)
+        self._self_training, self._self_repair = training, repair
+
+    def __call__(self, items: list[Any]) -> Any:
+        with watching_stacks(self._changed):
+            return passed_on(self.__wrapped__, items)
+
+    def _changed(self, rows: Any) -> Any:
+        return mended(self._self_repair, self._self_training.call(Seam.STACK, {"rows": rows}))["rows"]
+
+
+def stacked_lengths(recorder: RecordingCollator) -> tuple[int, ...]:
+    """After a failure: the lengths of the rows that the collate function was making one tensor of when it raised."""
+    found: list[tuple[int, ...]] = []
+    with tolerated(), watching_stacks(lambda rows: found.append(lengths_of(rows))):
+        recorder.collator(list(recorder.items))
+    return found[-1] if found else ()
+
+
+def outcome_of_rows(training: LoopTraining, rows: Sequence[int]) -> str | None:
+    """What becomes of a step on these rows of the loader's set: an exception, a loss that is not finite, or "".
+
+    None where the loop does not go over a loader's batches.
+    """
+    loader = training.loaders[0] if training.loaders else None
+    if loader is None or training.body.draws or not hasattr(loader.dataset, "__getitem__"):
+        return None
+    try:
+        batch = loader.collate_fn([passed_on(operator.getitem, loader.dataset, row) for row in rows])
+    except Exception as error:  # the user's data or collator raised: that is what we came to see
+        return str(failure_of(error))
+    training.reset()
+    with training.ready(0):
+        record, _ = training.observe(Turn(0, item=training.body.with_batch(training.items[0], batch)))
+    training.reset()
+    if record.failure is not None:
+        return str(record.failure)
+    return "" if record.loss is None or math.isfinite(record.loss) else f"the loss is {record.loss}"

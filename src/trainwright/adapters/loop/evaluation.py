@@ -1,0 +1,401 @@
+"""The evaluation in a training loop of the user's own: a pass of the loop around it is run, with loaders cut short.
+
+Two passes are made, each with the first batches of every loader, then what follows the loop. Nothing is updated,
+printed or written, and everything is put back. An exception counts only if it is raised again with the loaders whole.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from trainwright.adapters.loop.batches import mended_collator
+from trainwright.adapters.loop.counters import Added, as_facts, find_counters
+from trainwright.adapters.loop.training import LoopTraining, eager
+from trainwright.core.finding import Failure, Place
+from trainwright.core.repair import Seam
+from trainwright.seams.failures.blame import failure_of, note_own, of_pipeline
+from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
+from trainwright.seams.isolation.aside import NotForALook, aside
+from trainwright.seams.listening.seen import quiet
+from trainwright.seams.listening.torch_patches import watching_loaders
+from trainwright.seams.loops.lifted_pass import RETURNED, LiftedPass, lift_pass, reached_functions
+from trainwright.seams.loops.loops import Loop, called_in
+from trainwright.seams.source.places import show
+from trainwright.seams.state.snapshot import seed_everything
+from trainwright.seams.torch.evaluation import (
+    EvaluationWatch,
+    TookTooLong,
+    evaluation_call,
+    tensors_in,
+)
+from trainwright.seams.torch.gates import Gates
+from trainwright.seams.torch.marks import ModelCall, refused_call
+from trainwright.seams.torch.watch import Observer
+from trainwright.stages.evaluation import Comparison, EvaluationFacts
+
+PASSES = 2
+TRAINING_TURNS = 2
+# A training loop that takes its batches with `next` is to find one for each of its turns.
+FEW_BATCHES = TRAINING_TURNS
+# Two passes over a few batches take as long as some ten training steps; what takes longer is not looked at.
+SECONDS = 10.0
+# With loaders whole, an exception is to come again within this time, or it is not believed.
+WHOLE_SECONDS = 15.0
+STOPPED_SHARE = 1.2
+# What code raises because it was lifted or is only looked at: a name that the loop would have bound, a missing file.
+_NOT_THE_EVALUATIONS = (NameError, ImportError, OSError, EOFError, NotForALook)
+# Repairs of what the model and the loss are given are in force in the evaluation too.
+_OF_CALLS = (Seam.FORWARD, Seam.LOSS, Seam.PAIRING, Seam.ACTIVATION)
+_METRICS = ("sklearn.metrics", "torchmetrics.", "torcheval.", "evaluate.")
+
+
+@dataclass(kw_only=True)
+class Seen:
+    """What two passes and the rest showed."""
+
+    watch: EvaluationWatch
+    counters: list[Added] = field(default_factory=list)
+    error: BaseException | None = None
+    kept: list[tuple[ModelCall, int]] = field(default_factory=list)
+    """The calls whose graphs were held at the end of the first pass, with their bytes."""
+    loaders: list[Any] = field(default_factory=list)
+    late: bool = False
+    """It took too long, and was left."""
+    stopped: bool = False
+    """It had to be stopped."""
+    finished: bool = False
+    """Both passes went through."""
+
+
+def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
+    """Run the loop's own evaluation over a few batches; not present where it has none."""
+    loop, evaluate = getattr(training.body, "loop", None), getattr(training.body, "evaluate", None)
+    if evaluate is not None:
+        return _of_framework(training, lambda: evaluate(batches))
+    if not isinstance(loop, Loop):
+        return EvaluationFacts(present=False)
+    lifted = _lift(training, loop)
+    try:
+        seen = _look(training, lifted, batches, frozenset())
+        if any(r.seam == Seam.EVALUATION for r in training.change.all):
+            known = frozenset(c.where for c in seen.watch.evaluations() if c.where is not None)
+            seen = _look(training, lifted, batches, known)
+        failure = _raised(training, seen)
+        if failure is not None:
+            seen = _look(training, lifted, None, frozenset())
+            failure = _raised(training, seen) if not seen.late else None
+        if seen.stopped:
+            raise OutOfTime
+        return _facts(training, seen, lifted, failure)
+    finally:
+        lifted.start_over()
+        training.reset()
+
+
+def _of_framework(training: LoopTraining, evaluate: Callable[[], Any]) -> EvaluationFacts:
+    """Run an evaluation that a framework calls batch by batch, such as Lightning's validation_step."""
+    training.reset()
+    seen = Seen(watch=EvaluationWatch(training.change.all, SECONDS, frozenset()))
+    gates = Gates(training.optimizers, training.schedules, live=False)
+    try:
+        with quiet(), gates.closed(), aside(), eager(), _mended(training), seen.watch.watching():
+            evaluate()
+    except TookTooLong:
+        seen.late = True
+    except Exception as error:  # the user's evaluation raised: that is what we came to see
+        seen.error = error
+    finally:
+        training.reset()
+    return _facts(training, seen, None, _raised(training, seen))
+
+
+def _lift(training: LoopTraining, loop: Loop) -> LiftedPass:
+    training.reset()
+    lasting = [*training.modules, *training.parts.optimizers]
+    return lift_pass(loop, getattr(training.body, "_callers", []), lasting)
+
+
+def _look(training: LoopTraining, lifted: LiftedPass, batches: int | None, known: frozenset[Place]) -> Seen:
+    """Two passes and the rest.
+
+    Args:
+        batches: how many of each loader; None: all.
+        known: the lines that evaluate the model, for repairs of its mode.
+    """
+    training.reset()
+    lifted.start_over()
+    seconds = SECONDS if batches is not None else WHOLE_SECONDS
+    watch = EvaluationWatch(training.change.all, seconds, known)
+    seen = Seen(watch=watch)
+    turns = _Turns()
+    gates = Gates(training.optimizers, training.schedules, live=False)
+    with (
+        quiet(),
+        gates.closed(),
+        aside(),
+        eager(),
+        _short_loaders(training, batches, seen.loaders),
+        lifted.cut(turns.over),
+        _mended(training),
+        watch.watching(),
+    ):
+        try:
+            # Its own clock is looked at where tensors are at work; code that does not come to any is stopped.
+            with stopped_after(STOPPED_SHARE * seconds):
+                _passes(training, lifted, seen, turns)
+        except TookTooLong:
+            seen.late = True
+        except OutOfTime:
+            seen.late = seen.stopped = True
+    return seen
+
+
+def _passes(training: LoopTraining, lifted: LiftedPass, seen: Seen, turns: _Turns) -> None:
+    seen.counters = find_counters(lifted)
+    start = [(c, c.value) for c in seen.counters]
+    for one in seen.counters:
+        one.look()
+    mended = evaluation_call(training.change.all)
+    modes = [(m, m.training) for top in training.modules for m in top.modules()]
+    for number in range(PASSES):
+        for counter, value in start:
+            if counter.name in mended["cleared"]:
+                counter.write(value)
+        for module, mode in modes if mended["restored"] else ():
+            module.training = mode
+        seen.watch.turn, turns.left = number, TRAINING_TURNS if lifted.whole else 1
+        seed_everything(7)
+        try:
+            lifted.code.run()
+        except Exception as error:  # the user's evaluation raised: that is what we came to see
+            seen.error = error
+            return
+        seen.kept = seen.kept or seen.watch.kept_graphs()
+        for one in seen.counters:
+            one.look()
+    seen.finished = True
+    seen.watch.turn = PASSES
+    returned = None
+    for code in lifted.rest:
+        before = len(seen.watch.calls)
+        turns.left = 0
+        code.namespace[RETURNED] = returned
+        try:
+            code.run()
+        except Exception as error:  # so did the one after the last pass, or what plots and stores its results
+            if len(seen.watch.calls) > before or _of_metrics(error):
+                seen.error = error
+                return
+        returned = code.namespace.pop(RETURNED, None)
+
+
+def _of_metrics(error: BaseException) -> bool:
+    return failure_of(error).function.startswith(_METRICS)
+
+
+@dataclass
+class _Turns:
+    """How often the training loop may still go round in this pass."""
+
+    left: int = TRAINING_TURNS
+
+    def over(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+@contextlib.contextmanager
+def _short_loaders(training: LoopTraining, batches: int | None, met: list[Any]) -> Iterator[None]:
+    """Every loader hands out so many batches, without workers; what mends training's collate function mends theirs."""
+    faulty = {id(loader.collate_fn) for loader in training.loaders}
+    handed: dict[int, tuple[Any, int]] = {}
+    kept: list[tuple[Any, dict[str, Any]]] = []
+
+    def begun(loader: Any) -> None:
+        if not any(known is loader for known, _ in kept):
+            names = ("num_workers", "multiprocessing_context", "timeout", "pin_memory", "collate_fn")
+            met.append(loader)
+            kept.append((loader, {n: getattr(loader, n) for n in names}))
+            loader.num_workers, loader.timeout, loader.pin_memory = 0, 0, False
+            if id(loader.collate_fn) in faulty:
+                loader.collate_fn = mended_collator(training, loader.collate_fn)
+
+    def batch(iterator: Any, draw: Callable[[], Any]) -> Any:
+        count = handed.get(id(iterator), (iterator, 0))[1]
+        if batches is not None and count >= batches:
+            raise of_pipeline(StopIteration())
+        handed[id(iterator)] = (iterator, count + 1)
+        return draw()
+
+    try:
+        with watching_loaders(begun, batch):
+            yield
+    finally:
+        for loader, attributes in kept:
+            for name, value in attributes.items():
+                if name != "multiprocessing_context" or attributes["num_workers"] > 0:
+                    setattr(loader, name, value)
+
+
+def _mended(training: LoopTraining) -> Any:
+    repairs = [r for r in training.change.all if r.seam in _OF_CALLS]
+    return (
+        Observer(training.model, repairs, roots=training.parts.roots) if repairs else contextlib.nullcontext()
+    )
+
+
+def _raised(training: LoopTraining, seen: Seen) -> Failure | None:
+    """What the evaluation raised, if it lies in the evaluation."""
+    error = seen.error
+    if error is None or isinstance(error, _NOT_THE_EVALUATIONS) or _mended_elsewhere(training):
+        return None
+    last = seen.watch.calls[-1] if seen.watch.calls else None
+    if last is None or last.trained:
+        return None
+    failure = failure_of(error)
+    # No evaluation goes backward: that was a further training step, whose failure the gradients stage has.
+    of_training = failure.function.startswith("torch.autograd")
+    return failure if failure.where is not None and not of_training else None
+
+
+def _mended_elsewhere(training: LoopTraining) -> bool:
+    """Whether training steps are mended in ways that the evaluation, run as it stands, is not."""
+    own = (Seam.TRAINER, Seam.STACK, Seam.OPTIMIZER, Seam.METRICS, Seam.EVALUATION, *_OF_CALLS)
+    return any(r.seam not in own for r in training.change.all)
+
+
+def _facts(
+    training: LoopTraining, seen: Seen, lifted: LiftedPass | None, failure: Failure | None
+) -> EvaluationFacts:
+    watch, whole = seen.watch, lifted is None or lifted.whole
+    evaluations = watch.evaluations() or watch.evaluations(sure=False)
+    refused = _refused(seen) if failure is not None else None
+    comparisons = (
+        *_comparisons(watch, failed=failure is not None),
+        *([refused] if refused is not None else []),
+    )
+    noisy = [c for c in watch.evaluations() if c.noise and not watch.asked_again(c)]
+    measured = {line for m in watch.meetings for line in m.lines}
+    first = [c for c in evaluations if c.turn == min(e.turn for e in evaluations)]
+    counters = as_facts(seen.counters, measured) if seen.finished else ()
+    return EvaluationFacts(
+        present=bool(evaluations or comparisons or failure),
+        in_loop=True,
+        metrics_failure=failure,
+        evaluated_at=tuple(dict.fromkeys(c.where for c in (*noisy, *evaluations) if c.where is not None)),
+        batches=len(first),
+        comparisons=comparisons,
+        counters=tuple(c if whole or not c.training else replace(c, share="") for c in counters),
+        has_metrics=bool(comparisons),
+        training_mode=any(c.training for c in noisy),
+        active_noise=tuple({k: n for c in noisy for k, n in c.noise.items()}.values()),
+        repeatable=_repeatable(noisy[0]) if noisy else None,
+        **_kept(seen, training, evaluations),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
+    )  # fmt: skip
+
+
+def _comparisons(watch: EvaluationWatch, *, failed: bool) -> tuple[Comparison, ...]:
+    """The comparisons, one for each line; differences that training makes too are its loss."""
+    of_training = {m.where for m in watch.meetings if m.kind == "-" and any(c.trained for c in m.calls)}
+    found: dict[tuple[str, Place | None], Comparison] = {}
+    for call, comparison in watch.comparisons:
+        if comparison.failure is not None and not failed:
+            continue  # with whole loaders it is not known to raise
+        if comparison.operation == "-" and (call.trained or comparison.where in of_training):
+            continue
+        found.setdefault((comparison.operation, comparison.where), comparison)
+    return tuple(found.values())
+
+
+def _kept(seen: Seen, training: LoopTraining, evaluations: list[ModelCall]) -> dict[str, Any]:
+    """The graphs of evaluated batches that are held all together."""
+    held = [(c, size) for c, size in seen.kept if any(c is e for e in evaluations)]
+    others = [v for v in seen.loaders if not any(v is known for known in training.loaders)]
+    lengths = [len(v) for v in others if hasattr(v.dataset, "__len__")]
+    if len(held) < 2:
+        return {}
+    return {
+        "kept_graphs": len(held),
+        "graph_bytes": max(size for _, size in held),
+        "loader_batches": max(lengths, default=None),
+    }
+
+
+def _refused(seen: Seen) -> Comparison | None:
+    """What a library's metric function was given when it raised."""
+    link = seen.error.__traceback__ if seen.error is not None else None
+    while link is not None:
+        frame = link.tb_frame
+        if str(frame.f_globals.get("__name__", "")).startswith(_METRICS):
+            given = frame.f_locals
+            truth, answer = given.get("y_true"), given.get("y_pred", given.get("y_score"))
+            if truth is not None and answer is not None and seen.error is not None:
+                return refused_call(frame.f_code.co_name, answer, truth, failure_of(seen.error))
+        link = link.tb_next
+    return None
+
+
+@torch.no_grad()
+def _repeatable(call: ModelCall) -> bool | None:
+    """Whether a model answers the same twice, in the mode in which it was evaluated."""
+    if call.inputs is None:
+        return None
+    modes = [(m, m.training) for m in call.module.modules()]
+    args, kwargs = call.inputs
+    try:
+        with quiet(), aside():
+            for module in call.module.modules():
+                module.training = call.modes.get(id(module), call.training)
+            answers = [call.module(*args, **kwargs) for _ in range(2)]
+    except Exception as error:  # a model that keeps state, or takes its inputs apart
+        note_own(error)
+        return None
+    finally:
+        for module, mode in modes:
+            module.training = mode
+    left, right = (tensors_in(a) for a in answers)
+    return all(torch.equal(x, y) for x, y in zip(left, right))
+
+
+def lost_modes(training: LoopTraining) -> tuple[tuple[str, ...], Place | None]:
+    """The layers that are in training mode in the first pass and in no later one, and the line that did it."""
+    loop = getattr(training.body, "loop", None)
+    if not isinstance(loop, Loop):
+        return (), None
+    lifted = _lift(training, loop)
+    calls = called_in(lifted.statements, lifted.namespace, frozenset(["eval"]))
+    if not lifted.whole or not calls:
+        return (), None
+    try:
+        watch = _look(training, lifted, FEW_BATCHES, frozenset()).watch
+    finally:
+        lifted.start_over()
+        training.reset()
+    early = {id(m) for c in watch.calls if c.trained and c.turn == 0 for m in c.resting}
+    late = {id(m) for c in watch.calls if c.trained and c.turn == 1 for m in c.resting} - early
+    names = tuple(n for n, m in training.model.named_modules() if id(m) in late)
+    return names, _evaluation_line(lifted) if names else None
+
+
+def _evaluation_line(lifted: LiftedPass) -> Place | None:
+    """The first line of a pass, or of what it calls, that puts a model in evaluation mode."""
+    bodies: list[tuple[str, ast.AST]] = [(lifted.loop.file, s) for s in lifted.statements]
+    functions = reached_functions(lifted.statements, lifted.namespace)
+    bodies += [(code.co_filename, node) for code, (node, _) in functions.items()]
+    for file, body in bodies:
+        for node in ast.walk(body):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "eval"
+            ):
+                return Place(show(file), node.lineno)
+    return None

@@ -1,0 +1,117 @@
+"""Rows of a loader's data set under the names that the model and the loss know them by, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from trainwright.adapters.data.reading import as_mapping
+
+_HELD_OUT = ("val", "valid", "test", "eval", "dev", "held")
+
+
+class NamedRows:
+    """A map-style data set whose rows are mappings.
+
+    Args:
+        names: the name of each position of a row that is a tuple.
+    """
+
+    def __init__(self, data: Any, names: Mapping[str, str]) -> None:
+        self.data, self.names = data, names
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        return {self.names.get(k, k): v for k, v in as_mapping(self.data[row]).items()}
+
+
+class NamedStream(torch.utils.data.IterableDataset[Any]):
+    """The same for an iterable data set."""
+
+    def __init__(self, data: Any, names: Mapping[str, str]) -> None:
+        self.data, self.names = data, names
+
+    def __iter__(self) -> Any:
+        for item in self.data:
+            yield {self.names.get(k, k): v for k, v in as_mapping(item).items()}
+
+
+class UnnamedRows:
+    """Rows that are mappings, in the form that the rows of another data set have."""
+
+    def __init__(self, data: Any, like: Any, names: Mapping[str, str]) -> None:
+        self.data, self.like, self.names = data, like, names
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, row: int) -> Any:
+        values, form = self.data[row], self.like[0]
+        if hasattr(form, "keys"):
+            return values
+        if isinstance(form, (tuple, list)):
+            return type(form)([values[self.names.get(str(i), str(i))] for i in range(len(form))])
+        return next(iter(values.values()))
+
+
+def names_of_items(batch: Any, view: Mapping[str, Any]) -> dict[str, str]:
+    """The name in a view of each position of a batch that is a tuple, where the values are the same."""
+    if hasattr(batch, "keys"):
+        return {}
+    found: dict[str, str] = {}
+    for position, value in as_mapping(batch).items():
+        for name, seen in view.items():
+            if name not in found.values() and _same(value, seen):
+                found[position] = name
+                break
+    return found
+
+
+def _same(left: Any, right: Any) -> bool:
+    if (
+        not isinstance(left, torch.Tensor)
+        or not isinstance(right, torch.Tensor)
+        or left.numel() != right.numel()
+    ):
+        return False
+    pair = [t.detach().reshape(-1).to("cpu", torch.float64) for t in (left, right)]
+    return bool(torch.equal(*(torch.nan_to_num(t) for t in pair)))
+
+
+def put_dataset(loader: Any, dataset: Any) -> None:
+    """Let a loader read another data set of as many rows."""
+    object.__setattr__(loader, "dataset", dataset)
+    for owner in around(loader)[1:]:
+        if hasattr(owner, "data_source"):
+            owner.data_source = dataset
+
+
+def around(loader: Any) -> list[Any]:
+    """A loader and its samplers."""
+    inner = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
+    return [o for o in (loader, getattr(loader, "sampler", None), inner) if o is not None]
+
+
+def evaluation_loaders(
+    scope: Mapping[str, Any],
+    trained: Sequence[Any],
+    later: frozenset[str] = frozenset(),
+    used: frozenset[str] | None = None,
+) -> list[tuple[str, Any]]:
+    """A script's loaders that are named for evaluation, or else any other than those that the loop draws from.
+
+    Args:
+        later: what the script's later trainings name: no evaluation, unless it is called so.
+        used: the names that the script's code reads; None: not known. A loader that nothing reads evaluates nothing.
+    """
+    own = [loader.dataset for loader in trained]
+    loaders = [(n, v) for n, v in scope.items() if isinstance(v, torch.utils.data.DataLoader)]
+    found = [(n, v) for n, v in loaders if not any(v.dataset is d for d in own)]
+    named = [("evaluation", v) for n, v in found if any(word in n.lower() for word in _HELD_OUT)]
+    if not named and any("train" in n.lower() for n, _ in found):
+        return []
+    return named or [("evaluation", v) for n, v in found if n not in later and (used is None or n in used)]

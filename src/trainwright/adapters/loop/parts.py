@@ -1,0 +1,306 @@
+"""What takes part in a step of a loop, found by running it once: models, optimizers, schedules, the window of an update."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from trainwright.adapters.loop.turn import LONGEST_WINDOW, Turn
+from trainwright.core.finding import Failure
+from trainwright.seams.failures.blame import failure_of
+from trainwright.seams.torch.gates import Passed
+from trainwright.tensors.torch.transforms import within_transform
+
+if TYPE_CHECKING:
+    from trainwright.adapters.loop.training import LoopTraining
+
+# A plain list with more members than this is data, not layers.
+LONGEST_LIST = 1000
+_LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
+
+
+class Together(nn.Module):
+    """Several trained modules, and tensors that are part of none, under one roof."""
+
+    def __init__(self, modules: Mapping[str, nn.Module], loose: Mapping[str, torch.Tensor]) -> None:
+        super().__init__()
+        for name, module in modules.items():
+            self.add_module(name.replace(".", "_"), module)
+        for name, tensor in loose.items():
+            self._parameters[name.replace(".", "_")] = tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What takes part in a step."""
+
+    model: nn.Module
+    roots: list[nn.Module]
+    """The modules that the body calls."""
+    optimizers: list[Any]
+    """Those that step; where none does, those that hold the model's parameters."""
+    schedules: list[Any]
+    window: int
+    """Times round the loop that go backward for an update; 1 where there is none."""
+    rounds: int
+    """Times round the loop from one update to the next, those included that only look or collect."""
+    lead: int
+    """Times round the loop before the first whole window: the first update came sooner than the next."""
+    idle: int
+    """Times round the loop before the first one that went backward: a buffer is filled, or only some turns train."""
+    passed: Passed
+    """What came to the gates in that window."""
+    graded: bool
+    """They are called with gradients; what they do without is an evaluation."""
+    single: bool
+    """One loss is minimised: no two optimizers step after losses of their own."""
+    failure: Failure | None = None
+
+
+@dataclass
+class _Calls:
+    """The modules that were called from outside of any other."""
+
+    roots: list[nn.Module] = field(default_factory=list)
+    graded: list[nn.Module] = field(default_factory=list)
+    """Those that were called with gradients."""
+    depth: int = 0
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        hooks = torch.nn.modules.module
+        before = hooks.register_module_forward_pre_hook(self._before)
+        after = hooks.register_module_forward_hook(self._after, always_call=True)
+        try:
+            yield
+        finally:
+            before.remove()
+            after.remove()
+
+    def _before(self, module: nn.Module, args: Any) -> None:
+        if within_transform():
+            return
+        inner = unwrapped(module)
+        if self.depth == 0 and not any(inner is m for m in self.roots):
+            self.roots.append(inner)
+        if self.depth == 0 and torch.is_grad_enabled() and not any(inner is m for m in self.graded):
+            self.graded.append(inner)
+        self.depth += 1
+
+    def _after(self, module: nn.Module, args: Any, output: Any) -> None:
+        self.depth -= not within_transform()
+
+
+def unwrapped(module: Any) -> Any:
+    """What DistributedDataParallel was put around, or the module itself."""
+    return module.module if isinstance(module, nn.parallel.DistributedDataParallel) else module
+
+
+def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None]) -> Parts:
+    """Run the body, without updates, until an optimizer would step or the window is too long.
+
+    Args:
+        run: runs it once, with a turn, its number and where to note what comes to the gates.
+    """
+    calls, passed, failure, idle = _Calls(), Passed(), None, 0
+    window = rounds = 1
+    lead = 0
+    most = LONGEST_WINDOW if training.body.steps else 1
+    for number in range(most if training.items else 0):
+        calls.depth = 0
+        try:
+            with calls.watching():
+                run(Turn(number % len(training.items)), number, passed)
+        except Exception as error:  # the user's step raised: it is measured as it is
+            failure = failure_of(error)
+            break
+        if not {"backward", "step"} & set(passed.calls):
+            idle = number + 1
+        if passed.steps:
+            window = rounds = number + 1 - idle
+            break
+    if passed.steps and window == 1 and failure is None:
+        further = _next_window(training, run, idle + 1)
+        rounds = further.rounds
+        if further.backwards > 1:
+            lead, window, passed = 1, further.backwards, further.passed
+    roots = [m for m in calls.graded or calls.roots if any(True for _ in m.parameters())]
+    trained = [m for m in roots if any(p.requires_grad for p in m.parameters())] or roots
+    owners = _owners(trained, training.modules) or _held_modules(training)
+    held = {id(p) for m in owners for p in m.parameters()}
+    optimizers = passed.optimizers or [
+        o for o in training.optimizers if any(id(p) in held for g in o.param_groups for p in g["params"])
+    ]
+    if not optimizers:
+        optimizers = list(training.optimizers) if len(training.optimizers) == 1 else []
+    loose = _loose(training, optimizers, held)
+    model = owners[0] if len(owners) == 1 and not loose else Together(_named(owners, training.scope), loose)
+    schedules = [s for s in training.schedules if any(getattr(s, "optimizer", None) is o for o in optimizers)]
+    return Parts(
+        model=model,
+        roots=trained or [model],
+        optimizers=optimizers,
+        schedules=schedules,
+        window=window,
+        rounds=rounds,
+        lead=lead,
+        idle=idle if passed.steps or "backward" in passed.calls else 0,
+        passed=passed,
+        graded=bool(calls.graded),
+        single=_is_single(passed),
+        failure=failure,
+    )
+
+
+@dataclass
+class _Window:
+    """From one update to the next."""
+
+    rounds: int = 1
+    backwards: int = 1
+    """In how many of its rounds the body went backward."""
+    passed: Passed = field(default_factory=Passed)
+
+
+def _next_window(training: LoopTraining, run: Callable[[Turn, int, Passed], None], first: int) -> _Window:
+    """The window after an update that one round made: the same, unless every so many rounds make one (`i % 4 == 0`)."""
+    found = _Window(backwards=0)
+    for number in range(first, first + LONGEST_WINDOW):
+        before = found.passed.calls.count("backward")
+        try:
+            run(Turn(number % len(training.items)), number, found.passed)
+        except Exception:  # a second step that raises is measured as one
+            return _Window()
+        found.backwards += found.passed.calls.count("backward") > before
+        if found.passed.steps:
+            return found
+        found.rounds += 1
+    return _Window()
+
+
+def _is_single(passed: Passed) -> bool:
+    """Whether all optimizers step right after one another; a closure calls backward inside its step."""
+    order = [c for c in passed.calls if c in ("step", "backward")]
+    if len(passed.optimizers) < 2:
+        return True
+    first, last = order.index("step"), len(order) - 1 - order[::-1].index("step")
+    return "backward" not in order[first:last]
+
+
+def _owners(roots: Sequence[nn.Module], known: Sequence[nn.Module]) -> list[nn.Module]:
+    """The largest of the script's modules that each called module is part of, each once."""
+    found: list[nn.Module] = []
+    for root in roots:
+        others = [m for m in known if m is not root]
+        around = [m for m in others if any(c is root for c in m.modules())] or _near(root, others)
+        owner = max(around, key=lambda m: sum(1 for _ in m.modules()), default=root)
+        if not any(owner is m for m in found):
+            found.append(owner)
+    return found
+
+
+def _near(root: nn.Module, known: Sequence[nn.Module]) -> list[nn.Module]:
+    """Where a called module is part of none: those that have it in a plain list, or all its parameters (a slice of one)."""
+    held = {id(p) for p in root.parameters()}
+    return [
+        m
+        for m in known
+        if held <= {id(p) for p in m.parameters()}
+        or any(root is one for c in m.modules() for v in vars(c).values() for one in _listed(v))
+    ]
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return value if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST else ()
+
+
+def _held_modules(training: LoopTraining) -> list[nn.Module]:
+    """Where no step can be run: the script's modules that its optimizers hold parameters of."""
+    held = {id(p) for o in training.optimizers for g in o.param_groups for p in g["params"]}
+    return [m for m in training.modules if any(id(p) in held for p in m.parameters())]
+
+
+def _loose(training: LoopTraining, optimizers: Sequence[Any], held: set[int]) -> dict[str, torch.Tensor]:
+    """Trained tensors that no module has and that a step gave a gradient."""
+    names = {id(v): n for n, v in training.scope.items() if isinstance(v, torch.Tensor)}
+    stepped = [p for o in optimizers for g in o.param_groups for p in g["params"]]
+    candidates = [*stepped, *training.state.loose]
+    inside = {id(p) for m in training.modules for p in m.parameters()}
+    found: dict[str, torch.Tensor] = {}
+    for tensor in candidates:
+        known = id(tensor) in held or id(tensor) in inside or any(tensor is t for t in found.values())
+        if tensor.grad is not None and not known:
+            found[names.get(id(tensor), f"tensor_{len(found)}")] = tensor
+    return found
+
+
+def _named(modules: Sequence[nn.Module], scope: Mapping[str, Any]) -> dict[str, nn.Module]:
+    """The modules by the names that the script has for them."""
+    found: dict[str, nn.Module] = {}
+    for module in modules:
+        names = [n for n, v in scope.items() if unwrapped(v) is module]
+        names += [n for v in scope.values() for n, a in getattr(v, "__dict__", {}).items() if a is module]
+        found[next((n for n in names if n not in found), f"model_{len(found)}")] = module
+    return found
+
+
+@contextlib.contextmanager
+def names_of_inputs(parts: Parts, into: dict[str, Any]) -> Iterator[None]:
+    """Keep what the first training call of a root is given, by the names of forward's parameters."""
+
+    def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
+        if into or within_transform() or (parts.graded and not torch.is_grad_enabled()):
+            return
+        try:
+            named = list(inspect.signature(module.forward).parameters.values())
+        except (TypeError, ValueError):
+            named = []
+        plain = [p.name for p in named if p.kind == p.POSITIONAL_OR_KEYWORD]
+        for i, value in enumerate(args):
+            into[plain[i] if i < len(plain) else str(i)] = value
+        into.update(kwargs)
+
+    hooks = [root.register_forward_pre_hook(keep, with_kwargs=True) for root in parts.roots]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def label_name(inputs: Mapping[str, Any], targets: torch.Tensor | None) -> str | None:
+    """The name under which the model itself was given its labels: as the loss was, or by the usual names."""
+    given = {n: v for n, v in inputs.items() if isinstance(v, torch.Tensor)}
+    usual = next((n for n in _LABEL_NAMES if n in given), None)
+    if targets is None or len(given) < 2:
+        return usual
+    flat = targets.detach().reshape(-1).double()
+    same = [
+        n for n, v in given.items() if v.numel() == flat.numel() and torch.equal(v.reshape(-1).double(), flat)
+    ]
+    return usual if usual in same or not same else same[-1]
+
+
+def follow_parameters(
+    optimizers: Sequence[Any], before: Mapping[str, torch.Tensor], model: nn.Module
+) -> None:
+    """Let optimizers hold the parameters that took the place of others under the same name."""
+    now = dict(model.named_parameters())
+    replaced = {id(old): now[name] for name, old in before.items() if name in now and now[name] is not old}
+    new = [p for name, p in now.items() if name not in before and p.requires_grad]
+    trained = {id(p) for p in before.values() if p.requires_grad}
+    for optimizer in optimizers:
+        groups = optimizer.param_groups
+        whole = bool(trained) and trained <= {id(p) for g in groups for p in g["params"]}
+        for group in groups:
+            group["params"] = [replaced.get(id(p), p) for p in group["params"]]
+        if whole:  # it was given all of model.parameters(), of which these are a part now
+            groups[0]["params"] = [*groups[0]["params"], *new]

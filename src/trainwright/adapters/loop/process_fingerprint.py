@@ -1,0 +1,175 @@
+"""What one of several processes is about to train with, as hashes that the others' are compared with."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from trainwright.adapters.data.reading import length
+from trainwright.adapters.loop.body import Body
+from trainwright.adapters.loop.training import LoopTraining
+from trainwright.seams.isolation.mute import muted
+from trainwright.seams.listening.seen import Seen, quiet
+from trainwright.seams.listening.torch_patches import watching_loaders
+from trainwright.seams.processes import Position
+from trainwright.seams.state.snapshot import RandomState, seed_everything
+from trainwright.stages.setup import RankFacts
+
+# Rows of the training set that are hashed, spread over it: sets that differ, or are ordered differently, differ there.
+HASHED_ROWS = 16
+# Of each weight tensor so many numbers and its sum are hashed.
+HASHED_NUMBERS = 64
+
+
+def loop_rank(body: Body, seen: Seen, position: Position) -> RankFacts:
+    """The facts of a process that is about to run a loop of the user's."""
+    random = torch_random()
+    training = LoopTraining(body, seen)
+    kept = RandomState()
+    try:
+        with quiet(), muted():
+            loader, batch = _first_batch(body)
+            kept.put_back()
+            return rank_facts(position, loader, batch, training.modules, random)
+    finally:
+        training.put_back()
+        kept.put_back()
+
+
+def trainer_rank(trainer: Any, position: Position) -> RankFacts:
+    """The facts of a process that is about to call a Trainer's `train`."""
+    random, kept, loader, batch = torch_random(), RandomState(), None, None
+    with (
+        quiet(),
+        muted(),
+        contextlib.suppress(Exception),
+    ):  # what cannot be read here is a fault of a later stage
+        loader = trainer.get_train_dataloader()
+        batch = next(iter(loader))
+    kept.put_back()
+    accelerator = trainer.accelerator
+    accelerator._dataloaders = [d for d in accelerator._dataloaders if d is not loader]
+    with quiet(), muted():
+        # It sends the first rank's weights to the others when it begins: what they are before does not matter.
+        facts = rank_facts(position, loader, batch, [], random)
+    kept.put_back()
+    return facts
+
+
+def rank_facts(
+    position: Position, loader: Any, batch: Any, modules: Iterable[nn.Module], random: str
+) -> RankFacts:
+    """The facts of one process, of what it reads and trains."""
+    dataset = getattr(loader, "dataset", None)
+    weights = [_of_weights(m) for m in modules]
+    return RankFacts(
+        rank=position.rank,
+        world_size=position.world_size,
+        believed=position.believed,
+        rows=length(dataset),
+        batches=length(loader),
+        sharded=is_sharded(loader),
+        samples=_samples(dataset),
+        batch=_hash(batch) if batch is not None else "",
+        weights=_hash(weights) if weights else "",
+        random=random,
+    )
+
+
+def torch_random() -> str:
+    """The hash of the state of torch's random numbers."""
+    return _hash(torch.get_rng_state())
+
+
+def is_sharded(loader: Any) -> bool:
+    """Whether a loader gives each rank its share of the rows: DistributedSampler and its like, or Accelerate's loaders."""
+    batches = getattr(loader, "batch_sampler", None)
+    kinds = {k.__name__ for k in type(loader).__mro__}
+    if kinds & {"DataLoaderDispatcher"} or type(batches).__name__ == "BatchSamplerShard":
+        return True
+    samplers = (getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None))
+    return any(getattr(s, "num_replicas", 1) not in (None, 1) for s in samplers)
+
+
+def _first_batch(body: Body) -> tuple[Any, Any]:
+    """The loader that the loop draws from, and the batch that training would begin with; None for what there is not."""
+    loaders: list[tuple[Any, int]] = []
+
+    def begun(loader: Any) -> None:
+        loaders.append((loader, loader.num_workers))
+        loader.num_workers = 0
+
+    item = None
+    try:
+        with (
+            contextlib.suppress(Exception),
+            watching_loaders(begun),
+        ):  # a loader that raises is a fault of a later stage
+            item = next(iter(body.items()), None)
+    finally:
+        for loader, workers in loaders:
+            loader.num_workers = workers
+        body.start_over()
+    return (loaders[0][0], item) if loaders else (None, None)
+
+
+def _samples(dataset: Any) -> str:
+    rows = length(dataset)
+    if not rows or not hasattr(dataset, "__getitem__"):
+        return ""
+    found = []
+    with contextlib.suppress(Exception):  # a row that cannot be read is a fault of a later stage
+        for row in sorted({int(i) for i in np.linspace(0, rows - 1, min(rows, HASHED_ROWS))}):
+            seed_everything(row)  # what is drawn for augmentation is the same on each rank
+            found.append(_hash(dataset[row]))
+    return _hash(found)
+
+
+@torch.no_grad()
+def _of_weights(module: nn.Module) -> list[Any]:
+    return [
+        (
+            tuple(p.shape),
+            p.detach().reshape(-1)[:HASHED_NUMBERS].float().cpu(),
+            float(p.detach().double().sum()),
+        )
+        for p in module.parameters()
+        if p.device.type != "meta"
+    ]
+
+
+def _hash(value: Any) -> str:
+    found = hashlib.sha256()
+    for part in _parts(value):
+        found.update(part)
+    return found.hexdigest()[:16]
+
+
+def _parts(value: Any, depth: int = 0) -> Iterable[bytes]:
+    """Bytes that are the same for the same content, whatever object holds it."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        yield str((value.dtype, tuple(value.shape))).encode()
+        yield value.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if value.numel() else b""
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        yield str((value.dtype, value.shape)).encode() + np.ascontiguousarray(value).tobytes()
+    elif isinstance(value, Mapping) and depth < 4:
+        for key in value:
+            yield from itertools.chain([repr(key).encode()], _parts(value[key], depth + 1))
+    elif isinstance(value, (list, tuple)) and depth < 4:
+        yield str(len(value)).encode()
+        for inner in value:
+            yield from _parts(inner, depth + 1)
+    elif isinstance(value, (str, int, float, bool, bytes, type(None), np.generic)):
+        yield repr(value).encode()
+    elif hasattr(value, "tobytes"):
+        yield value.tobytes()
+    else:
+        yield type(value).__name__.encode()

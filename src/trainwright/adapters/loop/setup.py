@@ -1,0 +1,143 @@
+"""What a training loop of the user's own was given, and the user's lines where each thing was written."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+
+from trainwright.adapters.loop.accelerate import precision_of
+from trainwright.adapters.loop.training import LoopTraining
+from trainwright.adapters.torch.optimizer import optimizer_places
+from trainwright.core.finding import Place
+from trainwright.seams.devices.memory_owners import accelerators
+from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.source.places import assignment_place, call_node, is_users, keyword_places, show
+from trainwright.seams.torch.versions import is_autocast_on_cpu
+from trainwright.stages.setup import SetupFacts
+
+# What the report calls the parts of a DataLoader, by the names of its arguments.
+_LOADER_ROLES = {"dataset": "train_dataset", "collate_fn": "collator"}
+# The same data set, where the loader is one for evaluation.
+_HELD_ROLES = {"train_dataset": "eval_dataset", "train_dataset_made": "eval_dataset_made"}
+
+
+def setup_facts(training: LoopTraining) -> SetupFacts:
+    """The parts, places and devices of the training that is about to start."""
+    model = training.model
+    counts = [(p.numel(), p.requires_grad) for p in model.parameters()]
+    device = next((p.device.type for p in model.parameters()), "cpu")
+    return SetupFacts(
+        framework=training.body.framework,
+        versions=versions(),
+        call="training loop",
+        places=find_places(training),
+        model_class=type(training.parts.roots[0]).__name__ if training.parts.roots else "",
+        loads_checkpoint=any(m in training.seen.loadings for m in model.modules()),
+        parameters=sum(n for n, _ in counts),
+        trainable_parameters=sum(n for n, needed in counts if needed),
+        frozen_at=training.seen.freezing_lines(),
+        device=device,
+        accelerators=accelerators(device),
+        precision=precision_of(training.scope.values()) or ("bf16" if is_autocast_on_cpu() else "fp32"),
+        batch_size=loader.batch_size or 0 if (loader := first_loader(training)) is not None else 0,
+        accumulation=training.window,
+        epochs=training.body.epochs(),
+        world_size=max(1, len(training.seen.ranks)),
+        ranks=training.seen.ranks,
+        planned_updates=training.body.updates_planned(training),
+    )
+
+
+def first_loader(training: LoopTraining) -> Any:
+    """The first loader that the loop draws from, or None."""
+    return training.loaders[0] if training.loaders else None
+
+
+def find_places(training: LoopTraining) -> dict[str, Place]:
+    """The user's lines, by role."""
+    seen = training.seen
+    places: dict[str, Place] = {}
+    if training.body.where is not None:
+        places |= {"train_call": training.body.where, "trainer": training.body.where}
+    places |= training.body.places
+    passed = training.parts.passed.places
+    for kind, role in (("step", "optimizer_step"), ("zero_grad", "zero_grad"), ("schedule", "schedule_step"),
+                       ("backward", "backward")):  # fmt: skip
+        if kind in passed:
+            places[role] = passed[kind]
+    if "zero_grad" in places:
+        places["clear_call"] = places["zero_grad"]
+    for module in (*training.parts.roots, *training.model.children()):
+        if module in seen.modules:
+            places.setdefault("model", seen.modules[module])
+    for optimizer in training.parts.optimizers:
+        if optimizer in seen.optimizers:
+            places = {**optimizer_places(seen.optimizers[optimizer]), **places}
+    for schedule in training.parts.schedules:
+        if schedule in seen.schedules:
+            places.setdefault("scheduler", seen.schedules[schedule].place)
+            places |= {r: p for r, p in _written(seen.schedules[schedule]).items() if r not in places}
+    stilled = [
+        seen.stilled[m] for m in (*training.parts.roots, *training.model.modules()) if m in seen.stilled
+    ]
+    if stilled:
+        places["mode_change"] = stilled[0]
+    if (loader := first_loader(training)) is not None:
+        places |= {r: p for r, p in _of_loader(loader, seen).items() if r not in places}
+    for _, held in training.evaluation_loaders()[:1]:
+        found = _of_loader(held, seen)
+        places |= {
+            _HELD_ROLES[r]: p for r, p in found.items() if r in _HELD_ROLES and _HELD_ROLES[r] not in places
+        }
+    return places
+
+
+def _written(built: Construction) -> dict[str, Place]:
+    return {k: place for k, (place, _) in keyword_places(built.frame_file, built.line, built.name).items()}
+
+
+def _of_loader(loader: Any, seen: Seen) -> dict[str, Place]:
+    """The lines where a loader, its data set and its collate function were written."""
+    places: dict[str, Place] = {}
+    code = getattr(loader.collate_fn, "__code__", None)
+    if code is not None and is_users(code.co_filename):
+        places["collator"] = Place(show(code.co_filename), code.co_firstlineno)
+    built = seen.loaders.get(id(loader.dataset))
+    if built is None:
+        return places
+    places["loader"] = built.place
+    for name, place in _written(built).items():
+        places.setdefault(_LOADER_ROLES.get(name, name), place)
+    call = call_node(built.frame_file, built.line, built.name)
+    first = call.args[0] if call is not None and call.args else None
+    name = getattr(first, "id", "")
+    if name and (made := assignment_place(built.frame_file, name, built.line)):
+        places |= {"train_dataset_made": made, "train_dataset": made}
+    places.setdefault("train_dataset", built.place)
+    places.setdefault("collator", built.place)
+    return places
+
+
+def versions() -> dict[str, str]:
+    """The versions that matter for a loop of torch's."""
+    found = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
+    for name in ("accelerate", "lightning", "transformers"):
+        if name in sys.modules:
+            found[name] = str(getattr(sys.modules[name], "__version__", ""))
+    return found
+
+
+def accepted_names(model: Any) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
+    """The arguments of a module's forward, whether it takes any, and those it cannot do without."""
+    try:
+        parameters = inspect.signature(model.forward).parameters.values()
+    except (TypeError, ValueError):
+        return (), True, ()
+    named = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
+    required = tuple(p.name for p in parameters if p.name in named and p.default is p.empty)
+    return named, any(p.kind == p.VAR_KEYWORD for p in parameters), required

@@ -1,0 +1,214 @@
+"""One observed step of a training loop, and what further looks at it show, as facts of three stages."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import torch
+from torch import nn
+
+from trainwright.adapters.data.reading import length
+from trainwright.adapters.loop.gradients import cuts_of_their_step
+from trainwright.adapters.loop.training import LoopTraining
+from trainwright.adapters.loop.turn import Turn
+from trainwright.adapters.torch.batches import POOLED
+from trainwright.adapters.torch.called_model import Probe
+from trainwright.adapters.torch.gradients import further_steps, graph_facts
+from trainwright.adapters.torch.loss import further_losses, loss_facts
+from trainwright.adapters.torch.step import forward_facts, gradient_facts, stay_identical, with_origins
+from trainwright.adapters.torch.vocabulary import vocabulary_of
+from trainwright.seams.torch.gates import Passed, cleared_between
+from trainwright.seams.torch.graph import GraphWatch
+from trainwright.seams.torch.trace import tensors_in
+from trainwright.seams.torch.watch import StepRecord
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.gradients import CutOff, GradientFacts, KeptTensor
+from trainwright.stages.loss import LossFacts
+from trainwright.tensors.torch import objects as tensors
+
+# Of so many cuts it is tried whether the gradients arrive without them; each takes a step.
+MOST_SUSPECTS = 6
+
+StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
+
+
+def measure_step(training: LoopTraining) -> StepFacts:
+    """Go once round the loop without an update, then look further; what follows a stage that raised is None."""
+    turns = training.take(2, seed=0)
+    training.reset()
+    with training.ready(0):
+        watch = GraphWatch(training.model, training.change.all, detail=True)
+        record, passed = training.observe(turns[0], detail=True, watch=watch)
+        gradients = _gradients(training, record, passed, watch)
+        forward = _forward(training, record, turns)
+        loss = loss_facts(record, training.view(turns[0]), training.label_of(turns[0]))
+    training.reset()
+    return _further(training, record, (forward, loss, gradients), turns)
+
+
+def _forward(training: LoopTraining, record: StepRecord, turns: Sequence[Turn]) -> ForwardFacts:
+    model, seen = training.model, training.seen
+    alone = len(training.parts.roots) == 1 and training.parts.roots[0] is model
+    facts = forward_facts(
+        record, model, _probe(training, turns) if alone else None, seen.modules.get, _fresh(training)
+    )
+    parameters = with_origins(facts.parameters, model, seen.frozen_at, {})
+    return replace(facts, parameters=parameters)
+
+
+def _probe(training: LoopTraining, turns: Sequence[Turn]) -> Probe:
+    views = [training.view(turn) for turn in turns]
+    key = training.label_key(views[0])
+    own = key == "labels" and key not in _parameters_of(training.model)  # what only the loss was given
+    given = [{k: v for k, v in view.items() if not (own and k == key)} for view in views]
+    return Probe(
+        model=training.model,
+        inputs=given[0],
+        other=given[1] if len(given) > 1 else None,
+        vocabulary=vocabulary_of(training.model),
+        pad_id=getattr(training.tokenizer(), "pad_token_id", None),
+        label_keys=tuple(dict.fromkeys([*([key] if key else []), "labels", "label", "label_ids"])),
+        met_rows=_rows_to_come(training),
+        repairs=training.change.all,
+        batch_size=(training.loaders[0].batch_size or 0) if training.loaders else 0,
+    )
+
+
+def _rows_to_come(training: LoopTraining) -> dict[str, tuple[int, bool]]:
+    """Other numbers of rows that training and evaluation will meet, and whether in training mode."""
+    if training.arguments.dataloader_drop_last:
+        return {}
+    found = {}
+    for name, loader in [
+        ("training", training.loaders[0] if training.loaders else None),
+        *training.evaluation_loaders(),
+    ]:
+        rows, size = length(getattr(loader, "dataset", None)), getattr(loader, "batch_size", None)
+        if rows and size and not loader.drop_last:
+            found[f"the last {name} batch"] = (rows % size, name == "training")
+    return found
+
+
+def _fresh(training: LoopTraining) -> frozenset[str] | None:
+    """Names of the parameters that no checkpoint held; None where none was loaded."""
+    known = {n: training.seen.is_fresh(training.model, n) for n, _ in training.model.named_parameters()}
+    return None if None in known.values() else frozenset(n for n, is_fresh in known.items() if is_fresh)
+
+
+def _parameters_of(module: nn.Module) -> Sequence[str]:
+    from trainwright.adapters.loop.setup import accepted_names
+
+    return accepted_names(module)[0]
+
+
+def _carried(training: LoopTraining, turn: Turn) -> Iterator[KeptTensor]:
+    """Variables of the loop whose graph the second step stumbles over: without it the step goes through."""
+    training.reset()
+    training.observe(turn)
+    variables = training.body.variables()
+    names = [n for n, v in variables.items() if any(t.grad_fn is not None for t in tensors_in([v]))]
+    for name in names:
+        training.reset()
+        training.observe(turn)
+        variables[name] = tensors.detached(variables[name])
+        if training.observe(turn)[0].failure is None:
+            yield KeptTensor(
+                name=name,
+                where=training.body.place_of_variable(name),
+                several=not isinstance(variables[name], torch.Tensor),
+            )
+
+
+def _tried(training: LoopTraining, turn: Turn, facts: GradientFacts) -> Iterator[CutOff]:
+    """The cuts; where several may keep gradients away, with what a step without each of them shows."""
+    lost = {g.name for g in facts.without}
+    suspects = [c for c in facts.cuts if lost & set(c.upstream)]
+    for cut in facts.cuts:
+        repair = cut.left_out()
+        if len(suspects) < 2 or repair is None or cut not in suspects[:MOST_SUSPECTS]:
+            yield cut
+            continue
+        training.reset()
+        training.change.tried = [repair]
+        try:
+            training.observe(turn)
+        finally:
+            training.change.tried = []
+        reached = {n for n, p in training.model.named_parameters() if p.grad is not None}
+        yield replace(cut, restores=bool(reached & lost))
+
+
+def _frozen(training: LoopTraining, turn: Turn) -> tuple[str, ...]:
+    """The parameters that a step takes their requires_grad from, and does not give it back."""
+    training.reset()
+    before = {n for n, p in training.model.named_parameters() if p.requires_grad}
+    training.observe(turn)
+    return tuple(n for n, p in training.model.named_parameters() if n in before and not p.requires_grad)
+
+
+def _waiting(training: LoopTraining, passed: Passed) -> set[str]:
+    """Parameters of optimizers that step less often than others, and not this time."""
+    if not passed.optimizers:
+        return set()
+    others = [o for o in training.optimizers if not any(o is s for s in passed.optimizers)]
+    held = {id(p) for o in others for g in o.param_groups for p in g["params"]}
+    held -= {id(p) for o in passed.optimizers for g in o.param_groups for p in g["params"]}
+    return {n for n, p in training.model.named_parameters() if id(p) in held}
+
+
+def _gradients(
+    training: LoopTraining, record: StepRecord, passed: Passed, watch: GraphWatch
+) -> GradientFacts | None:
+    facts = gradient_facts(record, training.model, training.seen.modules.get, None, training.window)
+    if facts is None:
+        return None
+    waiting = _waiting(training, passed)
+    facts = replace(facts, gradients=tuple(g for g in facts.gradients if g.name not in waiting))
+    owners = {
+        n: v for n, v in training.scope.items() if hasattr(v, "__dict__") and not isinstance(v, nn.Module)
+    }
+    facts = graph_facts(facts, watch, training.model, owners, training.seen.modules.get)
+    wiped = tuple(n for n, p in training.model.named_parameters() if id(p) in passed.wiped)
+    passes, at = cleared_between(passed)
+    return replace(
+        facts,
+        cuts=cuts_of_their_step(facts, training.model, passed),
+        wiped=wiped,
+        wiped_passes=passes,
+        wiped_at=passed.wiped_at or at,
+    )
+
+
+def _further(
+    training: LoopTraining, record: StepRecord, facts: StepFacts, turns: Sequence[Turn]
+) -> StepFacts:
+    """The facts with what more steps show, each from the weights at the start."""
+    forward, loss, gradients = facts
+    if loss is not None:
+        with training.ready(0):
+            loss = further_losses(loss, gradients, training, turns, record)
+        training.reset()
+    if gradients is not None:
+        with training.ready(0):
+            gradients = replace(gradients, cuts=tuple(_tried(training, turns[0], gradients)))
+        training.reset()
+        with training.ready(0):
+            gradients = further_steps(gradients, training, training.take(POOLED, seed=0))
+            if gradients.second_failure is not None and not gradients.kept:
+                gradients = replace(
+                    gradients,
+                    kept=tuple(_carried(training, turns[0])),
+                    frozen_by_step=_frozen(training, turns[0]),
+                )
+        training.reset()
+    if record.failure is None:
+        with training.ready(0):
+            step = functools.partial(training.gradients_of, turns[-1])
+            forward = replace(forward, parameters=stay_identical(forward.parameters, training.model, step))
+        training.reset()
+    return forward, loss, gradients
+
+
+__all__ = ["StepFacts", "measure_step"]

@@ -1,0 +1,550 @@
+"""A training loop of the user's own, as steps that can be taken: its body, its batches, and all that a step changes.
+
+The body is run as it stands. Where it would change weights or rates, gates decide; what it draws at random is drawn
+again when the same batch is wanted; what it prints or writes goes nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import nn
+
+from trainwright.adapters import short_runs
+from trainwright.adapters.base import Change
+from trainwright.adapters.loop import gradients
+from trainwright.adapters.loop.accelerate import scaled_steps
+from trainwright.adapters.loop.batches import form_pool
+from trainwright.adapters.loop.body import Body
+from trainwright.adapters.loop.named_rows import evaluation_loaders, names_of_items
+from trainwright.adapters.loop.parts import (
+    Parts,
+    find_parts,
+    label_name,
+    names_of_inputs,
+)
+from trainwright.adapters.loop.repairs import apply_to_training, translated
+from trainwright.adapters.loop.state import LoopState
+from trainwright.adapters.loop.turn import Turn
+from trainwright.adapters.torch.batches import RecordingCollator
+from trainwright.adapters.torch.called_model import rows_of, take_rows
+from trainwright.adapters.torch.constant import TargetsSeen
+from trainwright.adapters.torch.gradients import Gradient, Window
+from trainwright.adapters.torch.optimizer import peak_rates, set_rates
+from trainwright.adapters.torch.runs import Look
+from trainwright.adapters.torch.schedule import DryRun, planned_schedule
+from trainwright.core.finding import Failure
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.seams.failures.blame import of_pipeline, passed_on
+from trainwright.seams.failures.repairing import mended
+from trainwright.seams.isolation.mute import muted
+from trainwright.seams.listening.seen import Seen, quiet
+from trainwright.seams.listening.torch_patches import loader_of, watching_backward, watching_loaders
+from trainwright.seams.loops.lifting import LoopLeft
+from trainwright.seams.state.snapshot import seed_everything
+from trainwright.seams.torch.evaluation import EvaluationWatch
+from trainwright.seams.torch.gates import Gates, Passed
+from trainwright.seams.torch.graph import GraphWatch
+from trainwright.seams.torch.watch import Observer, StepRecord
+from trainwright.tensors.torch import objects as tensors
+
+# Two passes over one batch differ by rounding alone; what a model keeps of one changes the next by far more.
+CARRIED_SHARE = 1e-3
+# What draws a turn's batch is seeded by the turn, what the model draws by the run and its step: two rows of seeds that
+# do not meet in runs of fewer steps than the stride.
+FIRST_BATCH_SEED = 1000
+SEED_STRIDE = 7919
+
+
+class LoopTraining:
+    """The steps of one loop. Nothing that it does outlives `put_back`, but for what the user's code writes by itself."""
+
+    def __init__(self, body: Body, seen: Seen) -> None:
+        self.body = body
+        self.scope: dict[str, Any] = dict(body.scope)
+        self.change = Change()
+        self.seen = seen
+        self.loaders: list[Any] = []
+        self.warmup_updates = 0
+        self.optimizers = [o for o in seen.optimizers if hasattr(o, "param_groups")]
+        self.schedules = list(seen.schedules)
+        self.state = LoopState(self.scope, self.optimizers, self.schedules, body.modules)
+        self.drawn: list[Any] | None = None
+        self.views: dict[int, dict[str, Any]] = {}
+        self.known_parts: Parts | None = None
+        self._label_key: str | None = None
+        self._item_names: dict[str, str] | None = None
+        self.collating: list[Repair] = []
+        self.silent: set[int] = set()
+        """Turns that do not train."""
+        self.arguments = SimpleNamespace(dataloader_drop_last=False, per_device_train_batch_size=0,
+                                         per_device_eval_batch_size=0)  # fmt: skip
+        """What a Trainer would take as arguments, as far as repairs change it."""
+        self.left: dict[int, torch.Tensor | None] = {}
+        """The gradients that the body left behind, by identity of the parameter, where it was not to update."""
+        self.began_clear: bool | None = None
+        """Whether the last step that was taken as in training began without gradients; None: it did not go backward."""
+        self._seed = 0
+        self._count = self._first = 0
+        self._dry: DryRun | None = None
+        self._bare_failure = False
+        """The body raises as it stands."""
+
+    # The batches
+
+    def form_pool(self) -> tuple[Failure | None, RecordingCollator | None]:
+        """Draw the first batches; what the user's loader raised, and the collator that saw the rows."""
+        return form_pool(self)
+
+    @property
+    def items(self) -> list[Any]:
+        """What the loop goes over, its first items."""
+        if self.drawn is None:
+            self.form_pool()
+        return self.drawn or []
+
+    def take(self, count: int, *, seed: int) -> list[Turn]:
+        """Some of the first batches; one is among those with most classes, several are in the loader's order."""
+        if not self.silent:
+            _ = self.parts  # which turns train is found with them
+        every = list(range(len(self.items)))
+        numbers = [n for n in every if n not in self.silent] or every
+        if count == 1:
+            richest = sorted(numbers, key=lambda n: -self._classes(n))
+            return [Turn(richest[seed % len(richest)])]
+        start = seed % len(numbers)
+        return [Turn(n) for n in (numbers[start:] + numbers[:start])[:count]]
+
+    def _classes(self, number: int) -> int:
+        labels = self.label_of(Turn(number)) if number in self.views or len(self.items) > 1 else None
+        if not isinstance(labels, torch.Tensor) or labels.is_floating_point() or labels.dim() != 1:
+            return 0
+        return int(torch.unique(labels).numel())
+
+    def view(self, turn: Turn) -> dict[str, Any]:
+        """The batch as the model and the loss are given it, by the names of forward's parameters; and its labels."""
+        if turn.number not in self.views:
+            with self.ready(0):
+                self._see(turn)
+            self.reset()
+        whole = self.views[turn.number]
+        return dict(whole) if turn.rows is None else take_rows(whole, turn.rows)
+
+    def _see(self, turn: Turn) -> None:
+        seen: dict[str, Any] = {}
+        observer = self._observer([])
+        record = observer.record  # empty where the body is left before its model is known
+        with _left_at_backward(), names_of_inputs(self.parts, seen), observer.catching():
+            self._run(Turn(turn.number, item=turn.item), 0, live=False)
+        name = label_name(seen, record.targets)
+        if name is None and record.targets is not None:
+            name, seen["labels"] = "labels", record.targets
+        self._label_key = name
+        self.views[turn.number] = {
+            k: v.detach().clone() if isinstance(v, torch.Tensor) else v for k, v in seen.items()
+        }
+
+    def label_key(self, view: Mapping[str, Any]) -> str | None:
+        """The name of the labels in a view."""
+        return self._label_key if self._label_key in view else None
+
+    def label_of(self, turn: Turn) -> Any:
+        """The labels of a batch, or None."""
+        view = self.view(turn)
+        return view.get(self.label_key(view) or "")
+
+    def rows_of(self, turn: Turn) -> int:
+        """How many rows a batch holds."""
+        return rows_of(self.view(turn))
+
+    def chosen_rows(self, turn: Turn, rows: Sequence[int]) -> Turn:
+        """The same batch with some of its rows only."""
+        return replace(turn, rows=tuple(rows))
+
+    # The parts of the training
+
+    @property
+    def modules(self) -> list[nn.Module]:
+        """The script's outermost modules."""
+        return self.state.modules
+
+    @property
+    def parts(self) -> Parts:
+        """What takes part in a step."""
+        if self.known_parts is None:
+            self.reset()
+            with quiet():
+                seed_everything(1)
+                self._bare_failure = False
+                self.known_parts = find_parts(self, self._run_bare)
+                self._bare_failure = self.known_parts.failure is not None
+            self.reset()
+            if self.known_parts.idle:
+                self._pass_idle_turns(self.known_parts.idle)
+            elif self.known_parts.lead:
+                self._go_ahead(self.known_parts.lead)
+            # It goes on with the repairs in force.
+            if self.known_parts.failure is not None and self.change.all:
+                seed_everything(1)
+                self.known_parts = find_parts(self, self._run_mended)
+                self.reset()
+        return self.known_parts
+
+    def _pass_idle_turns(self, idle: int) -> None:
+        """Leave out the turns that do not train; where none does at first, begin after those that lead up to training."""
+        for number in range(len(self.items)):
+            passed = Passed()
+            with contextlib.suppress(
+                Exception
+            ):  # a turn that raises is no worse than one that does not train
+                self._run_bare(Turn(number), 0, passed)
+            if "backward" not in passed.calls:
+                self.silent.add(number)
+            self.reset()
+        if len(self.silent) < len(self.items):
+            return
+        self.silent = set()
+        self._go_ahead(idle)
+
+    def _go_ahead(self, rounds: int) -> None:
+        """Begin so many rounds later; nothing is updated in them."""
+        seed_everything(1)
+        for number in range(rounds):
+            self._run(Turn(number % len(self.items)), number, live=False)
+        self.body.keep()
+        self.state.take_in()
+        self._first = self._count
+
+    def _run_bare(self, turn: Turn, number: int, passed: Passed) -> None:
+        self._run(turn, number, live=False, passed=passed)
+
+    def _run_mended(self, turn: Turn, number: int, passed: Passed) -> None:
+        record, _ = self.observe(turn, number, passed=passed)
+        if record.error is not None:
+            raise record.error
+
+    @property
+    def model(self) -> nn.Module:
+        """What is trained, under one roof."""
+        return self.parts.model
+
+    @property
+    def wrapped(self) -> nn.Module:
+        """The model as training calls it."""
+        return self.parts.model
+
+    @property
+    def window(self) -> int:
+        """How many times round the loop go backward for one update."""
+        return self.parts.window
+
+    @property
+    def rounds(self) -> int:
+        """How many times round the loop lead from one update to the next."""
+        return self.parts.rounds
+
+    @property
+    def repairs(self) -> list[Repair]:
+        """Those in force."""
+        return self.change.all
+
+    @property
+    def dry(self) -> DryRun:
+        """The schedule over the planned updates."""
+        if self._dry is None:
+            planned, pace = self.body.updates_planned(self), self.body.schedule_pace(self)
+            self._dry = planned_schedule(self.parts.schedules, planned, pace)
+        return self._dry
+
+    # Steps
+
+    def reset(self) -> None:
+        """Back to the weights (of the repaired model) and variables from which training would start."""
+        self.state.put_back()
+        self.body.start_over()
+        self._count = self._first
+
+    @contextlib.contextmanager
+    def ready(self, seed: int) -> Iterator[None]:
+        """Seeded, and unseen by whoever listens to the script."""
+        self._seed = seed
+        with quiet():
+            seed_everything(seed + 1)
+            yield
+
+    def build_optimizer(self) -> None:
+        """Give the script's optimizers the peak rates of their schedules, and the repairs in force."""
+        dry = self.dry
+        highest = max((factor for _, factor in dry.points), default=1.0)
+        self.warmup_updates = short_runs.warmup_updates(dry.points)
+        for optimizer in self.parts.optimizers:
+            set_rates(optimizer, [rate * highest for rate in peak_rates(optimizer)])
+            for repair in self.change.all:
+                if repair.seam == Seam.OPTIMIZER:
+                    mended(repair, self.call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": self.model}))
+
+    def observe(self, turn: Turn, number: int = 0, *, live: bool = False, detail: bool = False,
+                watch: GraphWatch | None = None, rate_share: float = 1.0,
+                passed: Passed | None = None,
+                until_backward: bool = False) -> tuple[StepRecord, Passed]:  # fmt: skip
+        """Once round the loop, watched; without an update unless it is live.
+
+        The gradients that the optimizer was to step with are those of the parameters afterwards.
+
+        Args:
+            until_backward: leave the body where it would go backward: its loss is known then.
+        """
+        repairs = translated(self, turn)
+        cuts = any(r.seam == Seam.CUT for r in repairs)
+        watch = watch or (GraphWatch(self.model, repairs) if cuts else None)
+        observer = self._observer(repairs, detail=detail)
+        passed = Passed() if passed is None else passed
+        left = _left_at_backward() if until_backward else contextlib.nullcontext()
+        if watch is not None:
+            watch.updates = lambda: passed.steps
+        with left, observer.catching() as record, watch or contextlib.nullcontext():
+            self._run(turn, number, live=live, rate_share=rate_share, passed=passed, keep=detail)
+        if record.minimised:
+            record.loss = record.minimised[0] if passed.steps > 1 else sum(record.minimised)
+        elif record.loss_tensor is not None:
+            record.loss = float(record.loss_tensor.detach())
+        if not live:
+            self.left = {id(p): p.grad for p in self.model.parameters()}
+            for parameter in self.model.parameters():
+                if id(parameter) in passed.gradients:
+                    parameter.grad = passed.gradients[id(parameter)]
+                elif id(parameter) in passed.reached:  # cleared by the body before it came to a step
+                    parameter.grad = passed.reached[id(parameter)]
+        return record, passed
+
+    def evaluation_loaders(self) -> list[tuple[str, Any]]:
+        """The script's loaders for evaluation, by what the report calls them."""
+        later: frozenset[str] = getattr(self.body, "trained_later", frozenset())
+        return evaluation_loaders(self.scope, self.loaders, later, getattr(self.body, "names_read", None))
+
+    def as_left(self) -> None:
+        """Give the parameters the gradients that the body left behind: an observation shows those of its step."""
+        for parameter in self.model.parameters():
+            parameter.grad = self.left.get(id(parameter))
+
+    def _observer(self, repairs: Sequence[Repair], *, detail: bool = False) -> Observer:
+        parts = self.parts
+        return Observer(parts.model, repairs, roots=parts.roots, detail=detail, trained_only=parts.graded,
+                        places=self.seen.modules.get, asked_at=self.seen.asked_at)  # fmt: skip
+
+    def _run(self, turn: Turn, number: int, *, live: bool, rate_share: float = 1.0,
+             passed: Passed | None = None, keep: bool = False) -> None:  # fmt: skip
+        """Run the body. Its batch is drawn with the turn's random numbers, the model's noise with the step's."""
+        roots = self.known_parts.roots if self.known_parts is not None else ()
+        parameters = list(self.known_parts.model.parameters()) if self.known_parts is not None else ()
+        gates = Gates(self.optimizers, self.schedules, live=live, rate_share=rate_share, parameters=parameters,
+                      passed=passed,
+                      keep=not live and self.known_parts is not None
+                      and (keep or self.window > 1 or not self.optimizers))  # fmt: skip
+        noise = self._seed * SEED_STRIDE + number
+        # A `while` goes over nothing: whichever time round it is, its item is the same.
+        drawn = turn.item if turn.item is not None else self.items[turn.number % len(self.items)]
+        item = self.body.item(drawn, self._count)
+        self._count += 1
+        seed_everything(FIRST_BATCH_SEED + turn.number)
+        wrapped = scaled_steps(self.optimizers, self.scope.values())
+        with (
+            gates.closed(),
+            wrapped,
+            muted(),
+            eager(),
+            self._pinned(turn),
+            _seeded_at_call(roots, noise),
+            self._compared(),
+        ):
+            self.body.run(item, turn.number)
+
+    def _compared(self) -> contextlib.AbstractContextManager[Any]:
+        """With the repairs of metrics in force, where it is the body itself that an evaluation in it made raise."""
+        repairs = [r for r in self.change.all if r.seam == Seam.METRICS] if self._bare_failure else []
+        return (
+            EvaluationWatch(repairs, math.inf, frozenset()).watching()
+            if repairs
+            else contextlib.nullcontext()
+        )
+
+    @contextlib.contextmanager
+    def _pinned(self, turn: Turn) -> Iterator[None]:
+        """A loader that the body itself draws from gives the turn's batch again."""
+
+        def handed(iterator: Any, draw: Any) -> Any:
+            self._note_loader(loader_of(iterator))
+            key = (turn.number, id(iterator))
+            if key not in self.body.drawn:
+                try:
+                    self.body.drawn[key] = draw()
+                except (
+                    StopIteration
+                ):  # the walk wants more batches than were left of this time through the data
+                    self.body.drawn[key] = passed_on(next, self._begun_again(iterator))
+            return self.body.drawn[key]
+
+        with watching_loaders(
+            lambda loader: None, handed if self.body.draws else lambda iterator, draw: draw()
+        ):
+            yield
+
+    def _note_loader(self, loader: Any) -> None:
+        """A loader that the body draws training batches from."""
+        known = loader is None or any(one is loader for one in self.loaders)
+        if not known and torch.is_grad_enabled():
+            self.loaders.append(loader)
+
+    def _begun_again(self, iterator: Any) -> Iterator[Any]:
+        """A further iterator of the loader that an exhausted one was begun of; exhausted, where it is not known."""
+        key = ("again", id(iterator))
+        if key not in self.body.drawn:
+            loader = loader_of(iterator)
+            self.body.drawn[key] = passed_on(iter, loader if loader is not None else ())
+        further: Iterator[Any] = self.body.drawn[key]
+        return further
+
+    def take_step(self, turn: Turn, number: int) -> StepRecord:
+        """One update, with all the times round the loop that it takes; its loss is the first one's."""
+        share = short_runs.rate_share(number, self.warmup_updates)
+        record, passed = self.observe(turn, number, live=True, rate_share=share)
+        for _ in range(self.rounds - 1):
+            if passed.steps or record.failure is not None:
+                break
+            further, passed = self.observe(turn, number, live=True, rate_share=share)
+            record = further if record.loss is None else replace(record, failure=further.failure)
+        return record
+
+    def look(self, turn: Turn) -> Look | None:
+        """The batch in evaluation mode, nothing updated; None where the loop puts the model in training mode itself."""
+        for module in self.model.modules():
+            module.training = False
+        with TargetsSeen() as seen:
+            record, _ = self.observe(turn, until_backward=True)
+        if record.failure is not None or record.training or record.loss is None:
+            return None
+        return Look(loss=record.loss, targets=seen.calls, scores=record.scores, labels=self.label_of(turn))
+
+    def loss_of(self, turn: Turn) -> float:
+        """The loss of a batch as it stands, always with the same random numbers."""
+        record, _ = self.observe(turn, until_backward=True)
+        if record.loss is None:
+            raise of_pipeline(RuntimeError("the step gave no loss"))
+        return record.loss
+
+    def carries(self) -> bool:
+        """Whether a batch's loss is another one after a step that updated nothing: something else was kept of it.
+
+        A queue of earlier keys, a memory, a state from one chunk to the next: such a batch cannot be learnt by heart.
+        """
+        turn = self.take(1, seed=0)[0]
+        self.reset()
+        with self.ready(0):
+            first, second = (self.observe(turn)[0].loss for _ in range(2))
+        self.reset()
+        if first is None or second is None:
+            return False
+        return abs(second - first) > CARRIED_SHARE * max(abs(first), abs(second))
+
+    def second_step(self, turn: Turn) -> Failure | None:
+        """What a step raises after another one."""
+        self.observe(turn)
+        return self.observe(turn)[0].failure
+
+    def gradients_of(self, turn: Turn) -> None:
+        """The gradients of a batch, with the repairs in force."""
+        self.observe(turn)
+
+    def step_as_training(self, turn: Turn, *, seed: int, cleared: bool) -> Gradient:
+        """The gradient with which the optimizer would step after this batch; what the body raises passes."""
+        self._seed = seed
+        return gradients.step_as_training(self, turn, cleared=cleared)
+
+    def accumulate(self, turns: Sequence[Turn]) -> Window | None:
+        """What the loop's own accumulation over these micro-batches does."""
+        return gradients.accumulate(self, turns)
+
+    def call(self, seam: Seam, given: Mapping[str, Any]) -> Call:
+        """A call at a seam, as repairs take it."""
+        return Call(seam=seam, given=given, tensors=tensors, scope=self.scope)
+
+    # Repairs, and the end
+
+    def apply(self, repair: Repair) -> None:
+        """Keep a repair in force.
+
+        Raises:
+            Exception: whatever its change raised.
+        """
+        self.reset()
+        if repair.seam == Seam.TRAINER:
+            apply_to_training(self, repair)
+        self.change.kept.append(repair)
+        if repair.seam in (Seam.TRAINER, Seam.STACK, Seam.BATCH):
+            self.drawn, self.views = None, {}
+        self.known_parts = None
+
+    @property
+    def item_names(self) -> dict[str, str]:
+        """The name that each position of the loop's items has in its batches' views, where values tell."""
+        if self._item_names is None and self.drawn and not self.body.draws:
+            self._item_names = names_of_items(self.body.batch_of(self.drawn[0]), self.view(Turn(0)))
+        return self._item_names or {}
+
+    def tokenizer(self) -> Any:
+        """A tokenizer in the script's scope."""
+        for value in self.scope.values():
+            if hasattr(value, "pad_token_id") and hasattr(value, "decode") and callable(value):
+                return value
+        return None
+
+    def put_back(self) -> None:
+        """Undo everything."""
+        self.state.end()
+        self.body.start_over()
+        self.state.end_random()
+
+
+@contextlib.contextmanager
+def _seeded_at_call(roots: Sequence[nn.Module], seed: int) -> Iterator[None]:
+    """Seed the random numbers when the first of these modules is called."""
+    hooks: list[Any] = []
+
+    def first(module: nn.Module, args: Any) -> None:
+        if not torch.is_grad_enabled():
+            return  # an evaluation in the midst of the step
+        for hook in hooks:
+            hook.remove()
+        seed_everything(seed)
+
+    hooks += [root.register_forward_pre_hook(first) for root in roots]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextlib.contextmanager
+def _left_at_backward() -> Iterator[None]:
+    """A body that runs meanwhile is left where it would go backward."""
+
+    def leave() -> None:
+        raise LoopLeft
+
+    with contextlib.suppress(LoopLeft), watching_backward(leave):
+        yield
+
+
+@contextlib.contextmanager
+def eager() -> Iterator[None]:
+    """Compiled functions run as they are written."""
+    set_stance = getattr(torch.compiler, "set_stance", None)
+    with set_stance("forceeager") if set_stance is not None else contextlib.nullcontext():
+        yield

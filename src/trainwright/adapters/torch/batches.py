@@ -1,0 +1,198 @@
+"""Batches as the loader forms them: recorded, pooled, and token batches in numbers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import wrapt
+
+from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.state.snapshot import seed_everything
+from trainwright.stages.batch import (
+    ImageFacts,
+    LabelMaskFacts,
+    measure_images,
+    measure_label_count,
+    measure_label_mask,
+    real_positions,
+)
+
+POOLED = 8
+
+
+class RecordingCollator(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """Forms batches as another collator does, has its attributes, and keeps the items of the last batch."""
+
+    def __init__(self, collator: Callable[[list[Any]], Any]) -> None:
+        super().__init__(collator)
+        self._self_items: list[Any] = []
+
+    @property
+    def collator(self) -> Any:
+        """The other collator."""
+        return self.__wrapped__
+
+    @property
+    def items(self) -> list[Any]:
+        """The items of the last batch."""
+        return self._self_items
+
+    def __call__(self, items: list[Any]) -> Any:
+        self._self_items = list(items)
+        return passed_on(self.__wrapped__, items)
+
+
+class Pool:
+    """The first training batches, so that every experiment can use the same ones."""
+
+    def __init__(self, loader: Any, *, label_key: Callable[[Mapping[str, Any]], str | None]) -> None:
+        seed_everything(1)
+        self.batches: list[Mapping[str, Any]] = []
+        for batch in loader:
+            self.batches.append(batch)
+            if len(self.batches) == POOLED:
+                break
+        # Stable: among batches with as many classes the loader's order is kept.
+        self._richest = sorted(self.batches, key=lambda b: -_classes(b, label_key(b)))
+
+    def take(self, count: int, *, seed: int) -> list[Mapping[str, Any]]:
+        """Some batches; one is among those with most classes, several are in the loader's order."""
+        if count == 1:
+            return [self._richest[seed % len(self._richest)]]
+        start = seed % len(self.batches)
+        return (self.batches[start:] + self.batches[:start])[:count]
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+
+def _classes(batch: Mapping[str, Any], key: str | None) -> int:
+    labels = batch.get(key) if key else None
+    if not isinstance(labels, torch.Tensor) or labels.is_floating_point() or labels.dim() != 1:
+        return 0
+    return int(torch.unique(labels).numel())
+
+
+def token_facts(
+    batch: Mapping[str, Any], label_key: str | None, model: Any, tokenizer: Any
+) -> dict[str, Any]:
+    """Facts of a batch of token ids; empty for batches without."""
+    tokens = batch.get("input_ids")
+    if not _is_tokens(tokens) or tokens is None:
+        return {}
+    own_pad, pad_id, eos_id = special_ids(model, tokenizer)
+    mask = _mask_of(batch)
+    facts: dict[str, Any] = {
+        "pad_id": pad_id,
+        "eos_id": eos_id,
+        "has_attention_mask": mask is not None,
+        "largest_token": int(tokens.max()) if tokens.numel() else None,
+        "tokenizer_size": len(tokenizer) if tokenizer is not None else None,
+    }
+    with contextlib.suppress(Exception):  # models without an input embedding raise several kinds of errors
+        facts["vocabulary"] = int(model.get_input_embeddings().weight.shape[0])
+    real = _real(batch, pad_id, eos_id)
+    if mask is not None or pad_id is not None:
+        facts["padding_share"] = float(1 - real.mean())
+    if mask is not None and own_pad is not None and own_pad != eos_id:
+        by_token = real_positions(tokens.cpu().numpy(), None, pad_id=own_pad)
+        facts["padding_tokens"] = int((~by_token).sum())
+        facts["attended_padding"] = int((real & ~by_token).sum())
+        facts["hidden_tokens"] = int((~real & (tokens.cpu().numpy() != own_pad)).sum())
+    unknown = getattr(tokenizer, "unk_token_id", None)
+    if unknown is not None and unknown != eos_id and real.any():
+        facts["unknown_share"] = float((tokens.cpu().numpy()[real] == unknown).mean())
+    facts["mask"] = label_mask(batch, label_key, pad_id, eos_id)
+    if tokenizer is not None:
+        with contextlib.suppress(Exception):  # ids of another vocabulary: another fact shows that
+            facts["decoded"] = tuple(tokenizer.decode(row) for row in tokens[:3])
+    return facts
+
+
+def several_batches_facts(batches: Sequence[Mapping[str, Any]], label_key: str | None, model: Any,
+                          tokenizer: Any) -> dict[str, Any]:  # fmt: skip
+    """What is counted over the first batches: labels that count, padding."""
+    labels = [b[label_key] for b in batches if label_key and isinstance(b.get(label_key), torch.Tensor)]
+    whole = [t for t in labels if not t.is_floating_point() and t.dtype != torch.bool and t.dim()]
+    facts: dict[str, Any] = {
+        "label_counts": tuple(measure_label_count(t.cpu().numpy()) for t in whole if len(t))
+    }
+    if not all(_is_tokens(b.get("input_ids")) for b in batches):
+        return facts
+    _, pad_id, eos_id = special_ids(model, tokenizer)
+    masks = [label_mask(b, label_key, pad_id, eos_id) for b in batches]
+    facts["masks"] = tuple(m for m in masks if m is not None)
+    if pad_id is not None or all(_mask_of(b) is not None for b in batches):
+        facts["padding_shares"] = tuple(float(1 - _real(b, pad_id, eos_id).mean()) for b in batches)
+    return facts
+
+
+def special_ids(model: Any, tokenizer: Any) -> tuple[int | None, int | None, int | None]:
+    """The tokenizer's padding id, that or the configured one, and the end-of-sequence id."""
+    own = getattr(tokenizer, "pad_token_id", None)
+    configured = getattr(getattr(model, "config", None), "pad_token_id", None)
+    return own, _first(own, configured), getattr(tokenizer, "eos_token_id", None)
+
+
+def label_mask(batch: Mapping[str, Any], label_key: str | None, pad_id: int | None,
+               eos_id: int | None) -> LabelMaskFacts | None:  # fmt: skip
+    """The facts of token labels of the inputs' shape; None for other labels."""
+    tokens, labels, mask = batch["input_ids"], batch.get(label_key) if label_key else None, _mask_of(batch)
+    if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape or labels.is_floating_point():
+        return None
+    attention = mask.cpu().numpy() if mask is not None else None
+    return measure_label_mask(
+        tokens.cpu().numpy(), labels.cpu().numpy(), attention, pad_id=pad_id, eos_id=eos_id
+    )
+
+
+def other_padding_labels(batch: Mapping[str, Any], label_key: str, pad_id: int | None,
+                         eos_id: int | None) -> torch.Tensor | None:  # fmt: skip
+    """Token labels with other ones, of those that occur, at padding positions that count; None if there are none."""
+    if not _is_tokens(batch.get("input_ids")):
+        return None
+    labels = batch.get(label_key)
+    if (
+        not isinstance(labels, torch.Tensor)
+        or labels.shape != batch["input_ids"].shape
+        or labels.is_floating_point()
+    ):
+        return None
+    live = labels != -100
+    counted = live & ~torch.as_tensor(_real(batch, pad_id, eos_id), device=live.device)
+    values = torch.unique(labels[live])
+    if not bool(counted.any()) or len(values) < 2:
+        return None
+    after = values[(torch.searchsorted(values, labels[counted]) + 1) % len(values)]
+    return labels.masked_scatter(counted, after)
+
+
+def image_facts(batch: Mapping[str, Any]) -> ImageFacts | None:
+    """The facts of the first tensor that holds images in several channels."""
+    for key, value in batch.items():
+        if isinstance(value, torch.Tensor) and value.dim() == 4 and value.dtype != torch.bool:
+            return measure_images(key, value.float().cpu().numpy())
+    return None
+
+
+def _is_tokens(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and not value.is_floating_point() and value.dim() == 2
+
+
+def _mask_of(batch: Mapping[str, Any]) -> torch.Tensor | None:
+    mask = batch.get("attention_mask")
+    return mask if isinstance(mask, torch.Tensor) and mask.shape == batch["input_ids"].shape else None
+
+
+def _real(batch: Mapping[str, Any], pad_id: int | None, eos_id: int | None) -> np.ndarray:
+    mask = _mask_of(batch)
+    attention = mask.cpu().numpy() if mask is not None else None
+    return real_positions(batch["input_ids"].cpu().numpy(), attention, pad_id=pad_id, eos_id=eos_id)
+
+
+def _first(*values: Any) -> Any:
+    return next((v for v in values if v is not None), None)

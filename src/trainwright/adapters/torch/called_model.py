@@ -1,0 +1,122 @@
+"""A torch model and what it was called with: it is called again with something changed, and left as it was."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from trainwright.core.repair import Repair, Seam
+from trainwright.seams.state.snapshot import AttributeState, RandomState
+from trainwright.seams.torch.trace import Made, Trace
+from trainwright.seams.torch.watch import Observer, scores_of
+
+# A change of the output below this share of its scale is float32 rounding.
+SAME_WITHIN = 1e-6
+LEAKS_BEYOND = 1e-3
+
+
+@dataclass(kw_only=True)
+class Probe:
+    """The model and what it was really called with, so that it can be called again with something changed."""
+
+    model: nn.Module
+    inputs: dict[str, Any]
+    """Keyword arguments, or "0", "1" for positional ones."""
+    other: dict[str, Any] | None = None
+    """Another batch."""
+    vocabulary: int | None = None
+    pad_id: int | None = None
+    label_keys: tuple[str, ...] = ("labels", "label", "label_ids")
+    met_rows: Mapping[str, tuple[int, bool]] = field(default_factory=dict)
+    """Other numbers of rows that the training will meet, by where, and whether in training mode."""
+    repairs: Sequence[Repair] = ()
+    """Those in force."""
+    batch_size: int = 0
+    """How many rows a loader forms a batch of; 0: no loader does."""
+
+    @torch.no_grad()
+    def call(self, inputs: Mapping[str, Any], *, training: bool = False) -> Any:
+        """The model's answer, in evaluation mode, or in its present modes; modes, buffers and random numbers are put back."""
+        device = next((p.device for p in self.model.parameters()), torch.device("cpu"))
+        positional = [_to(v, device) for k, v in inputs.items() if k.isdigit()]
+        named = {k: _to(v, device) for k, v in inputs.items() if not k.isdigit()}
+        repaired = any(r.seam in (Seam.FORWARD, Seam.ACTIVATION) for r in self.repairs)
+        watched = Observer(self.model, self.repairs) if repaired else contextlib.nullcontext()
+        with left_as_it_was(self.model), watched:
+            for module in self.model.modules() if not training else ():
+                module.training = False
+            return self.model(*positional, **named)
+
+    def scores(self, inputs: Mapping[str, Any]) -> torch.Tensor | None:
+        """The model's scores in evaluation mode."""
+        found = scores_of(self.call(inputs))
+        return found.detach().float() if found is not None else None
+
+    def trace(
+        self, inputs: Mapping[str, Any], keep: Callable[[torch.Tensor], torch.Tensor | None]
+    ) -> list[Made]:
+        """Every call's result in evaluation mode, as far as `keep` wants it."""
+        trace = Trace(keep)
+        with trace:
+            self.call(inputs)
+        return trace.made
+
+
+@contextlib.contextmanager
+def left_as_it_was(model: nn.Module) -> Iterator[None]:
+    """Put back the model's modes, attributes and buffers, and all random numbers."""
+    attributes = AttributeState(model.modules())
+    modes = [(m, m.training) for m in model.modules()]
+    buffers = [(b, b.detach().clone()) for b in model.buffers()]
+    random = RandomState()
+    try:
+        yield
+    finally:
+        attributes.put_back()
+        for module, training in modes:
+            module.training = training
+        with torch.no_grad():
+            for buffer, value in buffers:
+                buffer.copy_(value)
+        random.put_back()
+
+
+def _to(value: Any, device: torch.device) -> Any:
+    return value.to(device) if isinstance(value, torch.Tensor) else value
+
+
+def rows_of(inputs: Mapping[str, Any]) -> int:
+    """The number of rows: the size of the first tensor's first axis."""
+    return next((len(v) for v in inputs.values() if isinstance(v, torch.Tensor) and v.dim()), 0)
+
+
+def take_rows(inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
+    """These rows of every tensor that has as many rows as the first, and of every list with something for each row."""
+    count = rows_of(inputs)
+    chosen = torch.as_tensor(list(rows))
+
+    def taken(value: Any) -> Any:
+        if isinstance(value, list) and len(value) == count:
+            return [value[row] for row in rows]
+        if (
+            isinstance(value, torch.Tensor)
+            and value.dim()
+            and len(value) == count
+            and value.layout == torch.strided
+        ):
+            return value[chosen.to(value.device)]
+        return value
+
+    return {k: taken(v) for k, v in inputs.items()}
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an exception says that a device's memory ended."""
+    return isinstance(error, torch.cuda.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and "out of memory" in str(error).lower()
+    )

@@ -1,0 +1,46 @@
+"""A step that ended in an error of the accelerator, made again on the CPU, where the real error shows.
+
+After a device-side assertion nothing on the device can be read any more in this process: the copy takes its
+values from the host copies that were made before.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import nn
+
+from trainwright.seams.torch.state import ModelState
+
+_DEVICE_ERRORS = (
+    "CUDA error",
+    "device-side assert",
+    "CUBLAS_STATUS",
+    "CUDNN_STATUS",
+    "HIP error",
+    "MPS backend",
+)
+
+
+def is_device_error(error: BaseException | None) -> bool:
+    """Whether an exception is the accelerator's own, which says nothing of its cause; running out of memory is not."""
+    text = str(error)
+    return (
+        isinstance(error, RuntimeError)
+        and "out of memory" not in text.lower()
+        and any(word in text for word in _DEVICE_ERRORS)
+    )
+
+
+def on_cpu(model: nn.Module, state: ModelState) -> nn.Module:
+    """A copy of the model on the CPU with the values that were kept of it; the device is not touched."""
+    memo = {id(tensor): _owned(tensor, value) for tensor, value in state.host_values()}
+    return copy.deepcopy(model, memo)
+
+
+def _owned(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    kept = value.clone()
+    return (
+        nn.Parameter(kept, requires_grad=tensor.requires_grad) if isinstance(tensor, nn.Parameter) else kept
+    )

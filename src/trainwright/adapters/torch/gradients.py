@@ -1,0 +1,191 @@
+"""What only further steps show of the gradients: left over, accumulated, kept across batches."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import nn
+
+from trainwright.core.finding import Failure
+from trainwright.core.repair import Repair
+from trainwright.seams.failures.blame import failure_of, tolerated
+from trainwright.seams.listening.torch_patches import unclipped
+from trainwright.seams.torch.graph import GraphWatch, anomalies, kept_tensors, plain_lists
+from trainwright.stages.gradients import GradientFacts
+
+# Three copies of all gradients are held at once; a model of more numbers is not taken that far (3.6 GB of float32).
+MOST_NUMBERS = 300_000_000
+# Micro-batches taken to measure what accumulation does; more of them show the same.
+MOST_MICRO_BATCHES = 4
+SECONDS = 10.0
+# Two gradients that differ by less than this share of their size are the same but for rounding.
+SAME_WITHIN = 1e-3
+
+
+Gradient = dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The gradient of some micro-batches as training accumulates it, and that of each by itself."""
+
+    together: Gradient
+    alone: Sequence[Gradient]
+    """Of the loss as it is without division by the number of micro-batches."""
+
+
+class Steps(Protocol):
+    """What is needed of the training; a batch is whatever it calls one."""
+
+    @property
+    def model(self) -> nn.Module:
+        """What is trained."""
+
+    @property
+    def repairs(self) -> list[Repair]:
+        """Those in force."""
+
+    began_clear: bool | None
+    """Whether the last step that was taken as in training began without gradients; None: that is not known."""
+
+    def step_as_training(self, batch: Any, *, seed: int, cleared: bool) -> Gradient:
+        """The gradient with which training would update after this batch; nothing is updated.
+
+        Args:
+            cleared: clear all gradients first; False: as training goes from one step to the next.
+        """
+
+    def loss_of(self, batch: Any) -> float:
+        """The loss of a batch, always with the same random numbers."""
+
+    def accumulate(self, batches: Sequence[Any]) -> Window | None:
+        """What accumulation over these micro-batches does; None where that cannot be told."""
+
+
+def graph_facts(facts: GradientFacts, watch: GraphWatch, model: nn.Module, owners: Mapping[str, Any],
+                places: Callable[[nn.Module], Any]) -> GradientFacts:  # fmt: skip
+    """The facts with what was seen of the step's graph, right after the step."""
+    named = dict(model.named_modules()) | dict(owners)
+    registered = {id(p) for p in model.parameters()}
+    return replace(
+        facts,
+        cuts=tuple(watch.record.cuts),
+        in_place=tuple(watch.record.in_place),
+        backwards=tuple(watch.record.backwards),
+        user_loss=any(watch.record.loss_callers) or not watch.record.loss_callers,
+        kept=tuple(kept_tensors(named)),
+        plain_lists=tuple(plain_lists(model, watch.record.strays, places, registered)),
+    )
+
+
+def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Any]) -> GradientFacts:
+    """The facts with what further steps show; nothing is updated, and what they raise is recorded.
+
+    Args:
+        batches: the first batches; at least one.
+    """
+    model = steps.model
+    if facts.failure is not None or any(g.non_finite for g in facts.gradients):
+        return _with_anomaly(facts, steps, batches[0])
+    started = time.monotonic()
+    if sum(p.numel() for p in model.parameters() if p.requires_grad) > MOST_NUMBERS or not facts.norm:
+        return facts
+    with unclipped():
+        leftover, failure = _leftover(steps, batches[0], batches[1 % len(batches)])
+    facts = replace(facts, leftover_ratio=leftover, second_failure=failure)
+    taken = time.monotonic() - started
+    if failure is not None or taken > SECONDS / 3:
+        return facts
+    with contextlib.suppress(
+        Exception
+    ):  # the same calls went through above; what fails here was made by the probe
+        facts = replace(facts, batch_losses=tuple(_losses(steps, batches, SECONDS / 3)))
+    if facts.accumulation > 1 and facts.leftover_ratio is not None:
+        with tolerated(), unclipped():
+            facts = replace(
+                facts, **_accumulated(steps, batches, min(facts.accumulation, MOST_MICRO_BATCHES))
+            )
+    return facts
+
+
+def _with_anomaly(facts: GradientFacts, steps: Steps, batch: Any) -> GradientFacts:
+    with tolerated(), anomalies() as found:  # it raised before, and does so again
+        steps.step_as_training(batch, seed=1, cleared=True)
+    if not found:
+        return facts
+    return replace(facts, anomaly=found[0][0], anomaly_at=found[0][1])
+
+
+def _leftover(steps: Steps, first: Any, second: Any) -> tuple[float | None, Failure | None]:
+    """How much of the first batch's gradient is in that of the second step, as training goes from one to the other."""
+    found: list[Gradient] = []
+    try:
+        for batch, seed, cleared in ((second, 11, True), (first, 12, True), (second, 11, False)):
+            found.append(steps.step_as_training(batch, seed=seed, cleared=cleared))
+    except Exception as error:  # the user's step raised: that is what we came to see
+        return None, failure_of(error)
+    finally:
+        clear(steps.model)
+    if steps.began_clear:  # what differs is then the doing of a state that the model keeps
+        return 0.0, None
+    alone, before, after = found
+    size = _dot(before, before)
+    difference = {n: after[n] - alone[n] for n in after if n in alone}
+    return (_dot(difference, before) / size if size else None), None
+
+
+def _accumulated(steps: Steps, batches: Sequence[Any], count: int) -> dict[str, Any]:
+    """The gradient of a window of micro-batches, as training accumulates it, against those of each by itself."""
+    window = steps.accumulate([batches[i % len(batches)] for i in range(count)])
+    if window is None:
+        return {}
+    together, alone = window.together, window.alone
+    products = np.array([[_dot(a, b) for b in alone] for a in alone])
+    onto = np.array([_dot(a, together) for a in alone])
+    shares = np.linalg.lstsq(products, onto, rcond=1e-10)[0]
+    last = alone[-1]
+    scale = _dot(last, together) / _dot(last, last)
+    rest = {n: together[n] - scale * last[n] for n in together if n in last}
+    others = {n: alone[0][n] - last[n] for n in alone[0] if n in last}
+    return {
+        "accumulated_share": float(shares.sum()),
+        "accumulated_batches": count,
+        "only_last": _dot(rest, rest) < SAME_WITHIN**2 * _dot(together, together)
+        and _dot(others, others) > 100 * SAME_WITHIN**2 * _dot(last, last),
+    }
+
+
+def _losses(steps: Steps, batches: Sequence[Any], seconds: float) -> list[float]:
+    """The loss of each batch at the same weights, for as long as it may take."""
+    found: list[float] = []
+    started = time.monotonic()
+    for batch in batches:
+        found.append(steps.loss_of(batch))
+        if time.monotonic() - started > seconds:
+            break
+    return found
+
+
+def clear(model: nn.Module) -> None:
+    """Leave no gradient."""
+    for parameter in model.parameters():
+        parameter.grad = None
+
+
+def gradients_now(model: nn.Module) -> Gradient:
+    """A copy of the gradients that are there, by parameter."""
+    return {
+        n: (p.grad.to_dense() if p.grad.is_sparse else p.grad).detach().clone()
+        for n, p in model.named_parameters()
+        if p.grad is not None
+    }
+
+
+def _dot(left: Mapping[str, torch.Tensor], right: Mapping[str, torch.Tensor]) -> float:
+    return sum(float((left[n].double() * right[n].double()).sum()) for n in left if n in right)

@@ -1,0 +1,100 @@
+"""What a torch training step holds in memory, and the largest batch that fits, once the memory has ended."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from trainwright.adapters.largest_batch import largest_fitting
+from trainwright.adapters.torch.called_model import is_out_of_memory, rows_of, take_rows
+from trainwright.stages.forward import MemoryFacts
+
+
+def measure_memory(model: nn.Module, batch: Mapping[str, Any], step: Callable[[Mapping[str, Any]], None],
+                   update: Callable[[], Any]) -> MemoryFacts:  # fmt: skip
+    """What holds the memory for this batch, by trying smaller ones.
+
+    Args:
+        step: computes the gradients of some rows.
+        update: builds the optimizer, makes one update with the gradients at hand, returns the optimizer.
+    """
+    rows = rows_of(batch)
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    largest = largest_fitting(rows, lambda count: _fits(model, step, take_rows(batch, range(count))))
+    activations = optimizer_bytes = 0
+    if largest:
+        with SavedBytes(model) as saved:
+            step(take_rows(batch, range(largest)))
+        activations = saved.total * rows // largest
+        optimizer_bytes = _state_bytes(update)
+    free, total = torch.cuda.mem_get_info(device) if device.type == "cuda" else (0, 0)
+    model.zero_grad(set_to_none=True)
+    return MemoryFacts(
+        device=device.type,
+        total_bytes=total,
+        free_bytes=free,
+        weights_bytes=size_of([*model.parameters(), *model.buffers()]),
+        gradients_bytes=size_of(p for p in model.parameters() if p.requires_grad),
+        optimizer_bytes=optimizer_bytes,
+        activations_bytes=activations,
+        batch_rows=rows,
+        largest_rows=largest or None,
+    )
+
+
+def size_of(tensors: Iterable[torch.Tensor]) -> int:
+    """Bytes of their values."""
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def _fits(model: nn.Module, step: Callable[[Mapping[str, Any]], None], rows: Mapping[str, Any]) -> bool:
+    try:
+        step(rows)
+        return True
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        return False
+    finally:
+        model.zero_grad(set_to_none=True)
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def _state_bytes(update: Callable[[], Any]) -> int:
+    """Bytes of an optimizer's state after one update; 0 where even that does not fit."""
+    try:
+        optimizer = update()
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        return 0
+    return size_of(t for s in optimizer.state.values() for t in s.values() if isinstance(t, torch.Tensor))
+
+
+class SavedBytes:
+    """Counts the bytes that a forward pass keeps for its backward pass, each storage once, weights not."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.total = 0
+        self._known = {p.untyped_storage().data_ptr() for p in model.parameters()}
+        self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda kept: kept)
+
+    def __enter__(self) -> SavedBytes:
+        self._hooks.__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self._hooks.__exit__(*exc)
+
+    def _pack(self, tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in self._known:
+            self._known.add(storage.data_ptr())
+            self.total += storage.nbytes()
+        return tensor

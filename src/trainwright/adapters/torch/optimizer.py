@@ -1,0 +1,104 @@
+"""An optimizer of torch in numbers: its groups, its first update, its schedule dry-run."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from trainwright.adapters.torch.schedule import DryRun
+from trainwright.core.finding import Failure, Place
+from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.source.places import call_node, keyword_places
+from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
+
+
+def optimizer_facts(optimizers: Sequence[Any], model: Any, before: Mapping[str, torch.Tensor],
+                    failure: Failure | None, dry: DryRun, *, user_built: bool, planned: int | None,
+                    rate_given: bool = True, rate_position: int | None = None, schedule_given: bool = False,
+                    schedule_first: bool = False, warmup: int | None = None,
+                    schedule_steps: int | None = None) -> OptimizerFacts:  # fmt: skip
+    """The facts of a training's optimizers after one update.
+
+    Args:
+        before: the trainable parameters' values before it.
+        dry: the schedule over the planned updates.
+        warmup: how many updates the rate was asked to rise.
+    """
+    names = {id(p): n for n, p in model.named_parameters()}
+    groups = [g for o in optimizers for g in o.param_groups]
+    held = [p for g in groups for p in g["params"]]
+    changed = {}
+    for name, parameter in model.named_parameters():
+        if name in before and before[name].shape == parameter.shape:
+            scale = float(before[name].float().norm()) or 1.0
+            changed[name] = float((parameter.detach() - before[name]).float().norm()) / scale
+    kinds = [type(getattr(o, "optimizer", o)).__name__ for o in optimizers]
+    return OptimizerFacts(
+        failure=failure,
+        kind=kinds[0] if kinds else "",
+        groups=tuple(_group(g, names) for g in groups),
+        learning_rate=max((float(g["lr"]) for g in groups), default=0.0),
+        user_built=user_built,
+        rate_given=rate_given,
+        rate_position=rate_position,
+        trainable=tuple(n for n, p in model.named_parameters() if p.requires_grad),
+        held=tuple(names[id(p)] for p in held if id(p) in names),
+        foreign=sum(id(p) not in names for p in held),
+        changed=changed,
+        schedule=dry.points,
+        schedule_kind=dry.kind,
+        schedule_given=schedule_given,
+        schedule_length=dry.length,
+        schedule_failure=dry.failure,
+        schedule_first=schedule_first,
+        schedule_steps=schedule_steps,
+        planned_updates=planned,
+        warmup_updates=warmup,
+    )
+
+
+def _group(group: Mapping[str, Any], names: Mapping[int, str]) -> GroupFacts:
+    simple = {
+        k: v for k, v in group.items() if isinstance(v, (int, float, str)) and k not in ("lr", "weight_decay")
+    }
+    return GroupFacts(
+        parameters=sum(p.numel() for p in group["params"]),
+        tensors=len(group["params"]),
+        learning_rate=float(group["lr"]),
+        weight_decay=float(group.get("weight_decay", 0.0)),
+        options=simple,
+        names=tuple(names.get(id(p), "") for p in group["params"]),
+    )
+
+
+def set_rates(optimizer: Any, rates: Sequence[float]) -> None:
+    """Give each parameter group its rate."""
+    for group, rate in zip(optimizer.param_groups, rates):
+        group["lr"] = rate
+
+
+def peak_rates(optimizer: Any) -> list[float]:
+    """Each group's rate as its schedule multiplies it: the one it was built with, or the highest of a cycle."""
+    return [float(g.get("max_lr", g.get("initial_lr", g["lr"]))) for g in optimizer.param_groups]
+
+
+def is_rate_written(optimizer: Any, seen: Seen) -> bool:
+    """Whether the script wrote the rate of an optimizer that it built; False where it is the class's default."""
+    default = inspect.signature(type(optimizer).__init__).parameters.get("lr")
+    rates = {group.get("initial_lr", group["lr"]) for group in optimizer.param_groups}
+    if optimizer not in seen.optimizers or default is None or rates != {default.default}:
+        return True
+    found = seen.optimizers[optimizer]
+    call = call_node(found.frame_file, found.line, found.name)
+    return call is None or len(call.args) > 1 or any(k.arg in ("lr", None) for k in call.keywords)
+
+
+def optimizer_places(built: Construction) -> dict[str, Place]:
+    """The line that built a script's own optimizer; the rate's line is there, whatever the arguments say."""
+    places = {"optimizer": built.place, "learning_rate": built.place}
+    if (rate := keyword_places(built.frame_file, built.line, built.name).get("lr")) is not None:
+        places["learning_rate"] = rate[0]
+    return places

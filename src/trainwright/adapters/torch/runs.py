@@ -1,0 +1,78 @@
+"""Short training runs: what the overfit test, the baseline and every experiment are made of."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trainwright.adapters import short_runs
+from trainwright.adapters.base import Run
+from trainwright.adapters.torch.constant import Targets, constant_and_floor
+from trainwright.core.repair import Repair
+from trainwright.tensors.torch import objects as tensors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """A batch in evaluation mode, after a run."""
+
+    loss: float
+    targets: list[Targets]
+    scores: Any
+    """(rows, classes), or None."""
+    labels: Any
+    """(rows), or None."""
+
+
+class Steps(short_runs.Steps, Protocol):
+    """A training of torch's whose steps can be taken."""
+
+    def look(self, batch: Any) -> Look | None:
+        """The batch in evaluation mode, nothing updated; None where that raised or cannot be had."""
+
+
+def train(training: Steps, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
+          seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
+    """Take steps over the same batches in turn, from the weights at the start; then put these back."""
+    return short_runs.train(
+        training, functools.partial(_at_end, training), steps=steps, batches=batches, seed=seed, changes=changes,
+        seconds=seconds, enough=enough,
+    )  # fmt: skip
+
+
+def _at_end(training: Steps, batches: Sequence[Any]) -> dict[str, Any]:
+    """Losses and predictions of the batches in evaluation mode, and what a constant prediction loses there."""
+    looks: list[Look] = []
+    for batch in batches:
+        look = training.look(batch)
+        if look is None:
+            return {}
+        looks.append(look)
+    losses = [look.loss for look in looks]
+    answers = [_answers(look) for look in looks]
+    constant, floor = constant_and_floor([look.targets for look in looks], losses)
+    complete = all(p for p, _ in answers)
+    return {
+        "evaluated": sum(losses) / len(losses),
+        "constant": constant,
+        "floor": floor,
+        "predictions": tuple(c for p, _ in answers for c in p) if complete else (),
+        "labels": tuple(c for _, t in answers for c in t) if complete else (),
+    }
+
+
+def _answers(look: Look) -> tuple[list[int], list[int]]:
+    """Predicted and true classes: by the batch's labels, else by the targets of its one loss call."""
+    found = predicted_classes(look.scores, look.labels)
+    return look.targets[0].classes if not found[0] and len(look.targets) == 1 else found
+
+
+def predicted_classes(scores: Any, labels: Any) -> tuple[list[int], list[int]]:
+    """Predicted and true classes, where scores are (N, C) and labels (N)."""
+    if not tensors.is_tensor(labels) or labels.dim() != 1 or labels.is_floating_point():
+        return [], []
+    if scores is None or scores.dim() != 2 or len(scores) != len(labels) or scores.shape[1] < 2:
+        return [], []
+    return scores.argmax(-1).tolist(), [int(x) for x in labels.tolist()]

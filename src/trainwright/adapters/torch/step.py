@@ -1,0 +1,262 @@
+"""One observed training step of a torch model, and probes of its forward pass, as facts of three stages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import nn
+
+from trainwright.adapters.torch.called_model import Probe, is_out_of_memory
+from trainwright.adapters.torch.forward_probes import rows_that_work, run_probes
+from trainwright.adapters.torch.token_probes import predicts_next_token
+from trainwright.core.finding import Failure, Place
+from trainwright.core.stage import Stage
+from trainwright.seams.torch.watch import StepRecord
+from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ForwardFacts, ParameterFacts
+from trainwright.stages.gradients import GradientFacts, GradientOf
+from trainwright.stages.loss import LossFacts
+from trainwright.tensors.torch import objects as tensors
+
+_BATCH_STATISTICS = nn.modules.batchnorm._BatchNorm
+_DROPOUT = nn.modules.dropout._DropoutNd
+# A matrix of more rows and columns is not multiplied by itself to see how it was drawn.
+_MOST_ORTHOGONAL = 1024
+
+
+def forward_facts(record: StepRecord, model: nn.Module, probe: Probe | None, places: Callable[[nn.Module], Place | None],
+                  fresh: frozenset[str] | None) -> ForwardFacts:  # fmt: skip
+    """What the observed step and the probes say of the forward pass.
+
+    Args:
+        probe: how the model is called again; None where it is not called as one.
+        fresh: names of the parameters that the checkpoint did not hold; None: unknown.
+    """
+    failed = record.failure if record.failed_stage == Stage.FORWARD else None
+    scores = record.scores
+    seen = scores.detach().float() if scores is not None else None
+    unit = bool(((seen >= 0) & (seen <= 1)).all()) if seen is not None and seen.numel() else False
+    classes = seen.shape[-1] if seen is not None and seen.dim() > 1 else 0
+    linear = [m for m in record.modules if m.kind == "Linear"]
+    stochastic = {
+        n: m for n, m in model.named_modules() if isinstance(m, (_DROPOUT, _BATCH_STATISTICS))
+    }  # fmt: skip
+    unanswered = failed or (record.failed_stage == Stage.LOSS and seen is None)
+    probes = run_probes(probe) if probe is not None and not unanswered else {}
+    # A step over several micro-batches compares the outputs of each with its own targets.
+    targets = [kept.targets for kept in record.kept_losses] or [record.targets]
+    next_token = probe is not None and any(
+        predicts_next_token(t, probe.inputs, probe.label_keys) for t in targets
+    )
+    return ForwardFacts(
+        failure=failed,
+        failed_module=record.failed_module,
+        given=tuple(probe.inputs) if probe is not None else (),
+        modules=tuple(record.modules),
+        parameters=tuple(parameter_facts(model, fresh)),
+        output=tensors.facts(scores) if scores is not None else None,
+        output_in_unit_range=unit,
+        output_rows_sum_to_one=unit and classes > 1 and bool((seen.sum(-1) - 1).abs().max() < 1e-3),  # type: ignore[union-attr]
+        head=linear[-1] if linear else None,
+        training=record.training,
+        stochastic=bool(stochastic),
+        eval_modules=tuple(_inactive(record, model, stochastic)),
+        non_finite_from=record.non_finite_from,
+        works_at_rows=rows_that_work(probe)
+        if probe and failed and not is_out_of_memory(record.error)
+        else None,
+        predicts_next_token=next_token,
+        causal=next_token or is_causal(model),
+        **probes,
+    )
+
+
+def _inactive(record: StepRecord, model: nn.Module, stochastic: dict[str, nn.Module]) -> Iterator[str]:
+    """Dropout that drops and batch statistics that were never gathered, in evaluation mode, in trained blocks."""
+    called = {m.name: m.training for m in record.modules}
+    for name, module in stochastic.items():
+        if called.get(name, record.modes.get(name, True)) or not _is_trained(model, name):
+            continue
+        if isinstance(module, _BATCH_STATISTICS):
+            mean, variance = module.running_mean, module.running_var
+            if mean is None or variance is None or bool((mean != 0).any()) or bool((variance != 1).any()):
+                continue  # statistics of a checkpoint, kept on purpose
+        elif not module.p:
+            continue
+        yield name
+
+
+def _is_trained(model: nn.Module, name: str) -> bool:
+    """Whether the block around a module has trainable parameters."""
+    parent = model.get_submodule(name.rpartition(".")[0])
+    return any(p.requires_grad for p in parent.parameters())
+
+
+def is_causal(model: nn.Module) -> bool:
+    """Whether the model says of itself that it predicts the next token."""
+    config = getattr(model, "config", None)
+    kind = type(model).__name__
+    if getattr(config, "is_encoder_decoder", False):
+        return False
+    return bool(getattr(config, "is_decoder", False)) or kind.endswith(("ForCausalLM", "LMHeadModel"))
+
+
+def parameter_facts(model: nn.Module, fresh: frozenset[str] | None) -> list[ParameterFacts]:
+    """Every parameter as it stands."""
+    # Of a weight that an embedding and the output layer share, the last owner is the output layer.
+    owners = {id(p): (n, m) for n, m in model.named_modules() for p in m.parameters(recurse=False)}
+    found = []
+    for name, parameter in model.named_parameters():
+        facts = tensors.facts(parameter)
+        owner, module = owners[id(parameter)]
+        matrix = parameter.detach()
+        found.append(
+            ParameterFacts(
+                name=name,
+                shape=facts.shape,
+                trainable=parameter.requires_grad,
+                dtype=facts.dtype,
+                mean=facts.mean or 0.0,
+                deviation=facts.deviation or 0.0,
+                non_finite=facts.non_finite,
+                identical_rows=matrix.dim() > 1 and len(matrix) > 1 and bool((matrix == matrix[:1]).all()),
+                default_deviation=_default_deviation(module, name),
+                orthogonal=_is_orthogonal(matrix),
+                freshly_initialised=None if fresh is None else name in fresh,
+                module=owner,
+                module_kind=type(module).__name__,
+            )
+        )
+    return found
+
+
+def device_failure_kept(
+    failure: Failure | None, forward: ForwardFacts, loss: LossFacts | None, gradients: GradientFacts | None
+) -> tuple[ForwardFacts, LossFacts | None, GradientFacts | None]:
+    """The facts of a step made again on the CPU; where nothing failed there, the device's failure stands."""
+    seen = any(f is not None and f.failure is not None for f in (forward, loss, gradients))
+    return (forward if seen else replace(forward, failure=failure)), loss, gradients
+
+
+def stay_identical(parameters: tuple[ParameterFacts, ...], model: nn.Module,
+                   step: Callable[[], None]) -> tuple[ParameterFacts, ...]:  # fmt: skip
+    """The facts, with whether equal rows stay equal over some steps; the weights are left as the steps made them.
+
+    Args:
+        step: computes the gradients of a batch.
+    """
+    named = dict(model.named_parameters())
+    suspects = [p.name for p in parameters if p.identical_rows and p.trainable]
+    if not suspects:
+        return parameters
+    for _ in range(STEPS_UNTIL_DIFFERENT):
+        step()
+        with torch.no_grad():
+            moved = [p for p in named.values() if p.grad is not None and not p.grad.is_sparse]
+            norm = torch.stack([p.grad.norm() for p in moved]).norm().clamp_min(1e-12)
+            for parameter in moved:  # one length for all: a gradient that is rounding noise must stay small
+                parameter.sub_(STEP_LENGTH * parameter.grad / norm)
+    return tuple(
+        replace(p, identical_after_steps=_rows_equal(named[p.name]))
+        if p.name in suspects and named[p.name].grad is not None
+        else p
+        for p in parameters
+    )
+
+
+@torch.no_grad()
+def _rows_equal(matrix: torch.Tensor) -> bool:
+    """Whether the rows are equal to within rounding of their values."""
+    spread = float((matrix - matrix[:1]).abs().max())
+    return spread <= 1e-5 * float(matrix.abs().max())
+
+
+def with_origins(parameters: Sequence[ParameterFacts], model: nn.Module,
+                 frozen_at: Callable[[nn.Parameter], Place | None],
+                 changes: Mapping[int, int]) -> tuple[ParameterFacts, ...]:  # fmt: skip
+    """The facts, with the line that froze each parameter and what the model's configuration draws it with.
+
+    Args:
+        changes: how often each parameter was changed in place before the walk, by identity.
+    """
+    held = dict(model.named_parameters())
+    spread = getattr(getattr(model, "config", None), "initializer_range", None)
+    return tuple(
+        replace(
+            one,
+            in_place_changes=changes.get(id(held[one.name]), 0),
+            frozen_at=None if one.trainable else frozen_at(held[one.name]),
+            initial_deviation=float(spread)
+            if spread and one.name.endswith("weight") and len(one.shape) > 1
+            else None,
+        )
+        for one in parameters
+    )
+
+
+@torch.no_grad()
+def _is_orthogonal(matrix: torch.Tensor) -> bool:
+    """Whether the rows of a matrix (or its columns, where these are fewer) are orthogonal and of one length."""
+    if matrix.dim() != 2 or not 2 <= min(matrix.shape) <= _MOST_ORTHOGONAL:
+        return False
+    rows = (matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T).float()
+    products = rows @ rows.T
+    length = products.diagonal().mean()
+    eye = torch.eye(len(rows), device=rows.device)
+    return bool(length > 0) and bool((products / length - eye).abs().max() < 1e-3)
+
+
+def _default_deviation(module: nn.Module, name: str) -> float | None:
+    """torch's own: uniform in +-1/sqrt(fan_in) for linear and convolution layers, N(0, 1) for embeddings."""
+    if not name.endswith("weight"):
+        return None
+    if isinstance(module, (nn.Linear, nn.modules.conv._ConvNd)):
+        fan_in = nn.init._calculate_fan_in_and_fan_out(module.weight)[0]
+        return 1 / math.sqrt(3 * fan_in) if fan_in else None
+    return 1.0 if isinstance(module, nn.Embedding) else None
+
+
+def gradient_facts(record: StepRecord, model: nn.Module, places: Callable[[nn.Module], Place | None],
+                   clip_at: float | None, accumulation: int) -> GradientFacts | None:  # fmt: skip
+    """What reached each parameter; None if backward was not reached."""
+    if record.failed_stage in (Stage.FORWARD, Stage.LOSS):
+        return None
+    owners = {id(p): (n, m) for n, m in model.named_modules() for p in m.parameters(recurse=False)}
+    found = []
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad and parameter.grad is None:
+            continue  # one that the step froze at its end has its gradient still
+        owner, module = owners[id(parameter)]
+        grad = parameter.grad
+        if grad is not None and grad.is_sparse:
+            grad = grad.coalesce().values()
+        found.append(
+            GradientOf(
+                name=name,
+                module=owner,
+                shape=tuple(parameter.shape),
+                norm=None if grad is None else float(grad.detach().float().norm()),
+                weight_norm=float(parameter.detach().float().norm()),
+                non_finite=0 if grad is None else int((~torch.isfinite(grad)).sum()),
+                where=places(module),
+            )
+        )
+    norms = [g.norm for g in found if g.norm is not None]
+    return GradientFacts(
+        failure=record.failure if record.failed_stage == Stage.GRADIENTS else None,
+        gradients=tuple(found),
+        norm=float(np.sqrt(np.sum(np.square(norms)))) if norms else None,
+        clip_at=clip_at,
+        loss_finite=record.loss is None or math.isfinite(record.loss),
+        loss_requires_grad=record.loss_tensor is None or record.loss_tensor.requires_grad,
+        forward_parameters=tuple(_called_parameters(record, model)),
+        accumulation=accumulation,
+    )
+
+
+def _called_parameters(record: StepRecord, model: nn.Module) -> list[str]:
+    called = set(record.called)
+    return [n for n, p in model.named_parameters() if p.requires_grad and n.rpartition(".")[0] in called]

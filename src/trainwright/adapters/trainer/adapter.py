@@ -1,0 +1,152 @@
+"""The Hugging Face Trainer, walked on a copy of itself so that nothing done here reaches the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+from trainwright.adapters import short_runs
+from trainwright.adapters.base import Run
+from trainwright.adapters.torch import runs
+from trainwright.adapters.torch.batches import image_facts, several_batches_facts, token_facts
+from trainwright.adapters.torch.called_model import rows_of
+from trainwright.adapters.torch.collation import collates_equal_rows, forms_without, item_facts
+from trainwright.adapters.torch.optimizer import optimizer_facts
+from trainwright.adapters.torch.schedule import dry_run
+from trainwright.adapters.torch.vocabulary import vocabulary_facts
+from trainwright.adapters.trainer import data_sets, evaluation, setup, step
+from trainwright.adapters.trainer.batch import collator_masks, dropped_columns, token_rows
+from trainwright.adapters.trainer.training import Twin
+from trainwright.core.repair import Repair
+from trainwright.seams.listening.seen import Seen
+from trainwright.seams.torch.watch import Observer
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.evaluation import EvaluationFacts
+from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.tensors.torch import objects as tensors
+
+
+class HFTrainerAdapter:
+    """One `Trainer` that is about to train, measured on its twin."""
+
+    framework = "transformers"
+
+    def __init__(self, trainer: Any, frame: FrameType, seen: Seen) -> None:
+        self.trainer = trainer
+        self.twin = Twin(trainer, frame, seen)
+        self._frame = frame
+        self._seen = seen
+
+    def measure_setup(self) -> SetupFacts:
+        return setup.setup_facts(
+            self.trainer, self._frame, self._seen,
+            planned_updates=self.twin.planned_updates(), ignored=self.twin.ignored_arguments,
+        )  # fmt: skip
+
+    def measure_dataset(self) -> DatasetFacts:
+        return data_sets.measure_dataset(self.twin, self._frame)
+
+    def measure_batch(self) -> BatchFacts:
+        twin = self.twin
+        names, takes_any, required = twin.accepts()
+        collator = twin.trainer.data_collator
+        facts: dict[str, Any] = {
+            "accepts": names,
+            "accepts_any": takes_any,
+            "required": required,
+            "collator": getattr(collator, "__name__", type(collator).__name__),
+        }
+        batch, failure, recorder = twin.first_batch(evaluation=False)
+        facts["dropped_columns"] = dropped_columns(twin.trainer)
+        if failure is None and batch is not None:
+            facts["collator_masks"] = collator_masks(recorder, batch)
+            failure, recorder = twin.form_pool()
+        facts |= item_facts(recorder)
+        if failure is not None or batch is None:
+            return BatchFacts(failure=failure, equal_rows_collate=collates_equal_rows(recorder),
+                              forms_without=forms_without(recorder), **facts)  # fmt: skip
+        return self._batch_facts(batch, facts)
+
+    def _batch_facts(self, batch: Any, facts: dict[str, Any]) -> BatchFacts:
+        twin, model = self.twin, self.twin.trainer.model
+        held, held_failure = None, None
+        if twin.evaluation_set() is not None:
+            held, held_failure, _ = twin.first_batch(evaluation=True)
+        key, tokenizer = twin.label_key(batch), twin.tokenizer()
+        tokens = token_rows(twin.trainer.train_dataset) if tokenizer is not None else []
+        return BatchFacts(
+            rows=rows_of(batch),
+            tensors={k: tensors.facts(v) for k, v in batch.items() if tensors.is_tensor(v)},
+            others={k: type(v).__name__ for k, v in batch.items() if not tensors.is_tensor(v)},
+            label_key=key,
+            evaluation_tensors={k: tensors.facts(v) for k, v in (held or {}).items() if tensors.is_tensor(v)},
+            evaluation_failure=held_failure,
+            vocabulary_facts=vocabulary_facts(tokens, tokenizer, model) if tokens else None,
+            images=image_facts(batch),
+            **token_facts(batch, key, model, tokenizer),
+            **several_batches_facts(twin.pool.batches, key, model, tokenizer),
+            **facts,
+        )
+
+    def measure_step(self) -> step.StepFacts:
+        return step.measure_step(self.twin, self._seen)
+
+    def measure_optimizer(self) -> OptimizerFacts:
+        twin, trainer = self.twin, self.twin.trainer
+        batch = twin.pool.take(1, seed=0)[0]
+        twin.reset()
+        with twin.ready(0):
+            twin.build_optimizer()
+            moved = False
+            before = {n: p.detach().clone() for n, p in trainer.model.named_parameters() if p.requires_grad}
+            schedules = [s for s in (trainer.lr_scheduler, self.trainer.lr_scheduler) if s is not None]
+            counts = [getattr(s, "last_epoch", 0) for s in schedules]
+            with Observer(twin.wrapped, twin.change.all).catching() as record:
+                twin.compute(batch, record)
+                moved = any(getattr(s, "last_epoch", 0) > count for s, count in zip(schedules, counts))
+                twin.update()
+            trainer.lr_scheduler = self.trainer.lr_scheduler
+            own, planned = self.trainer.optimizer, twin.planned_updates()
+            own_schedule = setup.makes_schedule(self.trainer)
+            facts = optimizer_facts(
+                [trainer.optimizer], trainer.model, before, record.failure, dry_run(trainer, planned),
+                user_built=twin.given_optimizer is not None, planned=planned,
+                rate_given=setup.rate_is_written(self.trainer, self._seen),
+                rate_position=self._seen.position_given(own, "lr") if own is not None else None,
+                schedule_given=own_schedule, schedule_first=moved,
+                warmup=trainer.args.get_warmup_steps(planned) if planned and not own_schedule else None,
+            )  # fmt: skip
+            twin.warmup_updates = short_runs.warmup_updates(facts.schedule)
+        twin.reset()
+        return facts
+
+    def measure_evaluation(self, batches: int) -> EvaluationFacts:
+        twin = self.twin
+        twin.reset()
+        with twin.ready(0):
+            facts = evaluation.measure(
+                twin.trainer, twin.evaluation_set(), batches, twin.change.all, twin.mended_batch
+            )
+        twin.reset()
+        return facts
+
+    def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
+              seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
+        return runs.train(
+            self.twin,
+            steps=steps,
+            batches=batches,
+            seed=seed,
+            changes=changes,
+            seconds=seconds,
+            enough=enough,
+        )
+
+    def apply(self, repair: Repair) -> None:
+        self.twin.apply(repair)
+
+    def put_back(self) -> None:
+        self.twin.put_back()

@@ -1,0 +1,282 @@
+"""A Trainer's own evaluation and metric function, on a few batches, watched."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from trainwright.adapters.data.reading import length
+from trainwright.adapters.torch.evaluation_mode import EvaluationMode
+from trainwright.adapters.trainer.training import type_like
+from trainwright.core.finding import Failure, Place
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.probes.metrics import IGNORED, as_many, numbers, others, undone
+from trainwright.seams.failures.blame import failure_of, passed_on
+from trainwright.seams.failures.repairing import mended
+from trainwright.seams.source.places import show
+from trainwright.seams.torch.watch import Observer
+from trainwright.stages.evaluation import EvaluationFacts, Given
+from trainwright.stages.tensor import TensorFacts
+from trainwright.tensors.torch import objects as tensors
+
+
+class _Metrics:
+    """The user's metric function, with what it was given, returned and raised kept."""
+
+    def __init__(self, function: Any, repairs: Sequence[Repair], rows: int | None) -> None:
+        self.function = function
+        self.repairs = [r for r in repairs if r.seam == Seam.METRICS]
+        self.rows = rows
+        self.failure: Failure | None = None
+        self.predictions: Any = None
+        self.labels: Any = None
+        self.returned: Mapping[str, float] = {}
+        self.needs_all_rows = False
+        self.when: dict[Given, Mapping[str, float] | str] = {}
+
+    def __call__(self, given: Any, *args: Any, **kwargs: Any) -> Any:
+        call = Call(seam=Seam.METRICS, given={"predictions": given.predictions, "labels": given.label_ids},
+                    tensors=tensors)  # fmt: skip
+        for repair in self.repairs:
+            call = mended(repair, call)
+        self.predictions, self.labels = call["predictions"], call["labels"]
+        with undone(self.function):
+            answer: Any = {}
+            try:
+                answer = self.function(_like(given, self.predictions, _copied(self.labels)), *args, **kwargs)
+                if not isinstance(answer, Mapping):
+                    self.failure, answer = _no_mapping(self.function, answer), {}
+            except Exception as error:  # the user's function raised: that is what we came to see
+                self.needs_all_rows = self._works_on_all(given)
+                self.failure = None if self.needs_all_rows else failure_of(error)
+            self.returned = numbers(answer)
+            if not self.needs_all_rows:
+                self._try_others(given)
+        return answer
+
+    def _works_on_all(self, given: Any) -> bool:
+        """Whether the function works on as many rows as the whole set has: one that reads the set beside them."""
+        if self.rows is None or not hasattr(self.labels, "__len__") or self.rows <= len(self.labels):
+            return False
+        with contextlib.suppress(Exception):  # then it is not the number of rows that it wants
+            self.function(_like(given, as_many(self.predictions, self.rows), as_many(self.labels, self.rows)))
+            return True
+        return False
+
+    def _try_others(self, given: Any) -> None:
+        for name, predictions in others(self.predictions, self.labels).items():
+            self.when[name] = self._try(given, predictions, self.labels)
+        if (
+            self.failure is not None
+            and isinstance(self.labels, np.ndarray)
+            and (self.labels == IGNORED).any()
+        ):
+            labels = np.where(self.labels == IGNORED, 0, self.labels)
+            self.when[Given.ZERO_FOR_IGNORED] = self._try(given, self.predictions, labels)
+
+    def _try(self, given: Any, predictions: Any, labels: Any) -> Mapping[str, float] | str:
+        try:
+            return numbers(passed_on(self.function, _like(given, predictions, _copied(labels))))
+        except Exception as error:  # then this is not what it wants
+            return f"{type(error).__name__}: {error}"
+
+
+def _no_mapping(function: Any, answer: Any) -> Failure:
+    code = getattr(function, "__code__", None)
+    where = Place(show(code.co_filename), code.co_firstlineno) if code else None
+    message = f"the Trainer needs a dict of names and numbers; got {type(answer).__name__}"
+    return Failure(type="TypeError", message=message, where=where)
+
+
+def _copied(labels: Any) -> Any:
+    """Labels that may be written to: many functions replace -100 in place."""
+    return labels.copy() if isinstance(labels, np.ndarray) else labels
+
+
+def _like(given: Any, predictions: Any, labels: Any) -> Any:
+    return type(given)(predictions=predictions, label_ids=labels, inputs=getattr(given, "inputs", None))
+
+
+def measure(trainer: Any, data: Any, batches: int, repairs: Sequence[Repair],
+            mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> EvaluationFacts:  # fmt: skip
+    """Evaluate on a few batches of evenly spaced rows, before any training, with the repairs in force.
+
+    Args:
+        trainer: a copy that may be written to.
+        data: one evaluation set, or None.
+        mended_batch: a batch with the repairs of such made.
+    """
+    base = _arguments(trainer)
+    if data is None:
+        return EvaluationFacts(present=False, **base)
+    user_metrics = trainer.compute_metrics
+    metrics = _Metrics(user_metrics, repairs, length(data))
+    if user_metrics is not None:
+        trainer.compute_metrics = metrics
+    few = _few(data, batches * trainer.args.eval_batch_size)
+    mode = EvaluationMode(trainer.model)
+    failure, result = None, {}
+    try:
+        with _in_force(trainer, repairs, mended_batch), mode.watching():
+            result = trainer.evaluate(eval_dataset=few)
+    except Exception as error:  # the user's pipeline raised: that is what we came to see
+        failure = failure_of(error)
+    finally:
+        trainer.compute_metrics = user_metrics
+    seen = metrics.predictions if isinstance(metrics.predictions, tuple) else (metrics.predictions,)
+    labels = metrics.labels if isinstance(metrics.labels, np.ndarray) else None
+    distinct = np.unique(labels) if labels is not None else np.empty(0)
+    batch = _first_batch(trainer, few)
+    lossless = failure is None and not any(k.endswith("loss") for k in result)
+    return EvaluationFacts(
+        failure=failure,
+        metrics_failure=metrics.failure,
+        predictions=tuple(_array_facts(p) for p in seen if isinstance(p, np.ndarray)),
+        labels=_array_facts(labels) if labels is not None else None,
+        label_values=tuple(float(x) for x in distinct) if distinct.size <= 32 else (),
+        continuous_labels=bool(distinct.dtype.kind == "f" and (distinct % 1 != 0).any()),
+        ignored_share=float((labels == IGNORED).mean()) if labels is not None and labels.size else 0.0,
+        metrics=numbers(result),
+        returned=metrics.returned,
+        metrics_when=metrics.when,
+        needs_all_rows=metrics.needs_all_rows,
+        rows=length(data),
+        set_name=_name_of(data, trainer.eval_dataset),
+        training_mode=any(mode.modes),
+        active_noise=tuple(mode.active.values()),
+        train_call=mode.train_call,
+        repeatable=_repeatable(trainer, batch, repairs, mended_batch) if failure is None else None,
+        batch_keys=tuple(batch),
+        loss_keys=_loss_keys(trainer, batch) if lossless else (),
+        predicted=_predicted(seen[0], labels),
+        **base,
+    )
+
+
+def _arguments(trainer: Any) -> dict[str, Any]:
+    args = trainer.args
+    best = args.metric_for_best_model if args.load_best_model_at_end else None
+    sets = trainer.eval_dataset
+    return {
+        "planned": str(getattr(args.eval_strategy, "value", args.eval_strategy)) != "no",
+        "has_metrics": trainer.compute_metrics is not None,
+        "label_keys": tuple(trainer.label_names),
+        "best_metric": best,
+        "best_greater": args.greater_is_better if best else None,
+        "set_names": tuple(str(n) for n in sets) if isinstance(sets, dict) else (),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
+        "keeps_predictions": trainer.compute_metrics is not None and not args.prediction_loss_only
+        and not getattr(args, "batch_eval_metrics", False),
+    }  # fmt: skip
+
+
+def _name_of(data: Any, sets: Any) -> str:
+    named = sets.items() if isinstance(sets, dict) else ()
+    return next((str(name) for name, part in named if part is data), "")
+
+
+def _few(data: Any, rows: int) -> Any:
+    """Evenly spaced rows of a data set, or the first ones of an iterable."""
+    total = length(data)
+    if total is None:
+        return _First(data, rows)
+    chosen = sorted({int(i) for i in np.linspace(0, total - 1, min(rows, total))}) if total else []
+    return data.select(chosen) if hasattr(data, "select") else torch.utils.data.Subset(data, chosen)
+
+
+class _First(torch.utils.data.IterableDataset):
+    """The first items of an iterable data set."""
+
+    def __init__(self, data: Any, rows: int) -> None:
+        self.data, self.rows = data, rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.islice(iter(self.data), self.rows)
+
+
+def _array_facts(array: np.ndarray) -> TensorFacts:
+    if array.dtype == object:
+        return TensorFacts(shape=array.shape, dtype="object")
+    facts: TensorFacts = tensors.facts(torch.as_tensor(array))
+    return facts
+
+
+def _first_batch(trainer: Any, few: Any) -> Mapping[str, Any]:
+    with contextlib.suppress(Exception):  # a loader that raises has been seen in the batch stage
+        return dict(next(iter(trainer.get_eval_dataloader(few))))
+    return {}
+
+
+@contextlib.contextmanager
+def _in_force(trainer: Any, repairs: Sequence[Repair],
+              mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Iterator[None]:  # fmt: skip
+    """What mends the batches and the calls of training mends those of the evaluation."""
+    predict, own = trainer.prediction_step, trainer.__dict__.get("prediction_step")
+
+    def prediction_step(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        return predict(model, type_like(inputs, dict(mended_batch(inputs))), *args, **kwargs)
+
+    of_batches = any(r.seam == Seam.BATCH for r in repairs)
+    of_calls = [r for r in repairs if r.seam in (Seam.LOSS, Seam.PAIRING, Seam.ACTIVATION)]
+    if of_batches:
+        trainer.prediction_step = prediction_step
+    try:
+        with Observer(trainer.model, of_calls) if of_calls else contextlib.nullcontext():
+            yield
+    finally:
+        if of_batches:
+            trainer.__dict__.pop("prediction_step")
+        if of_batches and own is not None:
+            trainer.prediction_step = own
+
+
+def _repeatable(
+    trainer: Any,
+    batch: Mapping[str, Any],
+    repairs: Sequence[Repair],
+    mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+) -> bool | None:
+    # An evaluation that has gone through once has been seen.
+    with contextlib.suppress(Exception), _in_force(trainer, repairs, mended_batch):
+        trainer.model.eval()
+        pair = [trainer.prediction_step(trainer.model, dict(batch), False)[1] for _ in range(2)]
+        left, right = (p[0] if isinstance(p, tuple) else p for p in pair)
+        return bool(torch.equal(left, right))
+    return None
+
+
+def _loss_keys(trainer: Any, batch: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys without which the model, that gives a loss for the whole batch, gives none."""
+    if not _gives_loss(trainer, batch):
+        return ()
+    without = {k: _gives_loss(trainer, {o: v for o, v in batch.items() if o != k}) for k in batch}
+    return tuple(k for k, gives in without.items() if gives is False)
+
+
+def _gives_loss(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
+    """Whether the model's answer to a batch has a loss; None if it raised."""
+    with contextlib.suppress(Exception):  # an input that the model cannot do without
+        with torch.no_grad():
+            answer = trainer.model(**trainer._prepare_inputs(dict(batch)))
+        return (answer.get("loss") if isinstance(answer, Mapping) else _scalar(answer)) is not None
+    return None
+
+
+def _scalar(answer: Any) -> Any:
+    first = answer[0] if isinstance(answer, (tuple, list)) and answer else None
+    return first if isinstance(first, torch.Tensor) and first.numel() == 1 else None
+
+
+def _predicted(scores: Any, labels: np.ndarray | None) -> dict[int, int]:
+    if not isinstance(scores, np.ndarray) or scores.ndim != 2 or labels is None or labels.ndim != 1:
+        return {}
+    if scores.dtype == object or scores.shape[1] < 2:
+        return {}
+    values, counts = np.unique(scores.argmax(-1), return_counts=True)
+    return {int(v): int(n) for v, n in zip(values, counts)}

@@ -1,0 +1,319 @@
+"""What a Hugging Face Trainer was given: hyper-parameters, and the user's lines where each thing was written."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import platform
+from collections.abc import Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+import accelerate
+import numpy as np
+import torch
+import transformers
+from torch import nn
+
+from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
+from trainwright.core.finding import Place
+from trainwright.seams.devices.memory_owners import accelerators
+from trainwright.seams.listening.seen import Construction, Seen
+from trainwright.seams.source.places import (
+    assignment_place,
+    call_line,
+    evaluation_line,
+    is_users,
+    key_places,
+    keyword_places,
+    names_of,
+    place_of,
+    show,
+)
+from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
+
+# What the report calls the parts of a Trainer, by the names of its arguments.
+_ROLES = {
+    "model": "model",
+    "train_dataset": "train_dataset",
+    "eval_dataset": "eval_dataset",
+    "data_collator": "collator",
+    "compute_metrics": "metrics",
+    "compute_loss_func": "loss",
+    "optimizers": "optimizer",
+    "processing_class": "tokenizer",
+    "tokenizer": "tokenizer",
+    "args": "arguments",
+}
+
+
+def resolved_arguments(args: Any, written: frozenset[str]) -> dict[str, Argument]:
+    """Every hyper-parameter in force; given where the script wrote it, or its value is not the default."""
+    found = {}
+    for field in dataclasses.fields(args):
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        value = getattr(args, field.name, None)
+        if isinstance(value, (int, float, str, bool, type(None))):
+            given = field.name in written
+            found[field.name] = Argument(
+                name=field.name, value=_plain(value), given=given, default=_plain(default)
+            )
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return str(value.value) if hasattr(value, "value") else None if value is dataclasses.MISSING else value
+
+
+def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
+    """The user's lines, by role."""
+    places: dict[str, Place] = {}
+    built = seen.constructions.get(id(trainer))
+    if built is not None:
+        places |= _of_construction(built, trainer, frame)
+    arguments = seen.constructions.get(id(trainer.args))
+    if arguments is not None:
+        places["arguments"] = arguments.place
+        written = keyword_places(arguments.frame_file, arguments.line, given=arguments.keywords)
+        places |= {name: place for name, (place, _) in written.items()}
+    model = trainer.model
+    if isinstance(model, nn.Module) and model in seen.modules:
+        places["model"] = seen.modules[model]
+    metrics = trainer.compute_metrics
+    if hasattr(metrics, "__code__") and is_users(metrics.__code__.co_filename):
+        places["metrics"] = Place(show(metrics.__code__.co_filename), metrics.__code__.co_firstlineno)
+    if trainer.optimizer is not None and trainer.optimizer in seen.optimizers:
+        places |= optimizer_places(seen.optimizers[trainer.optimizer])
+    if (mode := _mode_place(trainer)) is not None:
+        places["mode_change"] = mode
+    places |= _own_methods(trainer)
+    places["train_call"] = place_of(frame)
+    if limits := key_places(frame.f_code.co_filename, "max_length", frame.f_lineno):
+        places["max_length"] = limits[-1]
+    return places
+
+
+def _own_methods(trainer: Any) -> dict[str, Place]:
+    """The lines of the user's own methods of the trainer, the model and the optimizer, and of calls in them."""
+    places: dict[str, Place] = {}
+    owners = {"trainer": type(trainer), "model": type(trainer.model), "optimizer": type(trainer.optimizer)}
+    for owner, role, method in (("trainer", "training_step", "training_step"), ("trainer", "compute_loss", "compute_loss"),
+                                ("trainer", "create_optimizer", "create_optimizer"), ("model", "zero_grad", "zero_grad"),
+                                ("trainer", "create_scheduler", "create_scheduler"), ("optimizer", "optimizer_step", "step")):  # fmt: skip
+        code = getattr(inspect.unwrap(getattr(owners[owner], method, None) or print), "__code__", None)
+        if code is None or not is_users(code.co_filename):
+            continue
+        places[role] = Place(show(code.co_filename), code.co_firstlineno)
+        for called, receiver, name in (("zero_grad", "", "clear_call"), ("step", "sched", "schedule_step")):
+            if owner == "trainer" and (
+                line := call_line(code.co_filename, code.co_firstlineno, called, receiver)
+            ):
+                places[name] = Place(show(code.co_filename), line)
+    return places
+
+
+def makes_schedule(trainer: Any) -> bool:
+    """Whether the script makes the schedule itself."""
+    code = getattr(inspect.unwrap(type(trainer).create_scheduler), "__code__", None)
+    return trainer.lr_scheduler is not None or (code is not None and is_users(code.co_filename))
+
+
+def ineffective_freezes(model: nn.Module, seen: Seen) -> tuple[IneffectiveFreeze, ...]:
+    """Assignments that look as if they froze something, where what they name still requires a gradient."""
+    found: dict[tuple[str, Place], list[Any]] = {}
+    for reference, attribute, place in seen.misspelt:
+        if (owner := reference()) is not None:
+            found.setdefault((attribute, place), []).append(owner)
+    names = {id(p): n for n, p in model.named_parameters() if p.requires_grad}
+    modules = {id(m) for m in model.modules()}
+    result = []
+    for (attribute, place), owners in found.items():
+        layers = [o for o in owners if isinstance(o, nn.Module) and id(o) in modules]
+        below = [p for layer in layers for p in layer.parameters()] + [o for o in owners if id(o) in names]
+        trainable = tuple(dict.fromkeys(names[id(p)] for p in below if id(p) in names))
+        if trainable:
+            result.append(
+                IneffectiveFreeze(attribute=attribute, on_modules=bool(layers), kind=type(owners[0]).__name__,
+                                  objects=len(layers) or len(owners), parameters=trainable, where=place)
+            )  # fmt: skip
+    return tuple(result)
+
+
+def rate_is_written(trainer: Any, seen: Seen) -> bool:
+    """Whether the script wrote the rate in force; False where it is a default of the optimizer or the framework."""
+    if trainer.optimizer is None:
+        built = seen.constructions.get(id(trainer.args))
+        return built is None or "learning_rate" in built.keywords
+    return is_rate_written(trainer.optimizer, seen)
+
+
+def _of_construction(built: Construction, trainer: Any, frame: FrameType) -> dict[str, Place]:
+    places = {"trainer": built.place}
+    for keyword, (place, value) in keyword_places(built.frame_file, built.line, given=built.keywords).items():
+        role = _ROLES.get(keyword, keyword)
+        places[role] = place
+        if isinstance(value, ast.Name) and role in ("model", "optimizer", "tokenizer", "collator"):
+            places[role] = assignment_place(built.frame_file, value.id, built.line) or place
+        if role == "optimizer" and isinstance(value, ast.Tuple):
+            places |= _of_pair(value, built)
+        base = _base_name(value)
+        if base and (made := assignment_place(built.frame_file, base, built.line)):
+            places[f"{role}_made"] = made
+    for role in ("model", "train_dataset", "eval_dataset"):
+        for name in names_of(getattr(trainer, role, None), frame) if role not in places else ():
+            if made := assignment_place(frame.f_code.co_filename, name, frame.f_lineno):
+                places[role] = made
+    return places
+
+
+def _of_pair(pair: ast.Tuple, built: Construction) -> dict[str, Place]:
+    """Where the optimizer and the schedule of `optimizers=(…, …)` were made."""
+    places = {}
+    for role, value in zip(("optimizer", "scheduler"), pair.elts):
+        made = (
+            assignment_place(built.frame_file, value.id, built.line) if isinstance(value, ast.Name) else None
+        )
+        if not isinstance(value, ast.Constant):
+            places[role] = made or Place(show(built.frame_file), value.lineno)
+    return places
+
+
+def _mode_place(trainer: Any) -> Place | None:
+    """The user's line that puts modules in evaluation mode during training, or their own train()."""
+    kinds = dict.fromkeys(type(m) for m in trainer.model.modules())
+    during = [type(trainer).compute_loss, type(trainer).training_step, *(k.forward for k in kinds)]
+    codes = [
+        c for f in during if (c := getattr(inspect.unwrap(f), "__code__", None)) and is_users(c.co_filename)
+    ]
+    for code in codes:
+        if line := evaluation_line(code.co_filename, code.co_firstlineno):
+            return Place(show(code.co_filename), line)
+    own = [k.train.__code__ for k in kinds if is_users(k.train.__code__.co_filename)]
+    return Place(show(own[0].co_filename), own[0].co_firstlineno) if own else None
+
+
+def _base_name(node: ast.expr) -> str | None:
+    """`data` of `data["train"].select(range(10))`."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, (ast.Subscript, ast.Attribute)):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            node = node.func
+        else:
+            return None
+    return node.id
+
+
+# What transformers passes to these methods beyond what older versions did, as soon as its own take it, and how many
+# arguments it then gives by position; None where this one is given by name.
+_PASSED: dict[str, tuple[str, int | None]] = {
+    "compute_loss": ("num_items_in_batch", None),
+    "training_step": ("num_items_in_batch", 3),
+    "log": ("start_time", 2),
+    "_get_train_sampler": ("train_dataset", 1),
+}
+_WATCHED = (*_PASSED, "create_optimizer", "prediction_step", "evaluate", "get_train_dataloader",
+            "_get_train_sampler")  # fmt: skip
+
+
+def overridden_methods(trainer: Any, ignored: Mapping[str, Any]) -> list[OverriddenMethod]:
+    """Methods of the Trainer that the user's subclass overrides, and arguments they do not accept.
+
+    Args:
+        ignored: methods that are called without such arguments, by a repair.
+    """
+    found, own = [], transformers.Trainer
+    for name in _WATCHED:
+        method = getattr(type(trainer), name)
+        code = getattr(inspect.unwrap(method), "__code__", None)
+        if code is None or not is_users(code.co_filename):
+            continue
+        passed = name in _PASSED and _PASSED[name][0] in inspect.signature(getattr(own, name)).parameters
+        missing = _not_taken(method, *_PASSED[name]) if passed and name not in ignored else ()
+        where = Place(show(code.co_filename), code.co_firstlineno)
+        found.append(OverriddenMethod(name=name, missing=missing, where=where))
+    return found
+
+
+def _not_taken(method: Any, argument: str, positions: int | None) -> tuple[str, ...]:
+    parameters = inspect.signature(method).parameters.values()
+    if positions is not None:
+        return () if positional_places(method) >= positions else (argument,)
+    by_name = any(p.kind == p.VAR_KEYWORD or p.name == argument for p in parameters)
+    return () if by_name else (argument,)
+
+
+def positional_places(method: Any) -> int:
+    """How many arguments a method takes by position, itself left out."""
+    parameters = list(inspect.signature(method).parameters.values())
+    if any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        return 1_000
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters) - 1
+
+
+def without_arguments(trainer: Any, method: str, names: Sequence[str]) -> Any:
+    """The trainer's method, called without arguments of these names or beyond what it takes by position."""
+    own = getattr(type(trainer), method)
+    most = positional_places(own)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return own(trainer, *args[:most], **{k: v for k, v in kwargs.items() if k not in names})
+
+    return call
+
+
+def label_place(frame: FrameType, column: str) -> Place | None:
+    """The last line of the script, up to its training call, that writes a column of this name."""
+    places = key_places(frame.f_code.co_filename, column, frame.f_lineno) if column else []
+    return places[-1] if places else None
+
+
+def setup_facts(trainer: Any, frame: FrameType, seen: Seen, *, planned_updates: int | None,
+                ignored: Mapping[str, Any]) -> SetupFacts:  # fmt: skip
+    """The arguments, places and devices of the training that is about to start.
+
+    Args:
+        ignored: arguments that a repair keeps from the methods that do not take them, by method.
+    """
+    args = trainer.args
+    model = trainer.model
+    built = seen.constructions.get(id(args))
+    mixed = "bf16" if args.bf16 else "fp16" if args.fp16 and args.device.type != "cpu" else "fp32"
+    counts = [(p.numel(), p.requires_grad) for p in model.parameters()]
+    return SetupFacts(
+        framework="transformers",
+        versions=versions(),
+        call=f"{type(trainer).__name__}.train",
+        arguments=resolved_arguments(args, built.keywords if built else frozenset()),
+        places=find_places(trainer, frame, seen),
+        overrides=tuple(overridden_methods(trainer, ignored)),
+        model_class=type(model).__name__,
+        loads_checkpoint=model in seen.loadings,
+        parameters=sum(n for n, _ in counts),
+        trainable_parameters=sum(n for n, needed in counts if needed),
+        frozen_at=seen.freezing_lines(),
+        ineffective_freezes=ineffective_freezes(model, seen),
+        device=args.device.type,
+        accelerators=accelerators(args.device.type),
+        precision=mixed,
+        batch_size=args.train_batch_size,
+        accumulation=args.gradient_accumulation_steps,
+        epochs=args.num_train_epochs,
+        planned_updates=planned_updates,
+        world_size=args.world_size,
+        ranks=seen.ranks,
+    )
+
+
+def versions() -> dict[str, str]:
+    """The versions that matter for a Trainer script."""
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "accelerate": accelerate.__version__,
+        "numpy": np.__version__,
+    }

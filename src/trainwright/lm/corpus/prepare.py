@@ -1,0 +1,246 @@
+"""From sources to a folder of prepared data, in stages that a killed run goes on from.
+
+Until data.json is there, OUT/work holds what has been done. Every stage decides by its input alone, so that a run
+that was killed and started again ends with the same bytes as one that was not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainwright.errors import UsageError
+from trainwright.lm.atomic import write_json
+from trainwright.lm.corpus import steps
+from trainwright.lm.corpus.filters import checked
+from trainwright.lm.corpus.opening import open_sources
+from trainwright.lm.corpus.options import PrepareOptions
+from trainwright.lm.corpus.outcome import read_outcome
+from trainwright.lm.corpus.sources import Source, is_own
+from trainwright.lm.tokens.pack import open_tokens
+from trainwright.lm.tokens.prepared import (
+    FORMAT,
+    MANIFEST,
+    SPLITS,
+    TOKENIZER,
+    fingerprint,
+    read_manifest,
+    tokens_file,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """What a call of `prepare` found or made."""
+
+    manifest: dict[str, Any]
+    already: bool
+    """It was all there before."""
+
+
+def prepare(out: Path, options: PrepareOptions, *, restart: bool = False) -> Prepared:
+    """Prepare data in a folder; what an earlier call with the same options did there is not done again.
+
+    Args:
+        restart: Delete what is there, of other options or of none.
+
+    Raises:
+        UsageError: if options do not fit together or with what the folder holds, or it cannot be written to.
+        ReadError: if a source cannot be read.
+    """
+    _check(options)
+    fresh = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with _alone(out):
+            return _prepare(out, options, restart)
+    except UsageError:
+        if fresh and not any(out.iterdir()):
+            out.rmdir()
+        raise
+    except OSError as error:
+        raise UsageError(
+            f"{out} must be a folder with room to write in: {error}. What was done stays; started again, prepare goes on."
+        ) from error
+
+
+def _prepare(out: Path, options: PrepareOptions, restart: bool) -> Prepared:
+    job, wanted = steps.Job(out=out, options=options), _plain(options)
+    begun = (out / MANIFEST).exists() or (job.work / _STATE).exists()
+    # Before anything is made or deleted: a name may be wrong.
+    sources = _open(options) if restart or not begun else []
+    if restart:
+        _delete(job)
+    if (out / MANIFEST).exists():
+        manifest = read_manifest(out)
+        _compare(manifest["options"], wanted, out)
+        shutil.rmtree(job.work, ignore_errors=True)
+        return Prepared(manifest=manifest, already=True)
+    _begin(job, wanted)
+    if not steps.gathered(job):
+        steps.gather(job, _unchanged(job.work, sources or _open(options)))
+    steps.deduplicate(job)
+    steps.split(job)
+    steps.make_tokenizer(job)
+    steps.pack(job)
+    manifest = _manifest(job, wanted)
+    write_json(out / MANIFEST, manifest)
+    shutil.rmtree(job.work, ignore_errors=True)
+    return Prepared(manifest=manifest, already=False)
+
+
+def _manifest(job: steps.Job, options: dict[str, Any]) -> dict[str, Any]:
+    """data.json: nothing in it depends on when or how often prepare was called."""
+    found = read_outcome(job.outcome)
+    opened = {name: open_tokens(tokens_file(job.out, name)) for name in SPLITS}
+    return {
+        "format": FORMAT,
+        "options": options,
+        "sources": _state(job.work)["fingerprints"],
+        "funnel": found["funnel"],
+        "splits": {name: {**found["splits"][name], "tokens": len(opened[name].tokens)} for name in SPLITS},
+        "split_by": found["split_by"],
+        "licences": found["licences"],
+        "proof": found["proof"],
+        "tokenizer": {
+            "vocabulary_size": opened["train"].vocabulary_size,
+            "trained_on_bytes": min(options["tokenizer_bytes"], found["splits"]["train"]["bytes"]),
+        },
+        "fingerprint": fingerprint(job.out),
+    }
+
+
+_STATE = "state.json"
+_OURS = (MANIFEST, TOKENIZER, *(f"{name}.{kind}" for name in SPLITS for kind in ("parquet", "bin")))
+
+
+def _begin(job: steps.Job, wanted: dict[str, Any]) -> None:
+    """Make sure that OUT is free, or holds work with the same options."""
+    if (job.work / _STATE).exists():
+        _compare(_state(job.work)["options"], wanted, job.out)
+        return
+    foreign = [name for name in _OURS if (job.out / name).exists()]
+    if foreign:
+        raise UsageError(
+            f"{job.out} must not hold files that prepare would write over; it has {', '.join(foreign)}. "
+            "Name another --out, or let --restart delete them."
+        )
+    shutil.rmtree(job.work, ignore_errors=True)
+    job.work.mkdir()
+    write_json(job.work / _STATE, {"options": wanted, "fingerprints": {}})
+
+
+def _state(work: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((work / _STATE).read_text(encoding="utf-8"))
+    return values
+
+
+def _open(options: PrepareOptions) -> list[Source]:
+    return open_sources(
+        options.sources, fields=options.fields, suffixes=options.suffixes, largest=options.largest
+    )
+
+
+def _unchanged(work: Path, sources: list[Source]) -> list[Source]:
+    """The sources, which must be as they were when the work began."""
+    found = {source.name: source.fingerprint() for source in sources}
+    state = _state(work)
+    if not state["fingerprints"]:
+        write_json(work / _STATE, {**state, "fingerprints": found})
+        return sources
+    changed = [name for name, mark in state["fingerprints"].items() if found[name] != mark]
+    if changed:
+        raise UsageError(
+            f"The sources must stay as they are until they are gathered; changed since: {', '.join(changed)}. "
+            "--restart prepares them anew."
+        )
+    return sources
+
+
+def _compare(had: dict[str, Any], wanted: dict[str, Any], out: Path) -> None:
+    before, now = _flat(had), _flat(wanted)
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if names:
+        changes = "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names)
+        raise UsageError(
+            f"{out} was prepared with other options: {changes}. --restart deletes it and prepares anew; "
+            "or name another --out."
+        )
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
+
+
+def _plain(options: PrepareOptions) -> dict[str, Any]:
+    """The options as JSON gives them back, without filters that meet no source."""
+    plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(options)))
+    own = [is_own(name) for name in options.sources]
+    if all(own):
+        del plain["filters"]
+    if not any(own):
+        del plain["own_filters"]
+    return plain
+
+
+def _check(options: PrepareOptions) -> None:
+    checked(options.filters)
+    checked(options.own_filters)
+    if not 0 < options.near <= 1:
+        raise UsageError(f"--near must lie above 0 and not above 1; got {options.near}.")
+    if not 0 < options.validation < 1:
+        raise UsageError(f"--validation must lie between 0 and 1; got {options.validation}.")
+    if options.vocabulary_size and options.vocabulary_size < 257:
+        raise UsageError(
+            f"--vocabulary must be 257 at least: all bytes and the end token; got {options.vocabulary_size}."
+        )
+    if not options.suffixes or not all(options.suffixes):
+        raise UsageError("--suffixes must name one at least, as in .py.")
+    for name, value in {"--largest": options.largest, "--tokenizer-bytes": options.tokenizer_bytes}.items():
+        if value <= 0:
+            raise UsageError(f"{name} must be above 0; got {value}.")
+    for name, size in (("--max-bytes", options.max_bytes), ("--max-group-bytes", options.max_group_bytes)):
+        if size < 0:
+            raise UsageError(f"{name} must not be below 0; got {size}.")
+
+
+def _delete(job: steps.Job) -> None:
+    """What prepare wrote in a folder, data.json first: the rest is not taken for the whole."""
+    (job.out / MANIFEST).unlink(missing_ok=True)
+    shutil.rmtree(job.work, ignore_errors=True)
+    for name in _OURS:
+        for file in job.out.glob(f"{name}*"):
+            if file.name == name or file.name.startswith(f"{name}.part"):
+                file.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Hold the folder for this process; the lock ends with it, however it ends."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(out, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(
+                f"{out} is being prepared by another process; wait for it, or name another --out."
+            ) from error
+        yield
+    finally:
+        os.close(handle)

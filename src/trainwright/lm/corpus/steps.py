@@ -1,0 +1,297 @@
+"""The stages of prepare: gather, deduplicate, split, tokenizer, pack. Each leaves a file when it is done, and is then skipped."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from trainwright.errors import UsageError
+from trainwright.lm.atomic import replacing, write_json
+from trainwright.lm.corpus.dedup import KEPT, exact_verdicts, near_verdicts
+from trainwright.lm.corpus.filters import drop_reason
+from trainwright.lm.corpus.options import PrepareOptions
+from trainwright.lm.corpus.outcome import GONE, LEAKED, counted, read_outcome
+from trainwright.lm.corpus.pieces import Pieces, PieceWriter, Place
+from trainwright.lm.corpus.shingles import shingles
+from trainwright.lm.corpus.sources import Cursor, Item, Source, text_of
+from trainwright.lm.corpus.split import Proof, Split, prove, validation_groups
+from trainwright.lm.documents import Document
+from trainwright.lm.progress import Report, stage
+from trainwright.lm.tokens.pack import TokenWriter
+from trainwright.lm.tokens.prepared import SPLITS, TOKENIZER, Texts, texts_file, tokens_file, write_texts
+from trainwright.lm.tokens.tokenizer import load_tokenizer, train_tokenizer
+
+# Seconds between two notes of how far deduplication has come.
+_NOTE_SECONDS = 20.0
+# Shingle sets that deduplication keeps at hand.
+_AT_HAND = 64
+# Text that is handed to the tokenizer at once.
+_BATCH_CHARACTERS = 1 << 20
+# After so many batches the tokens are made sure to be on the disk: what a killed run does again.
+_FLUSHED_BATCHES = 16
+# Whole groups are held out if they come so near to the wanted share: not half of it, not four times. A folder's few loose
+# files would be no measure, and half of two repositories too high a price; then files are held out.
+_LEAST, _MOST = 0.5, 4.0
+# A tokenizer's entries: in less text most of 8,192 are seen too seldom to be learnt, and the preset for it, tiny, is made for few.
+FEW_ENTRIES, MANY_ENTRIES = 2048, 8192
+MUCH_TEXT_BYTES = 30_000_000
+# Bars are drawn anew after so many documents.
+_EVERY = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One preparation."""
+
+    out: Path
+    options: PrepareOptions
+
+    @property
+    def work(self) -> Path:
+        """What is needed until all is done."""
+        return self.out / "work"
+
+    @property
+    def pieces(self) -> Pieces:
+        """What has been gathered, as the disk has it now."""
+        return Pieces(self.work / "pieces")
+
+    @property
+    def outcome(self) -> Path:
+        """The numbers for data.json, once the split is proven."""
+        return self.work / "outcome.json"
+
+
+def gathered(job: Job) -> bool:
+    """Whether all sources have been gathered."""
+    return job.pieces.place().finished
+
+
+def gather(job: Job, sources: list[Source]) -> None:
+    """Read the sources, filter, and write what is kept in pieces; goes on after the last piece."""
+    (job.work / "pieces").mkdir(exist_ok=True)
+    place, limit, group_limit = job.pieces.place(), job.options.max_bytes, job.options.max_group_bytes
+    funnel, writer = place.funnel, PieceWriter(job.work / "pieces", job.pieces.count)
+    taken: Counter[str] = Counter()  # bytes by group
+    for row in job.pieces.rows() if group_limit else ():
+        taken[row.group] += row.size
+    begun, before = time.monotonic(), funnel.seen.bytes
+    with stage("gather") as report:
+        for index in range(place.source, len(sources)):
+            for item in sources[index].items(place.cursor if index == place.source else Cursor()):
+                document, reason = _judged(item, job, own=sources[index].own)
+                size = item.bytes if reason else document.bytes
+                if not reason and 0 < group_limit < taken[document.group] + size:
+                    reason = "group-full"
+                if not reason and 0 < limit < funnel.kept.bytes + size:
+                    writer.write(Place(source=index, cursor=item.after, finished=True, funnel=funnel))
+                    return
+                funnel.see(item.bytes)
+                writer.see(item.bytes)
+                if reason:
+                    known = f" ({item.licence or 'unknown'})" if reason == "licence" else ""
+                    funnel.drop(reason, item.bytes, item.path + known)
+                else:
+                    funnel.keep(size)
+                    taken[document.group] += size
+                    writer.add(document, size)
+                if writer.full:
+                    writer.write(Place(source=index, cursor=item.after, funnel=funnel))
+                if funnel.seen.files % _EVERY == 0:
+                    rate = (funnel.seen.bytes - before) / max(time.monotonic() - begun, 1e-9) / 1e6
+                    share = max(item.share, funnel.kept.bytes / limit if limit else 0.0)
+                    report((index + share) / len(sources), f"{rate:.1f} MB/s, {funnel.kept.files:,} kept")
+        writer.write(Place(source=len(sources), finished=True, funnel=funnel))
+
+
+def _judged(item: Item, job: Job, *, own: bool) -> tuple[Document, str]:
+    """The item as a document, and why it is dropped, or ""."""
+    text, problem = text_of(item, job.options.largest)
+    document = Document(text=text, path=item.path, group=item.group, licence=item.licence)
+    filters = job.options.own_filters if own else job.options.filters
+    return document, problem or drop_reason(document, filters, own=own) or ""
+
+
+def deduplicate(job: Job) -> None:
+    """Write two verdicts for each document: with near duplicates, and with exact ones only."""
+    done, partial = job.work / "verdicts.npy", job.work / "verdicts-so-far.npy"
+    if done.exists():
+        return
+    pieces = job.pieces
+    _need_documents(job, len(pieces))
+    prints = pieces.prints(job.work / "signatures.npy")
+    exact = exact_verdicts(prints.hashes)
+    verdicts = exact.copy()
+    known = np.load(partial) if partial.exists() else None
+    if known is not None:
+        verdicts[: len(known)] = known
+    shingles_of = lru_cache(maxsize=_AT_HAND)(lambda position: shingles(pieces.text(position)))
+    noted, count = time.monotonic(), 0
+    with stage("deduplicate") as report:
+        for position, verdict in near_verdicts(
+            prints, exact, shingles_of, threshold=job.options.near, known=known
+        ):
+            verdicts[position] = verdict
+            count += verdict != KEPT
+            report(position / len(pieces), f"{count:,} near duplicates")
+            if time.monotonic() - noted > _NOTE_SECONDS:
+                _save(partial, verdicts[: position + 1])
+                noted = time.monotonic()
+    _save(done, np.stack([verdicts, exact]))
+    (job.work / "signatures.npy").unlink()
+    partial.unlink(missing_ok=True)
+
+
+def split(job: Job) -> None:
+    """Write both sides' texts, prove that they share nothing, and count; what the proof finds is dropped."""
+    if job.outcome.exists():
+        return
+    pieces = job.pieces
+    verdicts, exact = np.load(job.work / "verdicts.npy")
+    side = _sides(job, pieces, verdicts)
+    while True:
+        with stage("split") as report:
+            for number, name in enumerate(SPLITS):
+                report(number / len(SPLITS), name)
+                write_texts(texts_file(job.out, name), pieces.documents(side == number))
+        proof = _proven(job, int((side == 0).sum()))
+        if not proof.near:
+            break
+        side[np.flatnonzero(side == 0)[list(proof.near)]] = LEAKED
+        if not (side == 0).any():
+            raise UsageError(
+                "The training side must keep a file; each one is near a validation file. Name more sources."
+            )
+    write_json(job.outcome, counted(pieces, verdicts, exact, side, proof))
+
+
+def _sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.int8]:
+    """For each document the number of its split, or GONE."""
+    for files in (False, True):
+        units = list(_units(pieces, verdicts, files=files))
+        bytes_of: Counter[str] = Counter()
+        for unit, size in units:
+            if unit is not None:
+                bytes_of[unit] += size
+        if files:
+            _need_documents(job, len(bytes_of))
+        elif len(bytes_of) < 2:
+            continue
+        wanted = job.options.validation
+        held_out = validation_groups(bytes_of, share=wanted, seed=job.options.seed)
+        share = sum(bytes_of[unit] for unit in held_out) / sum(bytes_of.values())
+        if _LEAST * wanted <= share <= _MOST * wanted:
+            break
+    return np.array([GONE if unit is None else int(unit in held_out) for unit, _ in units], dtype=np.int8)
+
+
+def _units(
+    pieces: Pieces, verdicts: NDArray[np.int64], *, files: bool = False
+) -> Iterator[tuple[str | None, int]]:
+    """What a split does not divide, and its bytes, for each document: its group, or itself; None for one that is gone."""
+    for position, row in enumerate(pieces.rows()):
+        unit = f"{row.path}\0{position}" if files else row.group
+        yield unit if verdicts[position] == KEPT else None, row.size
+
+
+def _proven(job: Job, total: int) -> Proof:
+    train, validation = (Texts(folder=job.out, split=name) for name in SPLITS)
+    with stage("prove") as report:
+        for step in prove(train, validation, threshold=job.options.near):
+            if isinstance(step, Proof):
+                return step
+            report(min(step / max(total, 1), 1.0), f"{step:,} files compared")
+    raise AssertionError("prove ends with a proof")
+
+
+def make_tokenizer(job: Job) -> None:
+    """Train the tokenizer on an even sample of the training texts."""
+    file = job.out / TOKENIZER
+    if file.exists():
+        return
+    budget, total = job.options.tokenizer_bytes, read_outcome(job.outcome)["splits"]["train"]["bytes"]
+    size = job.options.vocabulary_size or (FEW_ENTRIES if total < MUCH_TEXT_BYTES else MANY_ENTRIES)
+    with stage("tokenizer") as report:
+        report(0.0, f"{min(budget, total) / 1e6:.1f} MB, {size:,} entries")
+        texts = _sample(Texts(folder=job.out, split="train"), budget / total, min(budget, total), report)
+        tokenizer = train_tokenizer(texts, vocabulary_size=size, byte_budget=budget)
+    tokenizer.save(file)
+
+
+def _sample(documents: Texts, share: float, budget: int, report: Report) -> Iterator[str]:
+    """The texts whose names' hashes lie below the share, then the others, as far as they are asked for."""
+    taken = 0
+    for chosen in (True, False):
+        for document in documents:
+            name = f"{document.group}/{document.path}".encode()
+            if (xxhash.xxh3_64_intdigest(name, 1) < share * 2**64) is chosen:
+                taken += len(document.text)
+                # Half of the time goes into reading, half into merging, of which nothing is told.
+                report(min(taken / budget, 1.0) / 2, f"{taken / 1e6:.1f} MB read")
+                yield document.text
+
+
+def pack(job: Job) -> None:
+    """Write both splits as tokens; goes on after the last document that an earlier run wrote."""
+    tokenizer = load_tokenizer(job.out / TOKENIZER)
+    splits = read_outcome(job.outcome)["splits"]
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for name in SPLITS:
+        file = tokens_file(job.out, name)
+        if file.exists():
+            continue
+        begun, done = time.monotonic(), 0
+        with (
+            stage(f"pack {name}") as report,
+            TokenWriter(file, tokenizer.vocabulary_size, end_id=tokenizer.end_id, resume=True) as writer,
+        ):
+            for number, texts in enumerate(_batches(job, name, writer.documents), start=1):
+                for ids in tokenizer.encode_arrays(texts, threads=threads):
+                    writer.append(ids)
+                if number % _FLUSHED_BATCHES == 0:
+                    writer.flush()
+                done += sum(map(len, texts))
+                rate = done / max(time.monotonic() - begun, 1e-9) / 1e6
+                report(writer.documents / splits[name]["documents"], f"{rate:.1f} MB/s")
+
+
+def _batches(job: Job, name: Split, skipped: int) -> Iterator[list[str]]:
+    texts: list[str] = []
+    size = 0
+    for position, document in enumerate(Texts(folder=job.out, split=name)):
+        if position < skipped:
+            continue
+        texts.append(document.text)
+        size += len(document.text)
+        if size >= _BATCH_CHARACTERS:
+            yield texts
+            texts, size = [], 0
+    if texts:
+        yield texts
+
+
+def _need_documents(job: Job, count: int) -> None:
+    if count >= 2:
+        return
+    funnel = job.pieces.place().funnel
+    reasons = ", ".join(f"{drop.files:,} {reason}" for reason, drop in funnel.dropped.items())
+    raise UsageError(
+        f"Two different files at least must be kept, one of them to validate on; of {funnel.seen.files:,} there "
+        f"{'is' if count == 1 else 'are'} {count}{f' ({reasons})' if reasons else ''}. Other sources, keywords or "
+        "licences may keep more; add --restart."
+    )
+
+
+def _save(file: Path, values: NDArray[Any]) -> None:
+    with replacing(file) as stream:
+        np.save(stream, values)

@@ -1,0 +1,216 @@
+"""The evaluation of a run: its loss on held-out documents, and its completions beside those of two baselines."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from trainwright.errors import UsageError, WriteError
+from trainwright.lm.completion.complete import LONGEST_LINE_TOKENS
+from trainwright.lm.completion.complete import Completer as LineCompleter
+from trainwright.lm.completion.endings import line_end
+from trainwright.lm.evaluation.baselines import (
+    TEXT_BUDGET_BYTES,
+    decoded,
+    frequent_completer,
+    ngram_completer,
+    sampled_stream,
+)
+from trainwright.lm.evaluation.cuts import COMMON_LIBRARIES, DATA_SCIENCE, KINDS, Cut, Kind, find_cuts
+from trainwright.lm.evaluation.held_out_loss import HeldOutLoss, count_windows, measure_loss
+from trainwright.lm.evaluation.ngram import TOKEN_BUDGET, fit_ngrams
+from trainwright.lm.evaluation.quality import Completer, Quality, measure_quality
+from trainwright.lm.runs.data import check_same_data
+from trainwright.lm.runs.folder import EVALUATION, Run, chosen_keywords
+from trainwright.lm.tokens.prepared import PreparedData
+from trainwright.lm.training.arithmetic import for_evaluation
+
+MODEL, NGRAM, FREQUENT = "model", "ngram", "frequent"
+SAMPLES = 400
+# What is looked through for cuts: text that Python's tokenizer reads in two seconds.
+_MOST_CHARACTERS = 4_000_000
+# Documents for each cut that is wanted: many have no calls of libraries.
+_DOCUMENTS_A_CUT = 4
+
+# Told what begins and how many steps it has; gives what is to be called after so many of them.
+Progress = Callable[[str, int], Callable[[int], None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baselines:
+    """What the baselines have learned from."""
+
+    ngram_order: int = 0
+    ngram_tokens: int = 0
+    """Of training text."""
+    frequent_bytes: int = 0
+    """Of training text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """Everything that `trainwright lm eval` says."""
+
+    step: int
+    """Updates the model was trained for."""
+    data: str
+    """The prepared data's fingerprint."""
+    loss: HeldOutLoss
+    quality: Mapping[Kind, Quality]
+    samples: int
+    """Cuts of each kind that were asked for."""
+    seed: int
+    baselines: Baselines
+
+
+def evaluate(
+    run: Run,
+    data: PreparedData,
+    *,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    progress: Progress = lambda what, steps: lambda done: None,
+) -> Evaluation:
+    """Evaluate a run on its held-out documents; the same for the same run, samples and seed.
+
+    Args:
+        samples: Cuts of each kind; 0: the loss alone. There are fewer where the documents have fewer.
+        seed: Decides the cuts, the training text of the baselines, and the bootstrap's draws.
+
+    Raises:
+        UsageError: if the numbers do not fit, or the data is not what the run was trained on.
+        ReadError: if there is nothing to predict.
+    """
+    if samples < 0 or seed < 0:
+        raise UsageError(f"--samples and --seed must not be below 0; got {samples} and {seed}.")
+    check_same_data(run, data)
+    loss = _loss(run, data, progress)
+    cuts = _cuts(data, samples, seed, progress) if samples else {}
+    completers, baselines = _completers(
+        run, data, [cut for one in cuts.values() for cut in one], seed, progress
+    )
+    step = progress("completions", sum(map(len, cuts.values())) * len(completers))
+    return Evaluation(
+        step=run.step,
+        data=str(data.manifest.get("fingerprint", "")),
+        loss=loss,
+        quality={
+            kind: measure_quality(cuts[kind], completers, seed=seed, advance=step)
+            for kind in KINDS if cuts.get(kind)
+        },
+        baselines=baselines,
+        samples=samples,
+        seed=seed,
+    )  # fmt: skip
+
+
+def model_completer(run: Run) -> Completer:
+    """Completes as `trainwright lm complete` does: greedily, from all of the document before the cut that fits."""
+    completer = LineCompleter(run.model, run.tokenizer)
+    return lambda cut: completer.complete(cut.before, limit=LONGEST_LINE_TOKENS, ending=line_end)
+
+
+def as_json(evaluation: Evaluation) -> str:
+    """The evaluation as JSON, with perplexity; a number that does not exist is null."""
+    tables = dataclasses.asdict(evaluation)
+    tables["loss"]["perplexity"] = evaluation.loss.perplexity
+    return json.dumps(_finite(tables), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def save(evaluation: Evaluation, run_folder: Path) -> Path:
+    """Write RUN/evaluation.json, in place of an earlier one at once or not at all.
+
+    Raises:
+        WriteError: if it cannot be written.
+    """
+    file = run_folder / EVALUATION
+    part = file.with_name(f"{file.name}.part")
+    try:
+        part.write_text(as_json(evaluation), encoding="utf-8")
+        part.replace(file)
+    except OSError as error:
+        raise WriteError(f"The evaluation must be written to {file}: {error}.") from error
+    return file
+
+
+def _loss(run: Run, data: PreparedData, progress: Progress) -> HeldOutLoss:
+    """On a GPU where there is one, in the format that the run was trained in; the model is left on the CPU."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return measure_loss(
+            run.model.to(device),
+            data.validation,
+            run.tokenizer,
+            precision=for_evaluation(run.recipe, run.precision, device),
+            advance=progress("held-out loss", count_windows(run.model, data.validation)),
+        )
+    finally:
+        run.model.to("cpu")
+
+
+def _completers(
+    run: Run, data: PreparedData, cuts: Sequence[Cut], seed: int, progress: Progress
+) -> tuple[dict[str, Completer], Baselines]:
+    """The model and the baselines, those fitted to the training documents."""
+    if not cuts:
+        return {}, Baselines()
+    step = progress("baselines", len(cuts) + 2)
+    stream = sampled_stream(data.train, token_budget=TOKEN_BUDGET, seed=seed)
+    ngrams = fit_ngrams(stream, vocabulary_size=data.tokenizer.vocabulary_size)
+    step(1)
+    text = decoded(stream, data.tokenizer, byte_budget=TEXT_BUDGET_BYTES)
+    step(1)
+    completers = {
+        MODEL: model_completer(run),
+        NGRAM: ngram_completer(ngrams, data.tokenizer, limit=LONGEST_LINE_TOKENS),
+        FREQUENT: frequent_completer(text, cuts, advance=lambda: step(1)),
+    }
+    return completers, Baselines(ngram_order=ngrams.order, ngram_tokens=len(stream), frequent_bytes=len(text))
+
+
+def _cuts(data: PreparedData, samples: int, seed: int, progress: Progress) -> dict[Kind, list[Cut]]:
+    documents = list(itertools.islice(_documents(data, seed), samples * _DOCUMENTS_A_CUT))
+    step = progress("lines to complete", len(documents))
+    return find_cuts(
+        documents,
+        counts=dict.fromkeys(KINDS, samples),
+        libraries=_libraries(data.manifest),
+        seed=seed,
+        advance=lambda: step(1),
+    )
+
+
+def _libraries(manifest: Mapping[str, Any]) -> list[str]:
+    """The packages that the data was chosen by, as far as they are names; the usual ones if it was not."""
+    named = [word for word in chosen_keywords(manifest) if word.isidentifier()]
+    return list(dict.fromkeys([*(named or DATA_SCIENCE), *COMMON_LIBRARIES]))
+
+
+def _documents(data: PreparedData, seed: int) -> Iterator[tuple[int, str]]:
+    """Held-out documents in a random order, up to so many characters together."""
+    file, characters = data.validation, 0
+    starts = np.asarray(file.starts, dtype=np.int64)
+    for number in np.random.default_rng(seed).permutation(len(starts) - 1).tolist():
+        ids = file.tokens[starts[number] : starts[number + 1] - 1].tolist()
+        text = data.tokenizer.decode(ids)
+        yield number, text
+        characters += len(text)
+        if characters >= _MOST_CHARACTERS:
+            return
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,116 @@
+"""How well a model predicts held-out text: nats per token, perplexity, bits per byte."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from trainwright.errors import ReadError
+from trainwright.lm.network.loss import training_loss
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.network.precision import computing
+from trainwright.lm.tokens.pack import TokenFile
+from trainwright.lm.tokens.tokenizer import Tokenizer
+
+# Windows of one forward pass: enough to keep two cores busy, a few MB of activations.
+_WINDOWS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOutLoss:
+    """The cross-entropy of all tokens of the held-out documents, end tokens among them."""
+
+    nats_per_token: float
+    bits_per_byte: float
+    """Bits of the documents and their ends, divided by the documents' bytes: comparable between tokenizers."""
+    tokens: int
+    """Predicted: all of them, each once."""
+    bytes: int
+    """Of UTF-8 in exactly these tokens; an end token has none."""
+    precision: str
+    """Of the forward passes: fp32 or bf16."""
+
+    @property
+    def perplexity(self) -> float:
+        """e to the nats per token."""
+        return math.exp(min(self.nats_per_token, 700.0))  # e to the 710 is more than a float holds
+
+
+def measure_loss(
+    model: Transformer,
+    file: TokenFile,
+    tokenizer: Tokenizer,
+    *,
+    precision: str = "fp32",
+    at_once: int = _WINDOWS,
+    advance: Callable[[int], None] = lambda windows: None,
+) -> HeldOutLoss:
+    """The loss over all tokens of the file, in windows of the model's context that follow each other.
+
+    An end token stands before the first document, as one stands before all others. The last window is as long as the
+    tokens that are left for it. A window's tokens are predicted from that window alone.
+
+    Args:
+        precision: fp32 or bf16, of the forward passes; sums are in fp32 and, over batches, in fp64.
+        at_once: Windows of a forward pass; they make no difference but in rounding.
+        advance: Called with how many windows were done.
+
+    Raises:
+        ReadError: if the file holds no tokens, or the loss is no finite number.
+    """
+    targets = file.tokens
+    if not len(targets):
+        raise ReadError(f"{file.path} must hold tokens to be predicted; it is empty.")
+    nats = 0.0
+    with torch.inference_mode(), computing(precision, model.output_weight.device):
+        for first, shape in _batches(len(targets), model.config.context, at_once):
+            nats += _nats(model, file, first, shape)
+            advance(shape[0])
+    if not math.isfinite(nats):
+        raise ReadError(
+            f"A model must predict with finite numbers; its loss is {nats}: training has diverged."
+        )
+    text_bytes = count_bytes(targets, tokenizer)
+    return HeldOutLoss(
+        nats_per_token=nats / len(targets),
+        bits_per_byte=nats / math.log(2) / max(1, text_bytes),
+        tokens=len(targets),
+        bytes=text_bytes,
+        precision=precision,
+    )
+
+
+def count_windows(model: Transformer, file: TokenFile) -> int:
+    """How many windows `measure_loss` goes through."""
+    return -(-len(file.tokens) // int(model.config.context))
+
+
+def count_bytes(tokens: np.ndarray, tokenizer: Tokenizer) -> int:
+    """Bytes of the tokens' text; an end token has none."""
+    sizes = np.array([len(tokenizer.token_bytes(i)) for i in range(tokenizer.vocabulary_size)])
+    sizes[tokenizer.end_id] = 0
+    counts = np.bincount(tokens, minlength=len(sizes))
+    return int(counts @ sizes)
+
+
+def _batches(tokens: int, context: int, at_once: int) -> Iterator[tuple[int, tuple[int, int]]]:
+    """The first token and the shape (windows, length) of each batch: whole windows, then what is left as one."""
+    whole = tokens // context
+    for first in range(0, whole, at_once):
+        yield first * context, (min(at_once, whole - first), context)
+    if tokens % context:
+        yield whole * context, (1, tokens % context)
+
+
+def _nats(model: Transformer, file: TokenFile, first: int, shape: tuple[int, int]) -> float:
+    """The sum over windows (count, length) whose first target is token `first`."""
+    last = first + shape[0] * shape[1]
+    before = file.end_id if first == 0 else int(file.tokens[first - 1])
+    row = np.concatenate([[before], file.tokens[first:last]]).astype(np.int64)
+    device = model.output_weight.device
+    inputs_BT, targets_BT = (torch.from_numpy(part.reshape(shape)).to(device) for part in (row[:-1], row[1:]))
+    return float(training_loss(model, inputs_BT, targets_BT))

@@ -1,0 +1,1 @@
+"""Runs in other formats, and on the Hub."""

@@ -1,0 +1,1 @@
+"""The network, its loss, and its fast forms."""

@@ -1,0 +1,1 @@
+"""Text as token ids, on disk and back."""

@@ -1,0 +1,141 @@
+"""A training's parts, made from its recipe and put together once."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from trainwright.errors import UsageError
+from trainwright.lm.config import Recipe, as_tables
+from trainwright.lm.network.loss import key_token_ids
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.network.precision import FORMATS
+from trainwright.lm.runs import checkpoint as checkpoints
+from trainwright.lm.runs.checkpoint import Checkpoint, State
+from trainwright.lm.tokens.pack import Windows
+from trainwright.lm.tokens.prepared import PreparedData
+from trainwright.lm.training.arithmetic import Arithmetic
+from trainwright.lm.training.live import Live
+from trainwright.lm.training.optimizers import build_optimizer, load_optimizer_tensors, rate_share
+from trainwright.lm.training.plan import Plan, planned
+from trainwright.lm.training.processes import Processes, SummedLoss, shared_out, spread
+from trainwright.lm.training.rehearsal import failure_of, own_failure, rehearse, told
+from trainwright.lm.training.start import surroundings, versions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """All that the loop uses, assembled once."""
+
+    recipe: Recipe
+    folder: Path
+    data: PreparedData
+    plan: Plan
+    validation: Windows
+    processes: Processes
+    arithmetic: Arithmetic
+    model: Transformer
+    loss: SummedLoss
+    module: nn.Module
+    """The loss as it is called in training: wrapped where several processes train."""
+    optimizer: Optimizer
+    key_ids: list[int]
+    live: Live
+
+
+def with_vocabulary(recipe: Recipe, data: PreparedData) -> Recipe:
+    """The recipe with the vocabulary's size, which is the data's.
+
+    Raises:
+        UsageError: if it names another one.
+    """
+    size, named = data.tokenizer.vocabulary_size, recipe.model.vocabulary_size
+    if named not in (0, size):
+        raise UsageError(
+            f"model.vocabulary_size must be that of the data's tokenizer, {size}, or 0; got {named}. Leave it out."
+        )
+    return dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, vocabulary_size=size))
+
+
+def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint | None, processes: Processes,
+              live: Live, arithmetic: Arithmetic) -> Training:  # fmt: skip
+    """The parts of a training, as they stood at the checkpoint, or new; new ones are walked by the debugger first.
+
+    Raises:
+        UsageError: if the recipe does not fit the data or the processes, or the debugger finds an error.
+        ReadError: if the checkpoint is not of this model.
+    """
+    model_of, data_of = recipe.model, recipe.data
+    windows = Windows(data.train, model_of.context, data_of.packing, data_of.limit)
+    plan = planned(windows, recipe, processes)
+    if plan.much_repeated and held is None:
+        live.say(plan.much_repeated)
+    rate_share(0, plan.updates, recipe.schedule)  # refuses a warm-up that does not end
+    key_ids, split = key_token_ids(data.tokenizer, recipe.loss.key_tokens)
+    if split:
+        live.say(f"Not one token, and so without a weight: {', '.join(map(repr, split))}.")
+    model = _new_model(recipe, processes)
+    if held is not None:
+        checkpoints.fill(model, held)
+    elif recipe.run.check and processes.first and not walked(model, plan, recipe, live, arithmetic):
+        model = _new_model(recipe, processes)  # a walk that broke off may not have put all back
+    if recipe.run.compile:
+        for layer in model.layers:
+            layer.compile()
+    loss = SummedLoss(model, recipe.loss.z_loss)
+    module = spread(loss, recipe.run.distributed, processes)
+    optimizer = build_optimizer(model, recipe.optimizer, FORMATS[arithmetic.muon_precision])
+    if held is not None and held.optimizer:
+        load_optimizer_tensors(optimizer, shared_out(held.optimizer, optimizer))
+    return Training(
+        recipe=recipe, folder=folder, data=data, plan=plan, processes=processes, model=model, loss=loss, module=module,
+        validation=Windows(data.validation, model_of.context, data_of.packing), optimizer=optimizer, key_ids=key_ids,
+        arithmetic=arithmetic, live=live,
+    )  # fmt: skip
+
+
+def _new_model(recipe: Recipe, processes: Processes) -> Transformer:
+    torch.manual_seed(recipe.run.seed)
+    model: Transformer = Transformer(recipe.model).to(processes.device)
+    return model
+
+
+def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmetic: Arithmetic) -> bool:
+    """Whether the debugger walked all that it was to walk; what it found, or where it failed, is said.
+
+    Raises:
+        UsageError: if it found an error.
+    """
+    with live.waiting("The debugger walks the training before it begins"):
+        try:
+            report = rehearse(model, plan, recipe, FORMATS[arithmetic.muon_precision])
+        except UsageError:
+            raise
+        except Exception as error:
+            live.say(own_failure(f"{type(error).__name__}: {error}"))
+            return False
+    live.say(told(report))
+    return not failure_of(report)
+
+
+def first_state(training: Training, held: Checkpoint | None) -> State:
+    """Where the loop begins; what has changed around it since the checkpoint is said."""
+    fresh = State(
+        update=0, recipe=as_tables(training.recipe), data=str(training.data.manifest["fingerprint"]),
+        precision=training.arithmetic.precision, muon_precision=training.arithmetic.muon_precision,
+        threads=training.arithmetic.threads, processes=training.processes.count, versions=versions(),
+    )  # fmt: skip
+    if held is None:
+        return fresh
+    for text in surroundings(held.state, fresh):
+        training.live.say(f"Not bit for bit from here on: {text}.")
+    now = {
+        k: getattr(fresh, k)
+        for k in ("recipe", "precision", "muon_precision", "threads", "processes", "versions")
+    }
+    return dataclasses.replace(held.state, **now)

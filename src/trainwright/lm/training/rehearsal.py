@@ -1,0 +1,105 @@
+"""The walk before the training: the debugger goes through data, model, loss and optimizer, and puts all back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+import trainwright
+from trainwright.core.report import Report, StageRun, Status
+from trainwright.core.stage import Stage
+from trainwright.errors import UsageError
+from trainwright.lm.config import Recipe
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.training.optimizers import build_optimizer
+from trainwright.lm.training.plan import Plan
+
+# Enough for what the debugger compares within and between batches, and few enough for a walk of seconds.
+WINDOWS = 4
+BATCHES = 8
+TOKENS = 32
+BUDGET_SECONDS = 20.0
+
+
+def rehearse(
+    model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.dtype = torch.bfloat16
+) -> Report:
+    """The debugger's report on the first windows of the training, with an optimizer of its own.
+
+    Raises:
+        UsageError: if it found an error.
+        KeyboardInterrupt: if the walk was interrupted.
+    """
+    report = trainwright.check(
+        model=model, loader=_first_batches(plan), loss=mean_nats,
+        optimizer=build_optimizer(model, recipe.optimizer, muon_format), budget=BUDGET_SECONDS, seed=recipe.run.seed,
+    )  # fmt: skip
+    if report.message.startswith("Interrupted"):  # Ctrl-C is meant for the training as well
+        raise KeyboardInterrupt
+    errors = [finding for finding in report.findings if str(finding.severity) == "error"]
+    if errors:
+        raise UsageError(
+            f"A training must pass the debugger's walk before it begins. The walk found {errors[0].code} "
+            f"{errors[0].name}: {errors[0].message}\n\n{report!r}\n\nMend it; or go without: --set run.check=false."
+        )
+    return report
+
+
+def told(report: Report) -> str:
+    """What the walk came to; no fault is only said to be absent of what was walked."""
+    if why := failure_of(report):
+        return own_failure(why, _stages(report, through=True))
+    found = [
+        f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"
+    ]
+    walked, left = _stages(report, through=True), _stages(report, through=False)
+    not_walked = (
+        "; not walked: " + ", ".join(f"{run.stage.label} ({run.why})" for run in left) if left else ""
+    )
+    return (
+        f"The debugger walked the training in {report.seconds:.1f} s, {len(walked)} stages of it: "
+        f"{'; '.join(found) or 'no fault found'}{not_walked}."
+    )
+
+
+def failure_of(report: Report) -> str:
+    """Why the walk did not come to its end, which here is Trainwright's own fault: so is all the code; "" if it did."""
+    if report.internal_errors:
+        return "; ".join(report.internal_errors)
+    failed = [f"{run.stage.label}: {run.why}" for run in report.stages if run.status is Status.FAILED]
+    if failed:
+        return "; ".join(failed)
+    return "" if _stages(report, through=True) else report.message or "no stage was walked"
+
+
+def own_failure(why: str, walked: Sequence[StageRun] = ()) -> str:
+    """What is said of a walk that failed."""
+    seen = ", ".join(run.stage.label for run in walked)
+    return (
+        f"The debugger failed in its walk before the training: {why}. That is a failure of Trainwright itself, not of your "
+        f"data or settings. The training begins {f'with only these stages checked: {seen}' if seen else 'unchecked'}."
+    )
+
+
+def _stages(report: Report, *, through: bool) -> list[StageRun]:
+    """Those walked to their end, or not; evaluation is the training's own and not given to the walk."""
+    return [
+        run for run in report.stages if run.status.through is through and run.stage is not Stage.EVALUATION
+    ]
+
+
+def mean_nats(logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:
+    """The ordinary loss, per token."""
+    return F.cross_entropy(logits_BTV.flatten(0, 1).float(), targets_BT.flatten())
+
+
+def _first_batches(plan: Plan) -> list[tuple[Tensor, Tensor]]:
+    """Small batches of the beginnings of the first update's windows, and of those that follow."""
+    updates = -(-WINDOWS * BATCHES // plan.at_once)
+    indices = [index for update in range(updates) for index in plan.indices(update)][: WINDOWS * BATCHES]
+    rows = torch.from_numpy(plan.windows.batch(np.array(indices)))[:, : TOKENS + 1]
+    return [(piece[:, :-1].contiguous(), piece[:, 1:].contiguous()) for piece in rows.split(WINDOWS)]

@@ -1,0 +1,30 @@
+"""Completions of a recipe's prompts while the model is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor
+
+from trainwright.lm.completion.complete import complete
+from trainwright.lm.config import Recipe
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.runs.folder import Run
+from trainwright.lm.tokens.tokenizer import Tokenizer
+
+
+def sample(model: Transformer, tokenizer: Tokenizer, recipe: Recipe, update: int) -> dict[str, str]:
+    """The likeliest end of the line of each prompt; no random number is drawn."""
+    training = model.training
+    run = Run(folder=Path(), recipe=recipe, model=model.eval(), tokenizer=tokenizer, step=update)
+    try:
+        return {prompt: complete(run, prompt) for prompt in recipe.run.prompts}
+    finally:
+        model.train(training)
+
+
+def unsharded(recipe: Recipe, tensors: dict[str, Tensor]) -> Transformer:
+    """A model of its own with these weights, to complete with where the trained one lies in shards."""
+    model = Transformer(recipe.model)
+    model.load_state_dict(tensors)
+    return model

@@ -1,0 +1,141 @@
+"""Where a training begins: in a new folder, or where the run that lies there stands, if it is the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainwright.errors import UsageError
+from trainwright.lm.config import Recipe, as_tables
+from trainwright.lm.runs import checkpoint as checkpoints
+from trainwright.lm.runs.checkpoint import Checkpoint, State
+from trainwright.lm.runs.folder import CHECKPOINTS, LOG, begin_run, is_run, read_manifest, read_recipe
+from trainwright.lm.tokens.prepared import PreparedData
+from trainwright.lm.training import log as logs
+from trainwright.lm.training.processes import Processes
+
+# Settings that may change when a run goes on: they alter no weight and no line of the log's training, but for precision
+# and threads, which alter their last digits, and whose change is said.
+FREE = {
+    "run.precision",
+    "run.threads",
+    "run.keep",
+    "run.sinks",
+    "run.check",
+    "run.save_every",
+    "run.sample_every",
+    "run.prompts",
+    "run.distributed",
+}
+
+
+def opened(
+    data: PreparedData,
+    folder: Path,
+    recipe: Recipe,
+    resume: bool | None,
+    processes: Processes,
+    say: Callable[[str], None],
+) -> Checkpoint | None:
+    """The checkpoint to go on from, in all processes; None: from the beginning. The folder is then this run's.
+
+    Args:
+        resume: True: there must be a run; False: what is there is removed; None: go on if there is one.
+
+    Raises:
+        UsageError: if the folder's run is another one, or its state does not allow what is asked.
+        ReadError: if no checkpoint of it is whole.
+    """
+    held = _opened(data, folder, recipe, resume, say) if processes.first else None
+    update = processes.told(held.state.update if held else -1)
+    if update < 0 or held is not None:
+        return held
+    return checkpoints.load(checkpoints.step_folder(folder / CHECKPOINTS, update))
+
+
+def _opened(
+    data: PreparedData, folder: Path, recipe: Recipe, resume: bool | None, say: Callable[[str], None]
+) -> Checkpoint | None:
+    if not is_run(folder):
+        if resume:
+            raise UsageError(
+                f"--resume needs a run to go on with; {folder} is none. Leave it out to begin one."
+            )
+        begin_run(folder, recipe, data.tokenizer, _manifest(data))
+        return None
+    # Without a checkpoint nothing was trained: a recipe that was refused, say, may be replaced by a better one.
+    if resume is False or not checkpoints.steps(folder / CHECKPOINTS):
+        begin_run(folder, recipe, data.tokenizer, _manifest(data), anew=True)
+        return None
+    _check_same(folder, recipe, data)
+    print_of_data = str(data.manifest["fingerprint"])
+    held = checkpoints.newest_whole(folder / CHECKPOINTS, lambda s: _unlike(s, recipe, print_of_data), say)
+    if held is None:
+        return None
+    logs.cut(folder / LOG, held.state.update)
+    if held.state.update and not held.optimizer:
+        raise UsageError(
+            f"A run goes on with its optimizer's state; that of {folder} came from elsewhere, without one. "
+            "It can be used and exported. Choose another --out to train."
+        )
+    return held
+
+
+def first_difference(begun: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The first setting that matters and differs between two recipes' tables, with its values; "" if none does."""
+    for section, settings in now.items():
+        for key, value in settings.items():
+            name, before = f"{section}.{key}", begun.get(section, {}).get(key)
+            if name not in FREE and before != value:
+                return f"{name} was {before!r} and is now {value!r}"
+    return ""
+
+
+def surroundings(state: State, now: State) -> list[str]:
+    """What is another than it was when the checkpoint was written, and alters the last digits from here on."""
+    told = []
+    if state.precision != now.precision:
+        told.append(f"computed in {state.precision} until here, from here on in {now.precision}")
+    if now.recipe["optimizer"]["name"] == "muon" and state.muon_precision != now.muon_precision:
+        told.append(
+            f"Muon's products computed in {state.muon_precision} until here, from here on in {now.muon_precision}"
+        )
+    if state.threads and state.threads != now.threads:
+        told.append(f"threads: {state.threads} until here, from here on {now.threads}")
+    if state.processes != now.processes:
+        told.append(f"trained by {state.processes} processes until here, from here on by {now.processes}")
+    for name, version in now.versions.items():
+        if state.versions.get(name, version) != version:
+            told.append(f"{name} {state.versions[name]} until here, from here on {version}")
+    return told
+
+
+def versions() -> dict[str, str]:
+    """What decides a computation's last digits."""
+    return {"torch": str(torch.__version__)}
+
+
+def _check_same(folder: Path, recipe: Recipe, data: PreparedData) -> None:
+    way_out = "Give what it was begun with, choose another --out, or begin it anew with --restart."
+    if difference := first_difference(as_tables(read_recipe(folder)), as_tables(recipe)):
+        raise UsageError(f"{folder} must go on with its recipe; {difference}. {way_out}")
+    before, now = read_manifest(folder).get("fingerprint"), data.manifest["fingerprint"]
+    if before != now:
+        raise UsageError(
+            f"{folder} must go on with its data; their fingerprint was {before}, that of {data.folder} is {now}. {way_out}"
+        )
+
+
+def _unlike(state: State, recipe: Recipe, data: str) -> str:
+    """Why a checkpoint is not this run's; "" if it is."""
+    if difference := first_difference(state.recipe, as_tables(recipe)):
+        return difference
+    return "" if state.data == data else f"it was trained on the data {state.data}, not on {data}"
+
+
+def _manifest(data: PreparedData) -> dict[str, Any]:
+    """What the run keeps of its data: their description, and where they lay."""
+    return {**data.manifest, "folder": str(data.folder.resolve())}

@@ -1,0 +1,68 @@
+"""Nats per token of held-out windows: each token counted once, whatever the batches and processes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from trainwright.lm.network.model import Transformer
+from trainwright.lm.network.precision import computing
+from trainwright.lm.tokens.pack import Windows
+from trainwright.lm.training.processes import Processes, SummedLoss
+
+# Windows of a forward pass; the loss is chunked, so that layers' activations are what counts.
+AT_ONCE = 32
+
+
+def evaluate_windows(
+    model: Transformer, windows: Windows, *, precision: str = "fp32", at_once: int = AT_ONCE, limit: int = 0
+) -> float:
+    """Nats per token over all targets of all windows; NaN where there are none.
+
+    Args:
+        precision: fp32 or bf16, of the forward passes.
+        at_once: windows of a forward pass; the result depends on it by rounding alone.
+        limit: so many windows, spread evenly over them all; 0: all of them.
+    """
+    device = next(model.parameters()).device
+    return mean_nats(
+        SummedLoss(model), windows, Processes(device=device), precision, at_once=at_once, limit=limit
+    )
+
+
+def mean_nats(
+    loss: SummedLoss,
+    windows: Windows,
+    processes: Processes,
+    precision: str,
+    *,
+    at_once: int = AT_ONCE,
+    limit: int = 0,
+) -> float:
+    """The same for a model whose windows several processes share out; all of them call it and are told the result."""
+    chosen = _spread_evenly(len(windows), limit)
+    own = chosen[processes.rank :: processes.count]
+    passes = math.ceil(len(chosen[:: processes.count]) / at_once)
+    nats = torch.zeros((), dtype=torch.float64, device=processes.device)
+    training = loss.training
+    loss.eval()
+    with torch.no_grad(), computing(precision, processes.device):
+        for number in range(passes):
+            indices = own[number * at_once : (number + 1) * at_once]
+            # Sharded models exchange weights in a forward pass: a process without windows left takes part all the same.
+            rows = torch.from_numpy(windows.batch(indices if len(indices) else chosen[:1])).to(
+                processes.device
+            )
+            summed = loss(rows[:, :-1], rows[:, 1:])
+            nats += summed.double() if len(indices) else 0.0
+    loss.train(training)
+    tokens = len(chosen) * windows.context
+    return processes.total(nats).item() / tokens if tokens else float("nan")
+
+
+def _spread_evenly(count: int, limit: int) -> np.ndarray:
+    if not limit or limit >= count:
+        return np.arange(count)
+    return np.arange(limit) * count // limit

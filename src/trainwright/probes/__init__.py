@@ -1,0 +1,1 @@
+"""What is computed of plain arrays: NumPy only, no framework."""

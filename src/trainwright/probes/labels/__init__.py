@@ -1,0 +1,1 @@
+"""Whether labels belong to their inputs."""

@@ -1,0 +1,1 @@
+"""Each set by itself, and two sets beside each other."""

@@ -1,0 +1,167 @@
+"""What the training and the evaluation set show beside each other: rows in common, and inputs of another scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from trainwright.probes.splits.census import overlap, plain_values
+from trainwright.probes.splits.scaling import measure_scaling
+from trainwright.stages.dataset import Copies, Scaling, Split, SplitFacts
+
+OVERLAP_NAMED = 100_000
+# Repeated rows that are compared with others; how many others, and rows of each set whose scale is measured.
+MOST_REPEATED, MOST_ROWS = 200, 2_000
+# Together they may hold so many numbers; of a longer row so many are looked at, evenly spaced.
+MOST_VALUES, MOST_COLUMNS = 20_000_000, 2_000
+
+
+def between(train: Split, trained: SplitFacts, held: Split | None, evaluated: SplitFacts | None,
+            inputs: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
+    """The fields of DatasetFacts that compare the evaluation set with training.
+
+    Args:
+        train: what was read of training, and its facts.
+        held: what was read of the evaluation set, and its facts.
+        inputs: the columns that the model takes; empty: all but the labels.
+    """
+    shared = overlap(trained, evaluated)
+    found: dict[str, Any] = {"overlap": len(shared), "overlap_rows": tuple(shared[:OVERLAP_NAMED])}
+    if held is None or evaluated is None or trained.labels is None or evaluated.labels is None:
+        return found
+    label, kind = trained.labels.column, trained.labels.kind
+    names = _input_columns(train, held, label, inputs)
+    one_a_row = kind == "class" or (kind == "real" and trained.labels.per_row == 1)
+    return {
+        **found,
+        "copies": _copies(train, held, label, names, shared) if shared else None,
+        "scaling": _scaling(train, held, label, names, kind) if one_a_row else None,
+    }
+
+
+def _copies(train: Split, held: Split, label: str, names: Sequence[str],
+            shared: Sequence[tuple[int, int]]) -> Copies | None:  # fmt: skip
+    """How much the rows in both sets are like other rows of training, and whether their labels are repeated too."""
+    some = [shared[i] for i in _evenly(range(len(shared)), MOST_ROWS)]
+    targets = values_of(held, label, [e for e, _ in some]), values_of(train, label, [t for _, t in some])
+    kept = _kept_rows(train, names)
+    known = kept if isinstance(kept, range) else frozenset(kept)  # a range may be of millions of rows
+    repeated = _evenly(sorted({t for _, t in shared if t in known}), MOST_REPEATED)
+    left = table_of(train, names, repeated)
+    right = table_of(train, names, _evenly(kept, _most_rows(train, names)))
+    if left is None or right is None or targets[0] is None or targets[1] is None:
+        return None
+    nearest = [n for n in (_nearest(row, right) for row in left) if n is not None]
+    if not nearest or targets[0].shape != targets[1].shape:
+        return None
+    return Copies(
+        same_label_share=float((targets[0] == targets[1]).all(axis=1).mean()),
+        nearest_differing=float(np.median(nearest)),
+        values=int(left.shape[1]),
+    )
+
+
+def _nearest(row: np.ndarray, others: np.ndarray) -> int | None:
+    """In how many values the row differs from the one most like it, equal ones left out."""
+    differing = (others != row).sum(axis=1)
+    return int(differing[differing > 0].min()) if bool(differing.any()) else None
+
+
+def _scaling(train: Split, held: Split, label: str, names: Sequence[str], kind: str) -> Scaling | None:
+    """How far the scales of the inputs are from each other."""
+    sets = [(s, _evenly(_kept_rows(s, names), _most_rows(s, names))) for s in (train, held)]
+    found = [(n, [values_of(s, n, rows) for s, rows in sets]) for n in names]
+    tables = [(n, left, right) for n, (left, right) in found if left is not None and right is not None]
+    trained, evaluated = (values_of(s, label, rows) for s, rows in sets)
+    if trained is None or evaluated is None:
+        return None
+    return measure_scaling(tables, trained, evaluated, kind)
+
+
+def _input_columns(train: Split, held: Split, label: str, inputs: Sequence[str]) -> list[str]:
+    """The columns of inputs that both sets hold."""
+    left, right = ({*s.columns, *(k for item in s.items[:1] for k in item)} for s in (train, held))
+    both = (left & right) - {label}
+    return sorted([n for n in both if n in inputs] or both)
+
+
+def _kept_rows(split: Split, names: Sequence[str]) -> Sequence[int]:
+    """The rows whose values in these columns were kept."""
+    if names and all(n in split.columns for n in names):
+        return range(min(len(split.columns[n]) for n in names))
+    return split.indices
+
+
+def _most_rows(split: Split, names: Sequence[str]) -> int:
+    """How many rows may be looked at, by the size of one."""
+    first = split.items[0] if split.items else {}
+    size = sum(_size(first[n]) for n in names if n in first)
+    return max(1, min(MOST_ROWS, MOST_VALUES // max(1, size)))
+
+
+def _size(value: Any) -> int:
+    """How many numbers a row holds; its lists may be of several lengths."""
+    if isinstance(value, (list, tuple)):
+        return sum(map(_size, value))
+    return 1 if isinstance(value, (int, float)) else int(np.asarray(plain_values([value])[0]).size)
+
+
+def values_of(split: Split, name: str, rows: Sequence[int]) -> np.ndarray | None:
+    """(rows, values) of a column of numbers of one shape; None where it is none, or was not kept."""
+    column = split.columns.get(name)
+    if not rows or (column is not None and len(column) <= max(rows)):
+        return None
+    items = dict(zip(split.indices, split.items)) if column is None else {}
+    try:
+        table = (
+            _few_of_array(column, rows)
+            if isinstance(column, np.ndarray)
+            else _few_of_rows(column[r] if column is not None else items[r][name] for r in rows)
+        )
+    except (KeyError, ValueError, TypeError):  # not kept, or rows of several shapes
+        return None
+    return table if table.dtype.kind in "iufb" and table.size else None
+
+
+def _few_of_array(column: np.ndarray, rows: Sequence[int]) -> np.ndarray:
+    """(rows, values) of an array: columns are chosen before rows, for a row may be a picture."""
+    size = math.prod(column.shape[1:])
+    if size <= MOST_COLUMNS:
+        return np.asarray(column[np.asarray(rows)].reshape(len(rows), size))
+    chosen = np.unravel_index(_evenly(range(size), MOST_COLUMNS), column.shape[1:])
+    return np.asarray(column[np.asarray(rows)[:, None], *chosen])
+
+
+def _few_of_rows(values: Iterable[Any]) -> np.ndarray:
+    """The same of rows one by one.
+
+    Raises:
+        ValueError: They are of several shapes.
+    """
+    shapes: set[tuple[int, ...]] = set()
+    chosen: list[int] = []
+    found: list[np.ndarray] = []
+    for row in (np.asarray(plain_values([v])[0]) for v in values):
+        chosen = chosen or _evenly(range(row.size), MOST_COLUMNS)
+        shapes.add(row.shape)
+        if len(shapes) > 1:
+            raise ValueError(f"rows must be of one shape; got {shapes}")
+        found.append(row.reshape(-1)[chosen])
+    return np.stack(found)
+
+
+def table_of(split: Split, names: Sequence[str], rows: Sequence[int]) -> np.ndarray | None:
+    """The columns side by side; None where one holds no numbers."""
+    parts = [values_of(split, n, rows) for n in names]
+    found = [p.astype(np.float64) for p in parts if p is not None]
+    return np.concatenate(found, axis=1) if found and len(found) == len(parts) else None
+
+
+def _evenly(rows: Sequence[int], most: int) -> list[int]:
+    """At most so many of the rows, evenly spaced."""
+    count = min(len(rows), most)
+    chosen = sorted({int(i) for i in np.linspace(0, len(rows) - 1, count)}) if count else []
+    return [rows[i] for i in chosen]

@@ -1,0 +1,1 @@
+"""What the user's code must not do while the walk runs it: write, send, start, print."""

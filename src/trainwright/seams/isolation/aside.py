@@ -1,0 +1,54 @@
+"""Runs a script's code for a look only: it deletes, moves, sends, waits and asks for nothing."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from trainwright.seams.failures.blame import of_pipeline
+from trainwright.seams.isolation.commands import asks_only
+from trainwright.seams.isolation.mute import muted, replaced
+
+_REFUSED: tuple[tuple[Any, str], ...] = (
+    (builtins, "input"), (os, "system"), (os, "_exit"),
+)  # fmt: skip
+
+
+class NotForALook(RuntimeError):
+    """The script's code asks for what is not done for a look: an answer typed in, another process."""
+
+
+@contextlib.contextmanager
+def aside() -> Iterator[None]:
+    """Nothing is printed, written, deleted, moved or shown, and nobody is asked, while the context lasts."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(muted())
+        for owner, name in _REFUSED:
+            stack.enter_context(replaced(owner, name, _refuse))
+        stack.enter_context(replaced(time, "sleep", _nothing))
+        stack.enter_context(replaced(subprocess, "Popen", _unread(subprocess.Popen)))
+        yield
+
+
+def _refuse(*args: Any, **kwargs: Any) -> Any:
+    raise of_pipeline(NotForALook("this is not done while the walk looks on"))
+
+
+def _unread(quiet: Any) -> Callable[..., Any]:
+    """Commands are not run; one whose output is read would have to be."""
+
+    def started(args: Any, *rest: Any, **kwargs: Any) -> Any:
+        if kwargs.get("stdout") == subprocess.PIPE and not asks_only(args, kwargs):
+            return _refuse()
+        return quiet(args, *rest, **kwargs)
+
+    return started
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    return None

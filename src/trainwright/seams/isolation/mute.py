@@ -1,0 +1,340 @@
+"""Keeps what the user's code would print, write, log or send to itself, while the walk runs it for a look."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import io
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import wrapt
+
+from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.isolation.commands import not_run
+from trainwright.seams.isolation.network import Change, sending, unsent, unsent_by_library
+from trainwright.seams.isolation.open_files import held
+from trainwright.seams.isolation.stand_in import Nothing
+from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.isolation.trackers import untracked
+from trainwright.seams.isolation.written_files import MOST_BYTES, Desk
+
+# Calls that save what nobody reads again, or draw: module, owner in it ("" for the module itself), names.
+_SILENT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("accelerate.accelerator", "Accelerator", ("save_state", "save_model", "log", "log_images", "init_trackers",
+                                               "end_training")),
+    ("transformers.modeling_utils", "PreTrainedModel", ("save_pretrained", "push_to_hub")),
+    ("transformers.configuration_utils", "PreTrainedConfig", ("save_pretrained",)),
+    ("transformers.configuration_utils", "PretrainedConfig", ("save_pretrained",)),
+    ("transformers.tokenization_utils_base", "PreTrainedTokenizerBase", ("save_pretrained", "push_to_hub")),
+    ("transformers.trainer", "Trainer", ("save_model", "save_state", "_save_checkpoint", "push_to_hub", "log")),
+    ("lightning.pytorch.trainer.trainer", "Trainer", ("save_checkpoint",)),
+    ("pytorch_lightning.trainer.trainer", "Trainer", ("save_checkpoint",)),
+    ("keras.src.models.model", "Model", ("save", "save_weights", "export")),
+    ("tf_keras.src.engine.training", "Model", ("save", "save_weights", "export")),
+    ("tensorflow", "train.Checkpoint", ("save", "write")),
+    ("tensorflow", "train.CheckpointManager", ("save",)),
+    ("matplotlib.figure", "Figure", ("savefig",)),
+    ("matplotlib.pyplot", "", ("savefig", "show", "pause")),
+    ("tensorboard.summary.writer.event_file_writer", "EventFileWriter", ("add_event",)),
+    ("h5py._hl.dataset", "Dataset", ("__setitem__", "resize", "write_direct")),
+    ("h5py._hl.group", "Group", ("create_dataset", "create_group", "require_dataset", "require_group", "__setitem__",
+                                 "__delitem__")),
+    ("h5py._hl.attrs", "AttributeManager", ("__setitem__", "create", "modify")),
+    ("h5py._hl.files", "File", ("flush",)),
+)  # fmt: skip
+# Code that is given the path of what it writes or reads, and does not ask `open` of builtins: module, owner, name, the
+# argument's position and name; what comes after it may be the mode.
+_NATIVE: tuple[tuple[str, str, str, int, str], ...] = (
+    ("sqlite3", "", "connect", 0, "database"),
+    ("sqlite3.dbapi2", "", "connect", 0, "database"),
+    ("pyarrow.parquet.core", "ParquetWriter", "__init__", 1, "where"),
+    ("h5py._hl.files", "", "make_fid", 0, "name"),
+    ("cv2", "", "imwrite", 0, "filename"),
+    ("numpy.lib._datasource", "", "open", 0, "path"),
+)
+_READING: tuple[tuple[str, str, str, int, str], ...] = (
+    ("pyarrow.parquet.core", "ParquetFile", "__init__", 1, "source"),
+    ("pyarrow.parquet.core", "ParquetDataset", "__init__", 1, "path_or_paths"),
+    ("cv2", "", "imread", 0, "filename"),
+)
+# Writers that hold a state of their own which what is written becomes part of: those from before are left as they are.
+_STATEFUL: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("gzip", "GzipFile", ("write", "flush")),
+    ("bz2", "BZ2File", ("write", "writelines")),
+    ("lzma", "LZMAFile", ("write",)),
+    ("zipfile", "ZipFile", ("write", "writestr", "mkdir")),
+    ("tarfile", "TarFile", ("add", "addfile")),
+    ("pyarrow.parquet.core", "ParquetWriter", ("write", "write_table", "write_batch")),
+)
+
+_away: contextlib.ExitStack | None = None
+_late: Callable[[str], None] | None = None
+_in_step = False
+
+
+def is_away() -> bool:
+    """Whether everything is kept away now."""
+    return _away is not None
+
+
+@contextlib.contextmanager
+def away(tally: Tally) -> Iterator[None]:
+    """Nothing that the code inside prints, writes, logs, tracks or sends reaches anybody; what was kept is counted.
+
+    Files that were open before take nothing either, nor do writers, handlers and connections. All is as it was at the end.
+    """
+    global _away, _late
+    if _away is not None:
+        yield
+        return
+    desk = Desk()
+    try:
+        with contextlib.ExitStack() as stack:
+            _away = stack
+            before, flush = stack.enter_context(held(desk, _stateful_kinds(), tally))
+            stack.enter_context(_silenced())
+            passes = sending(tally, lambda: _in_step)
+            for change in (*_changes(desk, tally), *unsent(passes)):
+                stack.enter_context(replaced(*change))
+            stack.enter_context(untracked(tally))
+            libraries = _Libraries(desk, tally, before, unsent_by_library(passes))
+            for module in libraries.modules:
+                if module in sys.modules:
+                    libraries.put_in(module, stack)
+            _late = lambda module: libraries.put_in(module, stack)  # noqa: E731
+            _watch_imports(tuple(libraries.modules))
+            stack.callback(flush)  # before anything is as it was
+            yield
+    finally:
+        _away = _late = None
+        _forget_folders(desk)
+        tally.files |= desk.touched
+        desk.clear()
+
+
+@contextlib.contextmanager
+def muted() -> Iterator[None]:
+    """One run of the user's step for a look: as `away`, which it is part of in a walk."""
+    global _in_step
+    was, _in_step = _in_step, True
+    try:
+        with away(Tally()):
+            yield
+    finally:
+        _in_step = was
+
+
+@contextlib.contextmanager
+def _silenced() -> Iterator[None]:
+    """Nothing is printed; no bytecode of modules that the step imports is left in the script's folder."""
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        with (
+            open(os.devnull, "w", encoding="utf-8", errors="replace") as nowhere,  # noqa: PTH123
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+        ):
+            yield
+    finally:
+        sys.dont_write_bytecode = written
+
+
+def _changes(desk: Desk, tally: Tally) -> Iterator[Change]:
+    """What is replaced in the standard library."""
+    yield from (
+        (builtins, "open", desk.opening(builtins.open)),
+        (io, "open", desk.opening(io.open)),
+        (os, "open", desk.opening_low(os.open)),
+        *((os, n, desk.finding(getattr(os, n))) for n in ("stat", "lstat", "access")),
+        (os, "listdir", desk.listing(os.listdir)),
+        (os, "scandir", desk.scanning(os.scandir)),
+        (os, "mkdir", desk.make),
+        *((os, n, desk.move) for n in ("rename", "replace")),
+        *((os, n, desk.remove) for n in ("remove", "unlink", "rmdir")),
+        *((os, n, _giving(None)) for n in ("chmod", "chown", "utime", "symlink", "link", "truncate")),
+        (shutil, "rmtree", desk.remove),
+        (shutil, "move", desk.move),
+        *((shutil, n, desk.copy) for n in ("copy", "copy2", "copyfile")),
+        *((shutil, n, _giving(None)) for n in ("copytree", "make_archive")),
+        (tempfile, "tempdir", desk.temporary),
+        (os, "write", _printing_nothing(os.write)),
+        (os, "system", _counted(tally, "commands", 0)),
+        (subprocess, "Popen", not_run(tally, subprocess.Popen)),
+        (logging.Logger, "callHandlers", _counting_records(tally)),
+        (logging.Handler, "handle", _counted(tally, "records", False)),
+    )
+
+
+class _Libraries:
+    """What is replaced in other libraries, by the module in which it is."""
+
+    def __init__(self, desk: Desk, tally: Tally, before: set[int],
+                 others: dict[str, Callable[[Any], Iterator[Change]]]) -> None:  # fmt: skip
+        self._desk, self._tally, self._before, self._others = desk, tally, before, others
+        self._done: set[str] = set()
+        tables = (*_SILENT, *_NATIVE, *_READING, *_STATEFUL)
+        self.modules = dict.fromkeys(
+            [*(row[0] for row in tables), *others, "torch", "safetensors.torch", "loguru._handler"]
+        )
+
+    def put_in(self, module: str, stack: contextlib.ExitStack) -> None:
+        """Replace what is replaced in a module, once."""
+        if module in self._done:
+            return
+        self._done.add(module)
+        for owner, name, value in self._changes(module, sys.modules[module]):
+            if owner is not None and hasattr(owner, name):
+                stack.enter_context(replaced(owner, name, value))
+
+    def _changes(self, module: str, loaded: Any) -> Iterator[Change]:
+        desk = self._desk
+        if module == "torch":
+            yield from (
+                (loaded, "save", desk.saving(loaded.save)),
+                (loaded, "load", desk.loading(loaded.load)),
+            )
+        if module == "safetensors.torch":
+            yield loaded, "serialize_file", _small(desk, loaded.serialize_file)
+            yield loaded, "safe_open", desk.finding(loaded.safe_open)
+        if module == "loguru._handler":
+            yield loaded.Handler, "emit", _counted(self._tally, "records", None)
+        yield from self._others[module](loaded) if module in self._others else ()
+        for path, names in (row[1:] for row in _SILENT if row[0] == module):
+            value = Nothing() if module.startswith("h5py") else None
+            owner = _named(module, path)
+            yield from ((owner, n, _standing_for(getattr(owner, n, None), _giving(value))) for n in names)
+        for table, write in ((_NATIVE, True), (_READING, False)):
+            for _, path, name, position, keyword in (row for row in table if row[0] == module):
+                if (owner := _named(module, path)) is not None and hasattr(owner, name):
+                    yield owner, name, _on_desk(desk, getattr(owner, name), position, keyword, write=write)
+        for path, names in (row[1:] for row in _STATEFUL if row[0] == module):
+            owner = _named(module, path)
+            yield from (
+                (owner, n, _left_alone(getattr(owner, n), self._before)) for n in names if hasattr(owner, n)
+            )
+
+
+@functools.cache
+def _watch_imports(modules: tuple[str, ...]) -> None:
+    """Let what a step imports first be replaced as well."""
+    for module in modules:
+        if module not in sys.modules:
+            wrapt.register_post_import_hook(lambda loaded: _late and _late(loaded.__name__), module)
+
+
+def _stateful_kinds() -> tuple[type, ...]:
+    found = (_named(module, kind) for module, kind, _ in _STATEFUL)
+    return tuple(k for k in found if isinstance(k, type))
+
+
+def _named(module: str, path: str) -> Any:
+    """Something in a module that is loaded, or None."""
+    found: Any = sys.modules.get(module)
+    for name in path.split(".") if path else ():
+        found = getattr(found, name, None)
+    return found
+
+
+def _standing_for(original: Any, silent: Any) -> Any:
+    """A silent call under the name and the home of what it stands for, which can still be reached (`inspect.unwrap`)."""
+    return functools.update_wrapper(silent, original) if original is not None else silent
+
+
+def _giving(value: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: value
+
+
+def _counted(tally: Tally, what: str, value: Any) -> Callable[..., Any]:
+    def kept(*args: Any, **kwargs: Any) -> Any:
+        setattr(tally, what, getattr(tally, what) + 1)
+        return value
+
+    return kept
+
+
+def _counting_records(tally: Tally) -> Callable[..., None]:
+    def call_handlers(self: logging.Logger, record: logging.LogRecord) -> None:
+        tally.records += self.hasHandlers()
+
+    return call_handlers
+
+
+def _printing_nothing(original: Callable[[int, Any], int]) -> Callable[[int, Any], int]:
+    """`os.write`, but to standard output and error."""
+    return lambda number, data: len(data) if number in (1, 2) else passed_on(original, number, data)
+
+
+def _left_alone(original: Callable[..., Any], before: set[int]) -> Callable[..., Any]:
+    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if id(self) not in before:
+            return original(self, *args, **kwargs)
+        return len(args[0]) if args and hasattr(args[0], "__len__") else None
+
+    return write
+
+
+def _on_desk(desk: Desk, original: Callable[..., Any], position: int, keyword: str, *,
+             write: bool) -> Callable[..., Any]:  # fmt: skip
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = list(args)
+        path = given[position] if len(given) > position else kwargs.get(keyword)
+        mode = kwargs.get("mode", given[position + 1] if len(given) > position + 1 else None)
+        if isinstance(path, (str, bytes, os.PathLike)) and not os.fsdecode(path).startswith(
+            (":memory:", "file:")
+        ):
+            writes = write and not (isinstance(mode, str) and mode.startswith("r") and "+" not in mode)
+            ours = desk.place_for(path) if writes else desk.seen_as(path)
+            if len(given) > position:
+                given[position] = os.fsencode(ours) if isinstance(path, bytes) else ours
+            else:
+                kwargs[keyword] = ours
+        return original(*given, **kwargs)
+
+    return call
+
+
+def _small(desk: Desk, original: Callable[..., Any]) -> Callable[..., Any]:
+    """safetensors' writer, where that is quick."""
+
+    def write(tensors: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
+        ours = desk.place_for(path, fresh=True)
+        size = sum(len(t.get("data", b"")) if isinstance(t, dict) else 0 for t in tensors.values())
+        if size <= MOST_BYTES:
+            return original(tensors, ours, *args, **kwargs)
+        return None
+
+    return write
+
+
+def _forget_folders(desk: Desk) -> None:
+    """multiprocessing keeps the temporary folder that it made for the whole process, compilers in a variable."""
+    for name in [n for n, v in os.environ.items() if v.startswith(desk.temporary)]:
+        del os.environ[name]
+    settings = getattr(
+        getattr(sys.modules.get("multiprocessing.process"), "_current_process", None), "_config", {}
+    )
+    if str(settings.get("tempdir") or "").startswith(desk.temporary):
+        del settings["tempdir"]
+
+
+@contextlib.contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """An attribute is another one while the context lasts."""
+    inherited = isinstance(owner, type) and name not in vars(owner)
+    original = vars(owner)[name] if isinstance(owner, type) and not inherited else getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if inherited:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, original)

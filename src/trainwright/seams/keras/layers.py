@@ -1,0 +1,91 @@
+"""What of a Keras layer and its activation is measured as it is called: part of `seams/keras/watch.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from trainwright.stages.forward import ModuleFacts
+from trainwright.tensors.keras import objects as tensors
+from trainwright.tensors.keras.layers import kernel_of
+from trainwright.tensors.keras.versions import keras
+
+_RECTIFIERS = ("relu", "relu6")
+_SQUASHERS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0)}
+KINDS = {"relu": "ReLU", "relu6": "ReLU6", "sigmoid": "Sigmoid", "tanh": "Tanh", "softmax": "Softmax"}
+# Layers that are nothing but an activation.
+LAYERS = ("Softmax", "ReLU")
+_BOUNDS = {
+    "sigmoid": (0.0, 1.0),
+    "tanh": (-1.0, 1.0),
+    "softmax": (0.0, 1.0),
+    "relu": (0.0, None),
+    "relu6": (0.0, 6.0),
+}
+# Within this distance of its end a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
+SATURATED_WITHIN = 0.01
+
+
+def name_of(function: Any) -> str:
+    """softmax, relu; a layer that is used as an activation by its kind."""
+    if function is None:
+        return ""
+    return str(getattr(function, "__name__", None) or type(function).__name__).lower()
+
+
+def activation_name(layer: Any) -> str:
+    """The activation that a layer calls, or is; empty for none."""
+    kind = type(layer).__name__
+    return kind.lower() if kind in LAYERS else name_of(getattr(layer, "activation", None))
+
+
+def activation_of(name: str) -> Callable[[Any], Any]:
+    if name == "identity":
+        return lambda values: values
+    function: Callable[[Any], Any] = keras.activations.get(name)
+    return function
+
+
+def of_activation(layer: ModuleFacts, name: str, result: Any) -> ModuleFacts:
+    """The activation of a layer that has one of its own, as if it were a layer behind it."""
+    out = next(t for t in tensors.leaves(result) if tensors.is_tensor(t))
+    return ModuleFacts(
+        name=layer.name, kind=KINDS[name], where=layer.where, inputs=layer.inputs, output=layer.output,
+        training=layer.training, **shares(name, out),
+    )  # fmt: skip
+
+
+def shares(function: str, result: Any) -> dict[str, Any]:
+    values = tensors.to_numpy(result)
+    if values.dtype.kind != "f" or values.ndim < 2 or not values.size:
+        return {}
+    if function in _RECTIFIERS:
+        rows = values.reshape(-1, values.shape[-1])
+        return {"dead_share": float((rows <= 0).all(axis=0).mean())}
+    if function in _SQUASHERS:
+        low, high = _SQUASHERS[function]
+        near = (values < low + SATURATED_WITHIN) | (values > high - SATURATED_WITHIN)
+        return {"saturated_share": float(near.mean())}
+    return {}
+
+
+def unreachable(activation: str, targets: Any) -> float | None:
+    """The part of the targets' variance that an activation's range leaves unexplained; None for class indices."""
+    values = tensors.to_numpy(targets)
+    if activation not in _BOUNDS or values.dtype.kind != "f" or not values.size:
+        return None
+    low, high = _BOUNDS[activation]
+    missed = np.square(values - np.clip(values, low, high)).mean()
+    return float(missed / max(float(values.var()), 1e-12))
+
+
+def declared_sizes(layer: Any) -> tuple[int, ...]:
+    """(in, out) of a dense or convolution layer, (rows, width) of an embedding, (features) of a normalisation."""
+    if isinstance(layer, keras.layers.Embedding):
+        return int(layer.input_dim), int(layer.output_dim)
+    kernel = kernel_of(layer) if getattr(layer, "built", False) else None
+    if kernel is not None and len(kernel.shape) >= 2:
+        return int(kernel.shape[-2]), int(kernel.shape[-1])
+    return ()

@@ -1,0 +1,263 @@
+"""What a call of Keras's losses was given and gave, in numbers, under the names that the rules know losses by."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from trainwright.core.finding import Failure, Place
+from trainwright.stages.loss import LossCall
+from trainwright.tensors.keras import objects as tensors
+from trainwright.tensors.keras.versions import keras
+
+CLASS_LOSSES = ("cross_entropy", "nll_loss")
+_NAMES = {
+    "mean_squared_error": "mse_loss",
+    "mean_absolute_error": "l1_loss",
+    "huber": "huber_loss",
+    "kl_divergence": "kl_div",
+    "poisson": "poisson_nll_loss",
+}
+_SPARSE, _DENSE, _BINARY = (
+    "sparse_categorical_crossentropy",
+    "categorical_crossentropy",
+    "binary_crossentropy",
+)
+ELEMENTWISE = (
+    "mse_loss",
+    "l1_loss",
+    "huber_loss",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+)
+# Distinct targets are sought among this many.
+_SEARCHED = 100_000
+_MOST_DISTINCT = 32
+# The sum of a row of float32 probabilities over a vocabulary of 100,000 is within this of one.
+_SUM_WITHIN = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """Which loss it is."""
+
+    function: str
+    """As the rules call it: cross_entropy takes scores, nll_loss (log-)probabilities."""
+    own: str
+    """As Keras calls it."""
+    from_logits: bool | None
+    """None: it has no such flag."""
+    sparse: bool | None
+    """It takes class indices; False: one-hot rows; None: neither."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def kind_of(loss: Any) -> Kind | None:
+    """Which of Keras's losses an object computes; None for the user's own."""
+    function = getattr(loss, "fn", None)
+    name = getattr(function, "__name__", "")
+    if function is None or not function.__module__.startswith(("keras.", "tf_keras.")):
+        return None
+    return named_kind(name, getattr(loss, "_fn_kwargs", {}), loss.reduction)
+
+
+def named_kind(name: str, options: Mapping[str, Any], reduction: str | None = "mean") -> Kind:
+    """The loss of this name of Keras's, with these options."""
+    kept = {k: v for k, v in options.items() if isinstance(v, (int, float, str)) and k != "from_logits"}
+    kept["reduction"] = "mean" if reduction in ("sum_over_batch_size", "mean", "auto") else str(reduction)
+    if (ignored := options.get("ignore_class")) is not None:
+        kept["ignore_index"] = int(ignored)
+    flag = bool(options.get("from_logits", False))
+    if name in (_SPARSE, _DENSE):
+        function = "cross_entropy" if flag else "nll_loss"
+        return Kind(function=function, own=name, from_logits=flag, sparse=name == _SPARSE, options=kept)
+    if name == _BINARY:
+        function = "binary_cross_entropy_with_logits" if flag else "binary_cross_entropy"
+        return Kind(function=function, own=name, from_logits=flag, sparse=None, options=kept)
+    return Kind(function=_NAMES.get(name, name), own=name, from_logits=None, sparse=None, options=kept)
+
+
+@dataclass(kw_only=True)
+class KeptLoss:
+    """One loss call, for what is measured once the step is over."""
+
+    kind: Kind
+    loss: Any
+    """The object that computes it, with the repairs in force."""
+    scores: Any
+    targets: Any
+    weight: Any = None
+    value: Any = None
+
+
+def aligned(kept: KeptLoss) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and targets in the shapes in which Keras compares them: an axis of one at the end is taken off or added."""
+    scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
+    if kept.kind.sparse is not None:
+        return scores, targets
+    if scores.ndim == targets.ndim + 1 and scores.shape[-1] == 1:
+        return (scores, targets[:, None]) if targets.ndim == 1 else (scores[..., 0], targets)
+    if targets.ndim == scores.ndim + 1 and targets.shape[-1] == 1:
+        return scores, targets[..., 0]
+    return scores, targets
+
+
+def with_kind(loss: Any, kind: Kind, changed: Mapping[str, Any], *, one_hot: bool = False) -> Any:
+    """The loss with another flag, or another function of the names that the rules know.
+
+    Args:
+        one_hot: the targets have the scores' shape.
+    """
+    own, options = kind.own, dict(getattr(loss, "_fn_kwargs", {}))
+    function = changed.get("function", kind.function)
+    if function != kind.function:
+        own = {
+            "cross_entropy": _DENSE if one_hot else _SPARSE,
+            "nll_loss": _DENSE if one_hot else _SPARSE,
+            "binary_cross_entropy": _BINARY,
+            "binary_cross_entropy_with_logits": _BINARY,
+            **{v: k for k, v in _NAMES.items()},
+        }.get(function, kind.own)
+        options = {k: v for k, v in options.items() if own == kind.own or k not in ("ignore_class", "axis")}
+    flag = changed.get("from_logits", kind.from_logits)
+    if function != kind.function and "from_logits" not in changed:
+        flag = function in ("cross_entropy", "binary_cross_entropy_with_logits")
+    if changed.get("own"):
+        own = changed["own"]
+    if own in (_SPARSE, _DENSE, _BINARY):
+        options["from_logits"] = bool(flag)
+    other = copy.copy(loss)
+    other.fn, other._fn_kwargs = getattr(keras.losses, own), options
+    return other
+
+
+def measure_call(
+    kept: KeptLoss, *, at: Place | None, failure: Failure | None = None, **more: Any
+) -> LossCall:
+    """The facts of one call."""
+    scores, targets = aligned(kept)
+    kind = kept.kind
+    if kind.sparse and targets.dtype.kind == "f" and bool((targets == np.round(targets)).all()):
+        targets = targets.astype(np.int64)  # Keras takes class indices in any dtype
+    if kind.sparse and targets.ndim == scores.ndim and targets.shape[-1:] == (1,):
+        targets = targets[..., 0]
+    seen = scores.astype(np.float64) if scores.dtype.kind in "iufb" else np.zeros(0)
+    unit = bool(seen.size) and bool(((seen >= 0) & (seen <= 1)).all())
+    wide = seen.ndim > 1 and seen.shape[-1] > 1
+    rows_sum = unit and wide and bool(np.abs(seen.sum(-1) - 1).max() < _SUM_WITHIN)
+    ignored = kind.options.get("ignore_index")
+    live = targets.reshape(-1)
+    live = live if ignored is None or targets.dtype.kind == "f" else live[live != ignored]
+    distinct = np.unique(live[:_SEARCHED]) if live.size and live.dtype.kind in "iufb" else np.zeros(0)
+    finite = live[np.isfinite(live)] if live.dtype.kind == "f" else live
+    bounded = bool(finite.size) and live.dtype.kind in "iufb"
+    one_hot = _is_one_hot(seen, targets)
+    several = _rows_of_several(seen, targets)
+    return LossCall(
+        function=kind.function,
+        inputs=tensors.array_facts(scores, dtype=tensors.dtype_name(kept.scores), requires_grad=True),
+        targets=tensors.array_facts(targets),
+        at=at,
+        options={**kind.options, "has_weight": int(kept.weight is not None), "non_finite_weights": _bad(kept.weight)},
+        value=_number(kept.value),
+        failure=failure,
+        from_logits=kind.from_logits,
+        takes_indices=kind.sparse,
+        own_name=kind.own,
+        casts_targets=True,
+        rows_sum_to_one=rows_sum,
+        log_normalised=rows_sum and kind.function == "nll_loss",
+        in_unit_range=unit,
+        smallest_target=int(finite.min()) if bounded else None,
+        largest_target=int(finite.max()) if bounded else None,
+        target_values=tuple(float(x) for x in distinct) if len(distinct) <= _MOST_DISTINCT else (),
+        targets_one_hot=one_hot,
+        targets_above_one_hot=several > 0,
+        rows_of_several_labels=several,
+        aligned_value=_aligned(kept, scores, targets),
+        plain_value=_plain(kept, seen, targets),
+        **more,
+    )  # fmt: skip
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(tensors.to_numpy(value).mean())
+
+
+def _bad(weight: Any) -> int:
+    return 0 if weight is None else int((~np.isfinite(tensors.to_numpy(weight))).sum())
+
+
+def _is_one_hot(scores: np.ndarray, targets: np.ndarray) -> bool:
+    if targets.shape != scores.shape or targets.ndim != 2 or targets.shape[1] < 2 or not targets.size:
+        return False
+    return bool(((targets == 0) | (targets == 1)).all()) and bool((targets.sum(1) == 1).all())
+
+
+def _rows_of_several(scores: np.ndarray, targets: np.ndarray) -> int:
+    if targets.ndim < 2 or targets.shape != scores.shape or targets.shape[-1] < 2:
+        return 0
+    return int((targets.sum(-1) > 1 + _SUM_WITHIN).sum())
+
+
+def _aligned(kept: KeptLoss, scores: np.ndarray, targets: np.ndarray) -> float | None:
+    """What an element-wise loss would be with the targets in the scores' shape; None where they have it."""
+    if kept.kind.function not in ELEMENTWISE or scores.shape == targets.shape or scores.size != targets.size:
+        return None
+    value = kept.loss(targets.reshape(scores.shape).astype(np.float32), scores)
+    return float(tensors.to_numpy(value).mean())
+
+
+def _plain(kept: KeptLoss, scores: np.ndarray, targets: np.ndarray) -> float | None:
+    """The mean cross-entropy in nats, without weights or smoothing."""
+    if kept.kind.function not in CLASS_LOSSES or not kept.kind.sparse or scores.shape[:-1] != targets.shape:
+        return None
+    width = scores.shape[-1]
+    classes = targets.reshape(-1).astype(np.int64)
+    if not classes.size or classes.min() < 0 or classes.max() >= width:
+        return None
+    flat = scores.reshape(-1, width)
+    if kept.kind.from_logits:
+        flat = flat - flat.max(1, keepdims=True)
+        logs = flat - np.log(np.exp(flat).sum(1, keepdims=True))
+    else:
+        clipped = np.clip(flat, 1e-7, 1 - 1e-7)
+        logs = np.log(clipped / clipped.sum(1, keepdims=True))
+    return float(-logs[np.arange(len(classes)), classes].mean())
+
+
+def losses_of_rows(kept: KeptLoss, run: Any = None) -> np.ndarray | None:
+    """The loss of each row (mean over its other axes) by the same function and options; None where it has none.
+
+    Args:
+        run: how the loss is called, where training compiles it.
+    """
+    each = copy.copy(kept.loss)
+    each.reduction = "none"
+    try:
+        values = (run or (lambda f, *a: f(*a)))(each, kept.targets, kept.scores)
+        array = tensors.to_numpy(values).astype(np.float64)
+    except Exception:  # the call itself raised, or it has no such form: its rows are tried one by one
+        return _row_by_row(kept)
+    if not array.ndim or not array.size:
+        return None
+    return np.asarray(array.reshape(len(array), -1).mean(1))
+
+
+def _row_by_row(kept: KeptLoss) -> np.ndarray | None:
+    """The loss of each row by itself; NaN for a row that raises. None where all do."""
+    scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
+    if scores.ndim == 0 or targets.ndim == 0 or len(scores) != len(targets) or len(scores) > 64:
+        return None
+    found = []
+    for i in range(len(scores)):
+        try:
+            value = kept.loss(targets[i : i + 1], scores[i : i + 1])
+            found.append(float(tensors.to_numpy(value).mean()))
+        except Exception:  # this row is one of those that cannot be computed
+            found.append(float("nan"))
+    return None if all(x != x for x in found) else np.asarray(found)

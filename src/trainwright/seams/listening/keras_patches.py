@@ -1,0 +1,153 @@
+"""Patches of Keras: models that a script compiles and fits, and the layers, optimizers and losses that it builds."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.listening.keras_refusals import arguments_of
+from trainwright.seams.listening.seen import Construction, active, builder_frame, listener, seen
+from trainwright.seams.source.places import place_of, places_on_the_way, user_frame
+
+
+def patch_model(module: Any) -> None:
+    """Be told of each `fit`, and keep what `compile` was given."""
+    owner = module.Model
+    original = owner.fit
+
+    @functools.wraps(original)
+    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = user_frame(sys._getframe(1))
+        compiled = getattr(self, "compiled", False) or getattr(self, "_is_compiled", False)
+        if not active() or frame is None or not compiled:  # what it raises then says what is missing
+            return original(self, *args, **kwargs)
+        told = arguments_of("fit", original, self, frame, args, kwargs)
+
+        def train(changed: Mapping[str, Any]) -> Any:
+            return original(self, **{**told, **changed})
+
+        return listener().fitting_model(self, frame, told, train)
+
+    owner.fit = fit
+    _patch_compile(owner)
+
+
+def _patch_compile(model: Any) -> None:
+    # Where it is defined: a model class with a compile of its own is loaded without being compiled.
+    owner = next(kind for kind in model.__mro__ if "compile" in vars(kind))
+    original = owner.compile
+    defaults = {n: p.default for n, p in inspect.signature(original).parameters.items()}
+
+    @functools.wraps(original)
+    def compile_model(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = user_frame(sys._getframe(1)) if active() else None
+        if frame is None:
+            return original(self, *args, **kwargs)
+        given = told = arguments_of("compile", original, self, frame, args, kwargs)
+        if sys._getframe(1) is not frame:  # a library's compile, which hands on every argument
+            told = {k: v for k, v in given.items() if v is not defaults.get(k)}
+        seen().compiled[self] = _construction("compile", frame, told)
+        return original(self, **given)
+
+    owner.compile = compile_model
+
+
+def _construction(name: str, frame: Any, given: dict[str, Any]) -> Construction:
+    return Construction(
+        name=name,
+        frame_file=frame.f_code.co_filename,
+        line=frame.f_lineno,
+        place=place_of(frame),
+        keywords=frozenset(given),
+        given=given,
+    )
+
+
+def patch_layers(module: Any) -> None:
+    """Keep the line that built each layer, and the one that froze it."""
+    owner = module.Layer
+    original = owner.__new__
+
+    # Not its constructor: Keras reads the arguments of that from its signature.
+    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        layer = original(cls, *args, **kwargs)
+        if active() and (frame := user_frame(sys._getframe(1))) is not None:
+            seen().modules[layer] = place_of(frame)
+            seen().asked_at[layer] = tuple(places_on_the_way(frame))
+        return layer
+
+    owner.__new__ = functools.wraps(original)(new)
+    trainable = owner.trainable
+
+    def set_trainable(self: Any, value: bool) -> None:
+        trainable.fset(self, value)
+        # On the torch backend a watcher of attributes stands between this and the script.
+        if not value and active() and (place := next(places_on_the_way(sys._getframe(1)), None)) is not None:
+            seen().frozen_layers[self] = place
+
+    owner.trainable = trainable.setter(set_trainable)
+
+
+def patch_optimizers(module: Any) -> None:
+    """Keep the line that built each optimizer, and what was trained before the walk: by `train_on_batch`, or by hand."""
+    owner = module.BaseOptimizer
+    _patch_built(owner, "optimizers")
+    original = owner.apply
+
+    @functools.wraps(original)
+    def apply(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
+        if active():
+            for variable in trainable_variables or self._trainable_variables:
+                seen().gave_value(variable)
+        return passed_on(original, self, grads, trainable_variables)
+
+    owner.apply = apply
+
+
+def patch_variables(module: Any) -> None:
+    """Keep which variables were given values after they were made."""
+    owner = module.Variable
+    original = owner.assign
+
+    @functools.wraps(original)
+    def assign(self: Any, value: Any) -> Any:
+        if active():
+            seen().gave_value(self)
+        return passed_on(original, self, value)
+
+    owner.assign = assign
+
+
+def patch_legacy_optimizers(module: Any) -> None:
+    """Those of tf_keras."""
+    _patch_built(module._BaseOptimizer, "optimizers")
+
+
+def patch_older_optimizers(module: Any) -> None:
+    """Those of tf_keras.optimizers.legacy."""
+    _patch_built(module.OptimizerV2, "optimizers")
+
+
+def patch_losses(module: Any) -> None:
+    _patch_built(module.Loss, "losses")
+
+
+def patch_callbacks(module: Any) -> None:
+    _patch_built(module.Callback, "callbacks")
+
+
+def _patch_built(owner: Any, kept: str) -> None:
+    """Keep the line that built each object of a class."""
+    original = owner.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if active() and (frame := builder_frame(self)) is not None:
+            getattr(seen(), kept)[self] = _construction(type(self).__name__, frame, {})
+
+    owner.__init__ = init

@@ -1,0 +1,225 @@
+"""What a script built on its way to training, and who is told of what it does: kept here, noted by the patches.
+
+Patches pass everything through unless somebody listens (`active`).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Protocol
+
+from trainwright.core.finding import Place
+from trainwright.seams.source.places import call_node, user_frame
+from trainwright.seams.state.by_identity import WeakIdentityDictionary
+from trainwright.stages.setup import RankFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Construction:
+    """A framework object that the script built: from which line, with which keywords."""
+
+    name: str
+    frame_file: str
+    line: int
+    place: Place
+    keywords: frozenset[str]
+    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The values of the arguments, where these are kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loading:
+    """A model that was loaded from a checkpoint."""
+
+    source: str
+    fresh: frozenset[str]
+    """Names of parameters that the checkpoint did not hold."""
+    unused: frozenset[str] = frozenset()
+    """Names in the checkpoint that the model has no place for."""
+    place: Place | None = None
+
+
+class Listener(Protocol):
+    """Who is told what a script does."""
+
+    def refused(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        keywords: Mapping[str, Any],
+        error: Exception,
+        frame: FrameType,
+    ) -> Mapping[str, Any] | None:
+        """A framework refused a construction; return other keywords to try, or None to let the error pass."""
+
+    def training(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
+        """The script calls for training."""
+
+    def looping(self, frame: FrameType, *, backward: bool = False) -> None:
+        """Something was done that a training step does: a loader was begun, a model called, backward run."""
+
+    def fitting(
+        self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]
+    ) -> Any:
+        """The script calls `fit` of a Lightning Trainer, with these arguments."""
+
+    def fitting_model(
+        self,
+        model: Any,
+        frame: FrameType,
+        given: Mapping[str, Any],
+        original: Callable[[Mapping[str, Any]], Any],
+    ) -> Any:
+        """The script calls `fit` of a model that trains itself, with these arguments.
+
+        Args:
+            original: trains for real; it is given the arguments that are others than the script's.
+        """
+
+    def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
+        """A call on the trainer before training (evaluate, predict) raised."""
+
+    def unsupported(self, why: str) -> None:
+        """The script begins what would be walked, with a framework that is too old for it."""
+
+    def in_child(self, work: Callable[[], Any]) -> None:
+        """Do the work of a process that the script started for training."""
+
+    def children_ended(self) -> None:
+        """The processes that the script started for training have ended."""
+
+
+@dataclass
+class Seen:
+    """What the script built so far, by object; nothing is kept alive."""
+
+    constructions: dict[int, Construction] = field(default_factory=dict)
+    loadings: WeakIdentityDictionary[Loading] = field(default_factory=WeakIdentityDictionary)
+    modules: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
+    asked_at: WeakIdentityDictionary[tuple[Place, ...]] = field(default_factory=WeakIdentityDictionary)
+    """The user's lines on the way to a module's construction, the nearest first."""
+    optimizers: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
+    schedules: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
+    loaders: dict[int, Construction] = field(default_factory=dict)
+    """The first loader that was built of each data set, by the data set's identity."""
+    stilled: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
+    """Modules in evaluation mode, and the user's line that put them there."""
+    trained: set[int] = field(default_factory=set)
+    frozen: dict[int, tuple[weakref.ref[Any], Place]] = field(default_factory=dict)
+    """Parameters whose requires_grad was set to False, by identity, and the line that did it."""
+    losses: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
+    callbacks: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
+    compiled: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
+    """The last call of each model's `compile`."""
+    frozen_layers: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
+    """Layers whose trainable was set to False, and the line that did it."""
+    valued: dict[int, weakref.ref[Any]] = field(default_factory=dict)
+    """Variables that were given values after they were made, by identity: by an update, or from a file."""
+    ranks: tuple[RankFacts, ...] = ()
+    """What the processes of a distributed training have each; empty where there is one."""
+    misspelt: list[tuple[weakref.ref[Any], str, Place]] = field(default_factory=list)
+    """Objects that were given an attribute which looks as if it froze them and does not, its name, the line."""
+
+    def frozen_at(self, parameter: Any) -> Place | None:
+        """The line that froze a parameter."""
+        reference, place = self.frozen.get(id(parameter), (None, None))
+        return place if reference is not None and reference() is parameter else None
+
+    def gave_value(self, variable: Any) -> None:
+        """A variable was given a value that is not the one it was drawn with."""
+        self.valued[id(variable)] = weakref.ref(variable)
+
+    def is_as_drawn(self, variable: Any) -> bool:
+        """Whether a variable still has the value that it was made with."""
+        reference = self.valued.get(id(variable))
+        return reference is None or reference() is not variable
+
+    def position_given(self, optimizer: Any, argument: str) -> int | None:
+        """Where an argument stands in the call that built an optimizer, if it was given there without its name."""
+        built = self.optimizers.get(optimizer)
+        call = call_node(built.frame_file, built.line, built.name) if built is not None else None
+        names = list(inspect.signature(type(optimizer)).parameters)
+        if call is None or argument not in names or any(isinstance(a, ast.Starred) for a in call.args):
+            return None
+        position = names.index(argument)
+        return position if position < len(call.args) else None
+
+    def freezing_lines(self) -> tuple[Place, ...]:
+        """The lines that froze what is frozen now, the one that froze most first."""
+        alive = [(p, place) for reference, place in self.frozen.values() if (p := reference()) is not None]
+        return tuple(
+            place for place, _ in Counter(place for p, place in alive if not p.requires_grad).most_common()
+        )
+
+    def is_fresh(self, model: Any, name: str) -> bool | None:
+        """Whether no checkpoint that was loaded held a parameter; None where none was loaded."""
+        known = [(n, self.loadings[m]) for n, m in model.named_modules() if m in self.loadings]
+        inside = [(n, one) for n, one in known if not n or name.startswith(f"{n}.")]
+        if not known:
+            return None
+        return all(name[len(n) + 1 if n else 0 :] in one.fresh for n, one in inside) if inside else True
+
+
+_listener: Listener | None = None
+_seen = Seen()
+_quiet = False
+
+
+def seen() -> Seen:
+    """What the script built since listening began."""
+    return _seen
+
+
+def listener() -> Listener:
+    """Who is told; only while `active`."""
+    assert _listener is not None
+    return _listener
+
+
+def active() -> bool:
+    """Whether what happens now is the script's doing, and somebody listens."""
+    return _listener is not None and not _quiet
+
+
+@contextmanager
+def told(to: Listener) -> Iterator[Seen]:
+    """Tell a listener of the calls that scripts make, while the context lasts; what they build is kept anew."""
+    global _listener, _seen
+    before, _listener, _seen = (_listener, _seen), to, Seen()
+    try:
+        yield _seen
+    finally:
+        _listener, _seen = before
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Let every call pass unseen: what happens now is the walk's own doing."""
+    global _quiet
+    before, _quiet = _quiet, True
+    try:
+        yield
+    finally:
+        _quiet = before
+
+
+def looping(*, backward: bool = False) -> None:
+    """A patch's caller did what a training step does: tell the listener of the user's frame."""
+    if active() and (frame := user_frame(sys._getframe(2))) is not None:
+        listener().looping(frame, backward=backward)
+
+
+def builder_frame(built: Any) -> FrameType | None:
+    """The user's frame that asked a patch's caller for an object: not one of its own constructors."""
+    frame = user_frame(sys._getframe(2))
+    while frame is not None and frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is built:
+        frame = user_frame(frame.f_back) if frame.f_back else None
+    return frame

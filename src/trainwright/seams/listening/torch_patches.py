@@ -1,0 +1,346 @@
+"""Patches of torch: modules, optimizers, schedules and loaders that a script builds, and the calls of a training step."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.listening.seen import (
+    Construction,
+    Loading,
+    active,
+    builder_frame,
+    listener,
+    looping,
+    seen,
+)
+from trainwright.seams.source.places import is_ours, place_of, places_on_the_way, user_frame
+from trainwright.seams.state.by_identity import WeakIdentityDictionary
+from trainwright.tensors.torch.transforms import within_transform
+
+# difflib's ratio of require_grad, requires_grads, require_gradient, requires_gradient to requires_grad is 0.83 to 0.96.
+LOOKS_LIKE = 0.8
+# Between a model's hook and who called the model there are so many frames of torch's at most.
+FRAMES_OF_CALL = 8
+
+_on_loader: list[Callable[[Any], None]] = []
+_on_batch: list[Callable[[Any, Callable[[], Any]], Any]] = []
+
+
+@contextmanager
+def watching_loaders(begun: Callable[[Any], None],
+                     batch: Callable[[Any, Callable[[], Any]], Any] = lambda iterator, draw: draw()) -> Iterator[None]:  # fmt: skip
+    """While the context lasts, be told of each loader that is begun, and hand out its batches.
+
+    Args:
+        batch: is given the loader's iterator and how its next batch is drawn, and returns what is handed out.
+    """
+    _on_loader.append(begun)
+    _on_batch.append(batch)
+    try:
+        yield
+    finally:
+        _on_loader.pop()
+        _on_batch.pop()
+
+
+_loaders: WeakIdentityDictionary[Any] = WeakIdentityDictionary()
+
+
+def loader_of(iterator: Any) -> Any:
+    """The loader that an iterator was begun of, or None."""
+    return _loaders.get(iterator)
+
+
+_on_backward: list[Callable[[], None]] = []
+_after_backward: list[Callable[[], None]] = []
+
+
+@contextmanager
+def watching_backward(begun: Callable[[], None], ended: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Be told of each backward pass while the context lasts, as it begins and when it is through."""
+    _on_backward.append(begun)
+    _after_backward.append(ended)
+    try:
+        yield
+    finally:
+        _on_backward.pop()
+        _after_backward.pop()
+
+
+def patch_modules(module: Any) -> None:
+    original = module.Module.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if active():
+            frame = builder_frame(self)
+            if frame is not None:
+                seen().modules[self] = place_of(frame)
+                seen().asked_at[self] = tuple(places_on_the_way(frame))
+
+    module.Module.__init__ = init
+    module.register_module_forward_pre_hook(_called)
+    patch_state(module.Module)
+    patch_modes(module.Module)
+    patch_freezing(sys.modules["torch.nn.parameter"].Parameter, module.Module)
+
+
+def _called(module: Any, args: Any) -> None:
+    """A model is called; where it would be trained, that is part of a training step."""
+    if not active() or not seen().optimizers:
+        return
+    if module.training and sys.modules["torch"].is_grad_enabled() and not _is_borrowed(sys._getframe(1)):
+        looping()
+
+
+def _is_borrowed(frame: FrameType | None) -> bool:
+    """Whether the model has other parameters than its own for this call, or is called within a transform of torch.func
+    (functional_call, vmap, grad): no place to begin."""  # fmt: skip
+    if within_transform():
+        return True
+    for _ in range(FRAMES_OF_CALL):
+        if frame is None:
+            return False
+        if frame.f_code.co_name == "functional_call":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def patch_state(owner: Any) -> None:
+    original = owner.load_state_dict
+
+    @functools.wraps(original)
+    def load_state_dict(self: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, state, *args, **kwargs)
+        if active() and (frame := user_frame(sys._getframe(1))) is not None and self not in seen().loadings:
+            fresh = frozenset(getattr(result, "missing_keys", ()))
+            seen().loadings[self] = Loading(source="load_state_dict", fresh=fresh, place=place_of(frame))
+        return result
+
+    owner.load_state_dict = load_state_dict
+
+
+def patch_modes(owner: Any) -> None:
+    original = owner.train
+
+    @functools.wraps(original)
+    def train(self: Any, mode: bool = True) -> Any:
+        if active():
+            if mode:
+                seen().stilled.pop(self, None)
+            elif (frame := user_frame(sys._getframe(1))) is not None:
+                seen().stilled[self] = place_of(frame)
+        return passed_on(original, self, mode)
+
+    owner.train = train
+
+
+def patch_freezing(parameter: Any, module: Any) -> None:
+    """Keep which line froze a parameter; a layer's `requires_grad` attribute and slips of that name freeze nothing."""
+    write, switch, set_member = parameter.__setattr__, parameter.requires_grad_, module.__setattr__
+
+    def parameter_setattr(self: Any, name: str, value: Any) -> None:
+        passed_on(write, self, name, value)
+        if value is False and name.startswith("req") and active():
+            _note_frozen(self, name)
+
+    def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
+        result = passed_on(switch, self, requires_grad)
+        if not requires_grad and active():
+            _note_frozen(self, "requires_grad")
+        return result
+
+    @functools.wraps(set_member)
+    def module_setattr(self: Any, name: str, value: Any) -> None:
+        passed_on(set_member, self, name, value)
+        if value is False and name.startswith("req") and active():
+            _note(self, name)
+
+    parameter.__setattr__, parameter.requires_grad_, module.__setattr__ = (
+        parameter_setattr, functools.wraps(switch)(requires_grad_), module_setattr,
+    )  # fmt: skip
+
+
+def _note_frozen(parameter: Any, name: str) -> None:
+    frame = user_frame(sys._getframe(2))
+    if name != "requires_grad":
+        _note(parameter, name)
+    elif frame is not None:
+        seen().frozen[id(parameter)] = (weakref.ref(parameter), place_of(frame))
+
+
+def _note(owner: Any, name: str) -> None:
+    frame = user_frame(sys._getframe(2))
+    if frame is not None and difflib.SequenceMatcher(None, name, "requires_grad").ratio() > LOOKS_LIKE:
+        seen().misspelt.append((weakref.ref(owner), name, place_of(frame)))
+
+
+def patch_optimizers(module: Any) -> None:
+    _keep_constructions(module.Optimizer, lambda: seen().optimizers)
+
+
+def patch_schedules(module: Any) -> None:
+    _keep_constructions(module.LRScheduler, lambda: seen().schedules)
+    _keep_constructions(module.ReduceLROnPlateau, lambda: seen().schedules)
+
+
+def _keep_constructions(owner: Any, kept: Callable[[], WeakIdentityDictionary[Construction]]) -> None:
+    """Note the user's line that built each object of a class."""
+    original = owner.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        frame = builder_frame(self) if active() else None
+        if frame is not None:
+            kept()[self] = _construction(self, frame)
+
+    owner.__init__ = init
+
+
+def _keep_loaders(owner: Any) -> None:
+    original = owner.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        frame = builder_frame(self) if active() else None
+        if frame is not None:
+            seen().loaders.setdefault(id(self.dataset), _construction(self, frame))
+
+    owner.__init__ = init
+
+
+def _construction(built: Any, frame: FrameType) -> Construction:
+    return Construction(name=type(built).__name__, frame_file=frame.f_code.co_filename, line=frame.f_lineno,
+                        place=place_of(frame), keywords=frozenset())  # fmt: skip
+
+
+def patch_loaders(module: Any) -> None:
+    _keep_loaders(module.DataLoader)
+    begin, draw = module.DataLoader.__iter__, module._BaseDataLoaderIter.__next__
+
+    @functools.wraps(begin)
+    def begun(self: Any) -> Any:
+        for told in _on_loader:
+            told(self)
+        looping()
+        iterator = begin(self)
+        _loaders[iterator] = self
+        return iterator
+
+    @functools.wraps(draw)
+    def next_batch(self: Any) -> Any:
+        if _on_batch:
+            return _on_batch[-1](self, functools.partial(draw, self))
+        return draw(self)
+
+    module.DataLoader.__iter__ = begun
+    module._BaseDataLoaderIter.__next__ = next_batch
+
+
+def patch_backward(module: Any) -> None:
+    for name in ("backward", "grad"):
+        original = getattr(module, name)
+
+        @functools.wraps(original)
+        def call(*args: Any, _original: Any = original, **kwargs: Any) -> Any:
+            if is_ours(sys._getframe(1).f_code.co_filename):  # a look at the graph
+                return _original(*args, **kwargs)
+            for told in _on_backward:
+                told()
+            looping(backward=_original.__name__ == "backward")
+            if _on_backward and _original.__name__ == "grad" and _is_step_by_hand(*args, **kwargs):
+                return _by_backward(_original, *args, **kwargs)
+            result = _original(*args, **kwargs)
+            for told in _after_backward:
+                told()
+            return result
+
+        setattr(module, name, call)
+
+
+_unclipped: list[bool] = []
+
+
+@contextmanager
+def unclipped() -> Iterator[None]:
+    """While the context lasts, torch's functions that clip gradients leave them as they are: only so do they add up."""
+    _unclipped.append(True)
+    try:
+        yield
+    finally:
+        _unclipped.pop()
+
+
+def patch_clipping(module: Any) -> None:
+    by_norm, by_value = module.clip_grad_norm_, module.clip_grad_value_
+
+    @functools.wraps(by_norm)
+    def clip_grad_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
+        return passed_on(by_norm, parameters, float("inf") if _unclipped else max_norm, *args, **kwargs)
+
+    @functools.wraps(by_value)
+    def clip_grad_value_(*args: Any, **kwargs: Any) -> None:
+        if not _unclipped:
+            passed_on(by_value, *args, **kwargs)
+
+    owners: list[Any] = [module, sys.modules.get("torch.nn.utils")]
+    for owner in (o for o in owners if o is not None):
+        owner.clip_grad_norm_, owner.clip_grad_value_ = clip_grad_norm_, clip_grad_value_
+
+
+def _is_step_by_hand(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None,
+                     create_graph: bool = False, *_: Any, **more: Any) -> bool:  # fmt: skip
+    """Whether torch.autograd.grad is asked for what a step by hand needs: a loss's gradient at the parameters."""
+    asked = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
+    if create_graph or grad_outputs is not None or any(more.values()) or not hasattr(outputs, "backward"):
+        return False
+    own = sys.modules["torch"].nn.Parameter
+    return all(t.is_leaf for t in asked) and (len(asked) > 1 or any(isinstance(t, own) for t in asked))
+
+
+def _by_backward(original: Any, outputs: Any, inputs: Any, *_: Any, **more: Any) -> Any:
+    """The gradients as they are asked for, then by a backward pass as well: that is what is measured."""
+    found = passed_on(original, outputs, inputs, retain_graph=True)
+    asked = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    for tensor in asked:
+        tensor.grad = None
+    outputs.backward(inputs=asked, retain_graph=more.get("retain_graph"))
+    return found
+
+
+def patch_processes(module: Any) -> None:
+    """Processes that a script starts for training are forked, so that what they do is seen too."""
+    original = module.start_processes
+
+    @functools.wraps(original)
+    def start_processes(fn: Any, args: Any = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+                        start_method: str = "spawn") -> Any:  # fmt: skip
+        if not active() or _on_accelerator():
+            return passed_on(original, fn, args, nprocs, join, daemon, start_method)
+        result = passed_on(original, functools.partial(_work, fn), args, nprocs, join, daemon, "fork")
+        if join:
+            listener().children_ended()
+        return result
+
+    module.start_processes = start_processes
+
+
+def _on_accelerator() -> bool:
+    """Whether this process holds a GPU: it cannot be forked then."""
+    return bool(sys.modules["torch"].cuda.is_initialized())
+
+
+def _work(fn: Any, rank: int, *args: Any) -> None:
+    listener().in_child(functools.partial(fn, rank, *args))

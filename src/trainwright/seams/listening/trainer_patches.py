@@ -1,0 +1,137 @@
+"""Patches of what trains by a call: transformers' and Lightning's Trainers, their arguments, Accelerate."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from trainwright.seams.listening.seen import Construction, Loading, active, builder_frame, listener, seen
+from trainwright.seams.source.places import place_of, user_frame
+
+
+def patch_loading(module: Any) -> None:
+    original = module.PreTrainedModel.from_pretrained.__func__
+
+    @functools.wraps(original)
+    def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if not active() or kwargs.get("output_loading_info"):
+            return original(cls, *args, **kwargs)
+        frame = user_frame(sys._getframe(1))
+        result = original(cls, *args, **{**kwargs, "output_loading_info": True})
+        model, info = result if isinstance(result, tuple) else (result, {})
+        read = info.get if isinstance(info, Mapping) else functools.partial(getattr, info)
+        seen().loadings[model] = Loading(
+            source=str(args[0] if args else kwargs.get("pretrained_model_name_or_path", "")),
+            fresh=frozenset(read("missing_keys", ())) | _first_of_each(read("mismatched_keys", ())),
+            unused=frozenset(read("unexpected_keys", ())),
+            place=place_of(frame) if frame else None,
+        )
+        if frame is not None:
+            seen().modules[model] = place_of(frame)
+        return model
+
+    module.PreTrainedModel.from_pretrained = classmethod(from_pretrained)
+
+
+def _first_of_each(keys: Any) -> frozenset[str]:
+    return frozenset(k[0] if isinstance(k, tuple) else k for k in keys)
+
+
+def patch_arguments(module: Any) -> None:
+    patch_construction(module.TrainingArguments, "TrainingArguments")
+
+
+def patch_seq2seq_arguments(module: Any) -> None:
+    patch_construction(module.Seq2SeqTrainingArguments, "Seq2SeqTrainingArguments")
+
+
+def patch_accelerator(module: Any) -> None:
+    patch_construction(module.Accelerator, "Accelerator")
+
+
+def patch_trainer(module: Any) -> None:
+    patch_construction(module.Trainer, "Trainer")
+    for name in ("evaluate", "predict"):
+        patch_call(module.Trainer, name)
+    original = module.Trainer.train
+
+    @functools.wraps(original)
+    def train(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = user_frame(sys._getframe(1))
+        if not active() or frame is None:
+            return original(self, *args, **kwargs)
+        return listener().training(self, frame, functools.partial(original, self, *args, **kwargs))
+
+    module.Trainer.train = train
+
+
+def patch_lightning(module: Any) -> None:
+    patch_construction(module.Trainer, "Trainer")
+    original = module.Trainer.fit
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = user_frame(sys._getframe(1))
+        if not active() or frame is None:
+            return original(self, *args, **kwargs)
+        given = signature.bind(self, *args, **kwargs).arguments
+        return listener().fitting(self, frame, given, functools.partial(original, self, *args, **kwargs))
+
+    module.Trainer.fit = fit
+
+
+def patch_call(owner: Any, name: str) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frame = user_frame(sys._getframe(1))
+        try:
+            return original(self, *args, **kwargs)
+        except Exception as error:
+            if active() and frame is not None and id(self) not in seen().trained:
+                listener().call_failed(self, name, error, frame)
+            raise
+
+    setattr(owner, name, call)
+
+
+def patch_construction(owner: Any, name: str) -> None:
+    original = owner.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        frame = builder_frame(self)
+        if not active() or frame is None or (type(self).__name__ != name and _is_inner(self, original)):
+            original(self, *args, **kwargs)
+            return
+        names = list(inspect.signature(original).parameters)[1:]
+        given = {**dict(zip(names, args)), **kwargs}
+        for _ in range(8):  # a call may hold several refused arguments, each mended in turn
+            try:
+                original(self, **given)
+                break
+            except Exception as error:
+                other = listener().refused(name, original, given, error, frame)
+                if other is None:
+                    raise
+                given = dict(other)
+        seen().constructions[id(self)] = Construction(
+            name=name,
+            frame_file=frame.f_code.co_filename,
+            line=frame.f_lineno,
+            place=place_of(frame),
+            keywords=frozenset(given),
+        )
+
+    owner.__init__ = init
+
+
+def _is_inner(built: Any, original: Any) -> bool:
+    """Whether this is a base class's constructor, called by one that is watched itself."""
+    watched = type(built).__init__
+    return getattr(watched, "__wrapped__", original) is not original

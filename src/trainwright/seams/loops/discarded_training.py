@@ -1,0 +1,88 @@
+"""What comes after a training loop: whether what it trains is thrown away (a rate range test, a warm-up on a copy), and
+what is trained again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+from trainwright.seams.listening.seen import Seen
+from trainwright.seams.loops.loops import (
+    TRAINING_CALLS,
+    Loop,
+    called_in,
+    code_node,
+    own_nodes,
+    reached,
+    resolve,
+)
+
+
+def is_passing(loop: Loop, callers: Sequence[FrameType], seen: Seen) -> bool:
+    """Whether what a loop trains is thrown away after it, and the script trains again.
+
+    Args:
+        callers: the user's frames that led to the loop's, the nearest first.
+        seen: what the script built: a copy of a model was not built.
+    """
+    trained = _models_in(loop)
+    if not trained or not any(_trains([s], f) for f, s in _following(loop, callers)):
+        return False
+    own = [s for frame, s in _following(loop, callers) if frame is loop.frame]
+    return _are_unused_copies(trained, own, seen) or _are_restored(trained, own, loop)
+
+
+def names_trained_later(loop: Loop, callers: Sequence[FrameType]) -> frozenset[str]:
+    """What the statements after a loop name that train again: a loader among them is no evaluation's."""
+    later = [s for f, s in _following(loop, callers) if _trains([s], f)]
+    return frozenset(n.id for s in later for n in ast.walk(s) if isinstance(n, ast.Name))
+
+
+def _models_in(loop: Loop) -> dict[str, Any]:
+    """The models that a loop's body, or what it calls, names, by what its own function calls them."""
+    named = {n.id for n in ast.walk(loop.node) if isinstance(n, ast.Name)}
+    return {n: v for n in named if _is_model(v := loop.scope.get(n))}
+
+
+def _is_model(value: Any) -> bool:
+    return hasattr(value, "named_parameters") and any(True for _ in value.named_parameters())
+
+
+def _following(loop: Loop, callers: Sequence[FrameType]) -> Iterator[tuple[FrameType, ast.stmt]]:
+    """The statements that begin after a loop's end in its function, and after the call in those of its callers."""
+    last = loop.node.end_lineno or loop.node.lineno
+    for frame in (loop.frame, *callers):
+        owner = code_node(frame.f_code)
+        for node in own_nodes(owner) if owner is not None else ():
+            if isinstance(node, ast.stmt) and node.lineno > (last if frame is loop.frame else frame.f_lineno):
+                yield frame, node
+
+
+def _trains(statements: Sequence[ast.stmt], frame: FrameType) -> bool:
+    return bool(called_in(statements, {**frame.f_globals, **frame.f_locals}, TRAINING_CALLS))
+
+
+def _are_unused_copies(trained: dict[str, Any], after: Sequence[ast.stmt], seen: Seen) -> bool:
+    """Whether the models were copied from others of the script's, and no later line of the function names them."""
+    later = {
+        n.id for s in after if not isinstance(s, ast.Delete) for n in ast.walk(s) if isinstance(n, ast.Name)
+    }
+    built = [_shapes(m) for m in seen.modules]
+    return all(n not in later and m not in seen.modules and _shapes(m) in built for n, m in trained.items())
+
+
+def _shapes(model: Any) -> list[tuple[str, tuple[int, ...]]]:
+    return [(name, tuple(p.shape)) for name, p in model.named_parameters()]
+
+
+def _are_restored(trained: dict[str, Any], after: Sequence[ast.stmt], loop: Loop) -> bool:
+    """Whether each model is given back, after the loop, a state that was kept before it."""
+    restored = []
+    for node, scope in reached(after, loop.scope, frozenset(["load_state_dict"])):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "load_state_dict" and node.args:
+            kept = resolve(node.args[0], scope)
+            if isinstance(kept, dict) and kept and isinstance(node.func, ast.Attribute):
+                restored.append(resolve(node.func.value, scope))
+    return all(any(m is r for r in restored) for m in trained.values())

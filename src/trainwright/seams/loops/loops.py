@@ -1,0 +1,430 @@
+"""The loops of a user's code, found in the frames that run, and what their bodies call."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType, FrameType, FunctionType, MethodType
+from typing import Any
+
+from trainwright.seams.source.places import is_users, syntax_tree
+
+# Calls that only a training step makes.
+TRAINING_CALLS = frozenset(["backward", "manual_backward"])
+_GRADIENT_CALLS = frozenset(["grad"])
+_IN_PLACE_CALLS = frozenset(["sub_", "add_", "copy_", "_foreach_sub_", "_foreach_add_"])
+_STEPPING_CALLS = frozenset(["step"])
+# A step that calls helpers which call helpers is followed this far.
+CALL_DEPTH = 4
+
+Scope = Mapping[str, Any]
+Statement = ast.For | ast.While
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A `for` or `while` statement that a frame is running."""
+
+    frame: FrameType
+    node: Statement
+    around: tuple[Statement, ...] = ()
+    """The loops around it in the same function, the innermost first."""
+
+    @property
+    def file(self) -> str:
+        """The source file."""
+        return self.frame.f_code.co_filename
+
+    @property
+    def line(self) -> int:
+        """The line of its head."""
+        return self.node.lineno
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """What its code can name."""
+        return {**self.frame.f_globals, **self.frame.f_locals}
+
+
+def callers(frame: FrameType) -> Iterator[FrameType]:
+    """The frames of the script that led to this one, the nearest first."""
+    caller = frame.f_back if frame.f_code.co_name != "<module>" else None
+    while caller is not None:
+        if is_users(caller.f_code.co_filename):
+            yield caller
+        if caller.f_code.co_name == "<module>":
+            return  # what runs the script is not part of it
+        caller = caller.f_back
+
+
+def loops_at(frame: FrameType, line: int) -> list[Loop]:
+    """The loops of a frame's code around a line, the innermost first; a loop's head belongs to it."""
+    owner = code_node(frame.f_code)
+    if owner is None:
+        return []
+    nodes = [loop for node in own_nodes(owner) for loop in _as_loops(node)]
+    around = [node for node in nodes if _spans(node, line)]
+    around.sort(key=lambda node: (node.lineno, -_depth(node)), reverse=True)
+    return [Loop(frame, node, tuple(around[i + 1 :])) for i, node in enumerate(around)]
+
+
+def _as_loops(node: ast.AST) -> list[Statement]:
+    """A loop as it is; a comprehension as the loops that it stands for; none for other code."""
+    if isinstance(node, (ast.For, ast.While)):
+        return [node]
+    if not isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        return []
+    body: list[ast.stmt] = [ast.copy_location(ast.Expr(node.elt), node.elt)]
+    loops: list[Statement] = []
+    for over in reversed(node.generators):
+        if over.ifs:
+            test = over.ifs[0] if len(over.ifs) == 1 else ast.BoolOp(ast.And(), over.ifs)
+            body = [ast.copy_location(ast.If(test=test, body=body, orelse=[]), node.elt)]
+        loop = ast.copy_location(ast.For(target=over.target, iter=over.iter, body=body, orelse=[]), node)
+        loops.append(loop)
+        body = [loop]
+    return loops
+
+
+def _depth(node: Statement) -> int:
+    """How many loops are in a loop: those of one comprehension begin on the same line."""
+    return sum(isinstance(n, (ast.For, ast.While)) for n in ast.walk(node))
+
+
+def _spans(node: Statement, line: int) -> bool:
+    last = max(node.body[-1].end_lineno or 0, node.lineno)
+    if isinstance(node, ast.For):
+        last = max(last, node.iter.end_lineno or 0)
+    return node.lineno <= line <= last
+
+
+def code_node(code: CodeType) -> ast.AST | None:
+    """The module's or function's node that a code object was compiled from."""
+    tree = syntax_tree(code.co_filename)
+    if tree is None or code.co_name == "<module>":
+        return tree
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
+            first = min([node.lineno, *[d.lineno for d in node.decorator_list]])
+            if first == code.co_firstlineno:
+                return node
+    return None
+
+
+def own_nodes(owner: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a module's or function's own code, without those of functions and classes in it."""
+    for node in ast.iter_child_nodes(owner):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            yield node
+            yield from own_nodes(node)
+
+
+def hands_out_data(loop: Loop) -> bool:
+    """Whether what the loop's variables hold, or what it goes over, is data."""
+    if not isinstance(loop.node, ast.For):
+        return False
+    names = {n.id for n in ast.walk(loop.node.target) if isinstance(n, ast.Name)}
+    held = [loop.frame.f_locals.get(n, loop.frame.f_globals.get(n)) for n in names]
+    if any(_is_data(v) for v in held):
+        return True
+    used = {n.id for n in ast.walk(loop.node.iter) if isinstance(n, ast.Name)}
+    reached = [v for n in used if (v := loop.scope.get(n)) is not None]
+    reached += [v for o in reached for v in getattr(o, "__dict__", {}).values() if not isinstance(o, type)]
+    return any(_is_loader(v) for v in reached)
+
+
+def _is_data(value: Any, depth: int = 0) -> bool:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return len(value.shape) > 1 or (
+            len(value.shape) == 1 and "int" not in str(value.dtype)
+        )  # else indices
+    if isinstance(value, Mapping) and depth < 2:
+        return any(_is_data(v, depth + 1) for v in value.values())
+    if isinstance(value, (list, tuple)) and depth < 2:
+        return any(_is_data(v, depth + 1) for v in value[:8])
+    return False
+
+
+def _is_loader(value: Any) -> bool:
+    return any(k.__name__ == "DataLoader" and k.__module__.startswith("torch.") for k in type(value).__mro__)
+
+
+def trainings_after(loop: Loop, frames: Sequence[FrameType]) -> list[int]:
+    """The lines of what trains after this loop, in its function and in those of its callers.
+
+    Those are loops, and calls that lead to one, be it this one again.
+    """
+    found = []
+    for frame in (loop.frame, *frames):
+        owner, line = code_node(frame.f_code), frame.f_lineno
+        nodes = [n for n in own_nodes(owner) if isinstance(n, ast.stmt)] if owner is not None else []
+        around = [n for n in nodes if isinstance(n, (ast.For, ast.While)) and _spans(n, line)]
+        last = max((n.end_lineno or n.lineno for n in around), default=_end_of(nodes, line))
+        scope, until = {**frame.f_globals, **frame.f_locals}, last
+        for node in sorted((n for n in nodes if n.lineno > last), key=lambda n: n.lineno):
+            if node.lineno > until and called_in([node], scope, TRAINING_CALLS):
+                found.append(node.lineno)
+            # What stands inside of it was looked at with it.
+            until = max(until, node.end_lineno or node.lineno)
+    return sorted(set(found))
+
+
+def _end_of(nodes: Sequence[ast.stmt], line: int) -> int:
+    """The last line of the innermost statement that is being run."""
+    spans = [n for n in nodes if n.lineno <= line <= (n.end_lineno or n.lineno)]
+    return min(((n.end_lineno or n.lineno) for n in spans), default=line)
+
+
+def trains(loop: Loop) -> bool:
+    """Whether a loop's body, or what it calls of the user's, goes backward or makes an optimizer step."""
+    if called_in(loop.node.body, loop.scope, TRAINING_CALLS):
+        return True
+    stepping = called_in(loop.node.body, loop.scope, _STEPPING_CALLS)
+    return bool(stepping) and any(is_optimizer(v) for v in _reachable(loop.scope))
+
+
+def trains_by_hand(loop: Loop) -> bool:
+    """Whether a loop's body asks for gradients (torch.autograd.grad) and changes tensors in place, or means to."""
+    body, scope = loop.node.body, loop.scope
+    if not called_in(body, scope, _GRADIENT_CALLS):
+        return False
+    return bool(called_in(body, scope, _IN_PLACE_CALLS)) or any(
+        _subtracts(node) for node, _ in reached(body, scope)
+    )
+
+
+def _subtracts(node: ast.AST) -> bool:
+    """Whether a statement subtracts from a variable: `p -= g`, or `p = p - g`, which leaves the tensor as it was."""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, ast.Sub)
+    if not isinstance(node, ast.Assign) or not isinstance(value := node.value, ast.BinOp):
+        return False
+    taken = ast.unparse(value.left) if isinstance(value.op, ast.Sub) else ""
+    return any(taken in (name := ast.unparse(t), f"{name}.data") for t in node.targets)
+
+
+def rebound_by_hand(loop: Loop) -> int | None:
+    """The line of a loop's body that makes another tensor where a parameter was to change: `p = p - rate * p.grad`.
+
+    It names a gradient, or stands under no_grad.
+    """
+    found = [n for n in ast.walk(loop.node) if isinstance(n, ast.Assign) and _subtracts(n)]
+    still = [
+        w for w in ast.walk(loop.node) if isinstance(w, ast.With) and "no_grad" in ast.unparse(w.items[0])
+    ]
+    for node in found:
+        if "grad" in ast.unparse(node.value) or any(n is node for w in still for n in ast.walk(w)):
+            return node.lineno
+    return None
+
+
+def _reachable(scope: Scope) -> Iterator[Any]:
+    for value in scope.values():
+        yield value
+        if not isinstance(value, type) and is_users_object(value):
+            yield from vars(value).values()
+
+
+def is_users_object(value: Any) -> bool:
+    """Whether a value is an instance of a class that the user wrote."""
+    module = sys.modules.get(type(value).__module__)
+    return hasattr(value, "__dict__") and is_users(getattr(module, "__file__", None) or "<built-in>")
+
+
+def is_optimizer(value: Any) -> bool:
+    """Whether a value is an optimizer, or a wrapper of one that has its groups."""
+    return hasattr(value, "param_groups") and hasattr(value, "step")
+
+
+def called_in(body: Sequence[ast.AST], scope: Scope, names: frozenset[str]) -> set[str]:
+    """Which of some names code calls, as methods or functions, by itself or through functions of the user's."""
+    return {_called(n) for n, _ in reached(body, scope, names) if isinstance(n, ast.Call)} & names
+
+
+def steps_optimizer(body: Sequence[ast.AST], scope: Scope) -> bool:
+    """Whether code steps an optimizer, by itself, through functions of the user's, or through what is given one to step.
+
+    `scaler.step(optimizer)` does; `scheduler.step()`, `environment.step(action)` and `profiler.step()` do not.
+    """
+    calls = ((n, inside) for n, inside in reached(body, scope) if isinstance(n, ast.Call))
+    return any(_called(call) == "step" and _is_update(call, inside) for call, inside in calls)
+
+
+def _is_update(call: ast.Call, scope: Scope) -> bool:
+    if not isinstance(call.func, ast.Attribute) or users_functions(resolve(call.func, scope)):
+        return False  # what a method of the user's own calls is looked at by itself
+    owner = resolve(call.func.value, scope)
+    given = [resolve(a, scope) for a in call.args]
+    if is_optimizer(owner) or any(is_optimizer(v) for v in given):
+        return True
+    return owner is None and "opt" in ast.unparse(call).lower()
+
+
+def reached(
+    body: Sequence[ast.AST], scope: Scope, names: frozenset[str] = frozenset(), depth: int = 0
+) -> Iterator[tuple[ast.AST, Scope]]:
+    """The nodes of code, and of the user's functions that it calls, each with what its code can name.
+
+    Args:
+        names: calls of functions with these names are not looked into.
+    """
+    for statement in body:
+        for node in ast.walk(statement):
+            yield node, scope
+            if not isinstance(node, ast.Call) or _called(node) in names or depth == CALL_DEPTH:
+                continue
+            for function in users_functions(resolve(node.func, scope)):
+                inner = code_node(function.__code__)
+                if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    inside = {**function.__globals__, **closure(function), **_given(node, inner, scope)}
+                    yield from reached(inner.body, inside, names, depth + 1)
+
+
+def _given(call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> dict[str, Any]:
+    """What a call gives a function, by the names that it has there, as far as that is known."""
+    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    found: dict[str, Any] = {}
+    if isinstance(call.func, ast.Attribute) and names:
+        owner = resolve(call.func.value, scope)
+        if owner is not None and type(owner).__name__ != "module":
+            found[names[0]], names = owner, names[1:]
+    found |= {n: resolve(a, scope) for n, a in zip(names, call.args)}
+    found |= {k.arg: resolve(k.value, scope) for k in call.keywords if k.arg}
+    return {n: v for n, v in found.items() if v is not None}
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def closure(function: FunctionType) -> dict[str, Any]:
+    """The variables of enclosing functions that a function can name."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+    return found
+
+
+def users_functions(value: Any) -> list[FunctionType]:
+    """The function behind a value, if it is one that the user wrote."""
+    if isinstance(value, MethodType):
+        value = value.__func__
+    value = getattr(value, "__wrapped__", value)
+    return [value] if isinstance(value, FunctionType) and is_users(value.__code__.co_filename) else []
+
+
+def resolve(node: ast.AST, scope: Scope) -> Any:
+    """What a name or a chain of attributes stands for, read without running properties; None where that is not known."""
+    if isinstance(node, ast.Name):
+        return scope.get(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = resolve(node.value, scope)
+        method = getattr(type(owner), node.attr, None)
+        return method if isinstance(method, FunctionType) else getattr(owner, "__dict__", {}).get(node.attr)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        owner, key = resolve(node.value, scope), node.slice.value
+        with contextlib.suppress(KeyError, IndexError, TypeError):
+            return owner[key] if type(owner) in (dict, list, tuple) else None
+    return None
+
+
+def count_of(node: Statement, scope: Scope) -> int | None:
+    """How often a loop goes round, where what it goes over has a length; None where it does not."""
+    return _length(node.iter, scope) if isinstance(node, ast.For) else None
+
+
+# What goes over its argument in another way than item by item; other calls hand out each: progress bars, loggers,
+# `enumerate`.
+_REPEATING = frozenset(
+    ["cycle", "repeat", "infinite", "endless", "batched", "pairwise", "product", "combinations"]
+)
+
+
+def _length(node: ast.expr, scope: Scope) -> int | None:
+    """How many items an expression goes over."""
+    if not isinstance(node, ast.Call) or not (node.args or node.keywords):
+        try:
+            return len(_value(node, scope))
+        except Exception:  # something of the user's that has no length
+            return None
+    name, given = _called(node), node.args
+    if name in ("range", "trange"):
+        return _range_length(node, scope)
+    if name == "zip" and given:
+        lengths = [_length(a, scope) for a in given]
+        known = [n for n in lengths if n is not None]
+        return min(known) if known else None
+    if name == "chain" and given:
+        lengths = [_length(a, scope) for a in given]
+        return None if None in lengths else sum(n for n in lengths if n is not None)
+    if name == "islice" and len(given) == 2:
+        most, whole = _number(given[1], scope), _length(given[0], scope)
+        return most if whole is None or most is None else min(most, whole)
+    if name in _CUTS and given:
+        return _pieces(node, scope)
+    if name in _COUNTED and len(given) == 1:
+        count = _number(given[0], scope)
+        return count if count is not None else _length(given[0], scope)
+    if given and not _repeats(node, scope):
+        return _length(given[-1] if name == "map" else given[0], scope)
+    return None
+
+
+# What is cut into pieces of a size, or into so many; and what has as many items as its only argument says.
+_CUTS = frozenset(["split", "chunk", "array_split", "tensor_split"])
+_COUNTED = frozenset(["randperm", "permutation", "arange"])
+
+
+def _pieces(call: ast.Call, scope: Scope) -> int | None:
+    """Into how many pieces a call of torch's or NumPy's cuts a tensor: `rows.split(32)`, `np.array_split(rows, 9)`."""
+    whole, by = (call.func.value if isinstance(call.func, ast.Attribute) else None), call.args[0]
+    if len(call.args) > 1:  # torch.split(rows, 32), np.split(rows, 9)
+        whole, by = call.args[:2]
+    number = _number(by, scope)
+    if number is None or number < 1 or whole is None:
+        return None
+    of_numpy = (
+        isinstance(call.func, ast.Attribute)
+        and getattr(resolve(call.func.value, scope), "__name__", "") == "numpy"
+    )
+    if _called(call) != "split" or of_numpy:
+        return number
+    length = _length(whole, scope)
+    return None if length is None else -(-length // number)
+
+
+def _repeats(call: ast.Call, scope: Scope) -> bool:
+    """Whether a call may go over what it is given more than once, or without an end."""
+    if _called(call) in _REPEATING:
+        return True
+    bodies = [code_node(f.__code__) for f in users_functions(resolve(call.func, scope))]
+    return any(isinstance(n, ast.While) for body in bodies if body is not None for n in ast.walk(body))
+
+
+def _range_length(node: ast.Call, scope: Scope) -> int | None:
+    bounds = [_number(a, scope) for a in node.args]
+    try:
+        return len(range(*(b for b in bounds if b is not None))) if None not in bounds else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _number(node: ast.expr, scope: Scope) -> int | None:
+    """What an expression is worth, where it is a whole number."""
+    try:
+        value = _value(node, scope)
+    except Exception:  # a name that is not bound, something of the user's that raises
+        return None
+    return value if isinstance(value, int) else None
+
+
+def _value(node: ast.expr, scope: Scope) -> Any:
+    expression = ast.Expression(copy.deepcopy(node))
+    return eval(compile(ast.fix_missing_locations(expression), "<length>", "eval"), dict(scope))

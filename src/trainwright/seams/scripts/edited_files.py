@@ -1,0 +1,98 @@
+"""Files of source that Python reads as if they had been edited, while the files themselves stay as they are.
+
+The copies are run under the names of the files they stand for: what lies beside a script, `__file__`, `sys.path`,
+`sys.argv` and the file names of tracebacks are its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.machinery
+import io
+import linecache
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from trainwright.seams.failures.blame import passed_on
+
+
+@contextmanager
+def standing_in(copies: Mapping[str, str]) -> Iterator[None]:
+    """While it lasts, scripts that are run and modules that are imported have these texts, by resolved path."""
+    with contextlib.ExitStack() as stack:
+        if copies:
+            stack.enter_context(_scripts(copies))
+            stack.enter_context(_modules(copies))
+            stack.enter_context(_lines(copies))
+        yield
+
+
+def _text(copies: Mapping[str, str], file: str) -> str | None:
+    if file.startswith("<") or file.endswith(".pyc") or "site-packages" in file:
+        return None
+    return copies.get(str(Path(file).resolve()))
+
+
+@contextmanager
+def _scripts(copies: Mapping[str, str]) -> Iterator[None]:
+    """`runpy.run_path` opens a script with `io.open_code`."""
+    original = io.open_code
+
+    def open_code(path: str) -> Any:
+        text = _text(copies, path)
+        return passed_on(original, path) if text is None else io.BytesIO(text.encode())
+
+    io.open_code = open_code
+    try:
+        yield
+    finally:
+        io.open_code = original
+
+
+@contextmanager
+def _modules(copies: Mapping[str, str]) -> Iterator[None]:
+    """An import, and `runpy.run_module`, read through the loader of source files."""
+    loader: Any = importlib.machinery.SourceFileLoader
+    original = {name: getattr(loader, name) for name in ("get_data", "path_stats")}
+
+    def get_data(self: Any, path: str) -> bytes:
+        text = _text(copies, path)
+        data: bytes = original["get_data"](self, path) if text is None else text.encode()
+        return data
+
+    def path_stats(self: Any, path: str) -> Any:
+        if _text(copies, path) is not None:  # without it compiled code is neither looked for nor stored
+            raise OSError(f"{path} is read from a copy")
+        return original["path_stats"](self, path)
+
+    loader.get_data, loader.path_stats = get_data, path_stats
+    try:
+        yield
+    finally:
+        for name, function in original.items():
+            setattr(loader, name, function)
+
+
+@contextmanager
+def _lines(copies: Mapping[str, str]) -> Iterator[None]:
+    """Tracebacks, `inspect` and our own places read lines through `linecache`."""
+    original = linecache.updatecache
+
+    def updatecache(filename: str, module_globals: Any = None) -> list[str]:
+        text = _text(copies, filename)
+        if text is None:
+            found: list[str] = passed_on(original, filename, module_globals)
+            return found
+        lines = text.splitlines(keepends=True)
+        linecache.cache[filename] = (len(text), None, lines, filename)  # no time: never out of date
+        return lines
+
+    linecache.clearcache()
+    linecache.updatecache = updatecache
+    try:
+        yield
+    finally:
+        linecache.updatecache = original
+        linecache.clearcache()

@@ -1,0 +1,1 @@
+"""Read in the user's source: places, statements, calls. Nothing is run."""

@@ -1,0 +1,111 @@
+"""Which calls that train stand after the one that was reached: read in the source, judged by what the script's names are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from types import FrameType, FunctionType
+from typing import Any
+
+from trainwright.seams.source.places import call_node, last_name, look_up, syntax_tree
+
+# The packages whose class of this name is what `fit` trains.
+_PACKAGES, _MODEL = ("keras", "tf_keras"), "Model"
+
+
+def training_lines(file: str, reached: int) -> list[int]:
+    """Lines after `reached` that call `.train()` on something bound to a call of a name ending in Trainer."""
+    tree = syntax_tree(file)
+    if tree is None:
+        return []
+    trainers = {
+        t.id
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Assign)
+        and isinstance(n.value, ast.Call)
+        and last_name(n.value.func).endswith("Trainer")
+        for t in n.targets
+        if isinstance(t, ast.Name)
+    }
+    return sorted(
+        n.lineno
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr == "train"
+        and isinstance(n.func.value, ast.Name)
+        and n.func.value.id in trainers
+        and n.lineno > reached
+    )
+
+
+def fit_lines(frame: FrameType) -> list[int]:
+    """Lines after the `fit` at which a frame stands that call `.fit(…)` on a Keras model, one that is or will be."""
+    file, reached = frame.f_code.co_filename, frame.f_lineno
+    first, tree = call_node(file, reached, "fit"), syntax_tree(file)
+    if tree is None or first is None or not isinstance(first.func, ast.Attribute):
+        return []
+    receivers = _Receivers(tree, {**frame.f_globals, **frame.f_locals}, first.func.value)
+    return sorted(
+        n.lineno
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr == "fit"
+        and n.lineno > (first.end_lineno or reached)
+        and receivers.is_model(n.func.value)
+    )
+
+
+class _Receivers:
+    """Which expressions of a script are Keras models, as far as its names and assignments tell.
+
+    Args:
+        trained: the expression whose `fit` was reached.
+    """
+
+    def __init__(self, tree: ast.Module, scope: Mapping[str, Any], trained: ast.expr) -> None:
+        self._scope, self._trained = dict(scope), ast.unparse(trained)
+        self._made = [(t, v) for t, v in _assigned(tree) if isinstance(v, ast.Call)]
+        self._makers = {
+            ast.unparse(call.func)
+            for target, call in self._made
+            if ast.unparse(target) == self._trained or _is_model(look_up(target, self._scope))
+        }
+
+    def is_model(self, receiver: ast.expr) -> bool:
+        """Whether it is the trained one, is bound to a model, or is not bound yet and will be given one."""
+        if ast.unparse(receiver) == self._trained:
+            return True
+        value = look_up(receiver, self._scope)
+        if value is not None:
+            return _is_model(value)
+        calls = [call for target, call in self._made if ast.unparse(target) == ast.unparse(receiver)]
+        return any(map(self._makes_model, calls))
+
+    def _makes_model(self, call: ast.Call) -> bool:
+        """A call of a model class, of a function of Keras's own, or of what has made a model before."""
+        if ast.unparse(call.func) in self._makers:
+            return True
+        made_by = look_up(call.func, self._scope)
+        if isinstance(made_by, type):
+            return _is_model_class(made_by)
+        return isinstance(made_by, FunctionType) and made_by.__module__.partition(".")[0] in _PACKAGES
+
+
+def _assigned(tree: ast.Module) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is assigned to what, member by member where a tuple is given to a tuple."""
+    assigns = [n for n in ast.walk(tree) if isinstance(n, ast.Assign)]
+    for target, value in ((t, n.value) for n in assigns for t in n.targets):
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            yield from zip(target.elts, value.elts)
+        else:
+            yield target, value
+
+
+def _is_model(value: Any) -> bool:
+    return _is_model_class(type(value))
+
+
+def _is_model_class(kind: type) -> bool:
+    return any(k.__name__ == _MODEL and k.__module__.partition(".")[0] in _PACKAGES for k in kind.__mro__)

@@ -1,0 +1,1 @@
+"""What a walk changes of the user's objects, and how it is restored."""

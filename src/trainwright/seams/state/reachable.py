@@ -1,0 +1,297 @@
+"""What of a script's own objects the walk can change by calling its code, and how each thing is put back.
+
+From the data sets, collators, functions and the Trainer one gets, through attributes, closures and the globals that
+functions name, to random number generators, counters, caches, open streams and further models. All of them are
+kept before the walk and put back after it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import itertools
+import sys
+import types
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from trainwright.seams.source.places import is_users
+from trainwright.seams.state.snapshot import AttributeState, RandomState, is_generator
+
+# A script's own state is a few dozen objects; what is larger is data, which is read and not written.
+MOST_OBJECTS = 20_000
+LONGEST_CONTAINER = 100_000
+LONGEST_WALKED_CONTAINER = 256
+LARGEST_ARRAY = 1_000_000
+# Framework classes whose attributes hold the user's objects.
+_HOLDERS = ("torch.utils.data", "transformers.data", "torchmetrics", "evaluate")
+_ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, types.CodeType)
+
+Slot = tuple[Callable[[], Any], Callable[[Any], None]]
+"""A variable: how it is read, and how it is set."""
+
+
+class ScriptState:
+    """The state of everything of the user's that is in reach of some objects, as it was when this was made.
+
+    Args:
+        roots: where to begin, the most important first.
+        leave: objects (and what only they reach) that somebody else puts back.
+    """
+
+    def __init__(self, roots: Iterable[Any], leave: Iterable[Any] = ()) -> None:
+        self._reached = _Reached({id(v) for v in leave})
+        self._reached.walk(roots)
+        reached = self._reached
+        self.models = list(reached.models)
+        self._attributes = AttributeState(reached.owners)
+        self._containers = [(v, v.copy()) for v in reached.containers]
+        self._arrays = [(v, _copy_array(v)) for v in reached.arrays]
+        self._variables = [(put, read()) for read, put in reached.variables]
+        self._random = RandomState(reached.generators)
+        self._files = [(f, f.tell()) for f in reached.files]
+        self._streams = [_Recorded(read()) for read, _ in reached.streams]
+        for (_, put), recorded in zip(reached.streams, self._streams):
+            put(recorded)
+
+    def put_back(self) -> None:
+        """Set everything to what it was; what was read from a stream is read from it again."""
+        self._attributes.put_back()
+        for value, content in self._containers:
+            _refill(value, content)
+        for array, kept in self._arrays:
+            _fill(array, kept)
+        for put, value in self._variables:
+            put(value)
+        for file, position in self._files:
+            file.seek(position)
+        for (_, put), recorded in zip(self._reached.streams, self._streams):
+            put(recorded.again())
+        self._random.put_back()
+
+
+class _Recorded:
+    """An iterator that can be read only once, with what was read from it kept."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._read: list[Any] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        item = next(self._stream)
+        self._read.append(item)
+        return item
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def again(self) -> Any:
+        """The stream as it was: what was read comes once more."""
+        return itertools.chain(self._read, self._stream) if self._read else self._stream
+
+
+class _Reached:
+    """What is found on the way; one list for each way in which things are put back."""
+
+    def __init__(self, leave: set[int]) -> None:
+        self.generators: list[Any] = []
+        self.owners: list[Any] = []
+        self.containers: list[Any] = []
+        self.arrays: list[Any] = []
+        self.variables: list[Slot] = []
+        self.streams: list[Slot] = []
+        self.files: list[Any] = []
+        self.models: list[Any] = []
+        self._seen = {*leave, id(vars(builtins))}  # which the globals of a script hold under a name
+        self._slots: set[tuple[int, Any]] = set()
+        self._queue: deque[Any] = deque()
+        self._kept_alive: list[Any] = []
+
+    def walk(self, roots: Iterable[Any]) -> None:
+        self._queue.extend(roots)
+        while self._queue and len(self._seen) < MOST_OBJECTS:
+            value = self._queue.popleft()
+            if isinstance(value, _ATOMS) or id(value) in self._seen:
+                continue
+            self._seen.add(id(value))
+            self._kept_alive.append(value)  # an id is only as good as its object's life
+            self._visit(value)
+
+    def _visit(self, value: Any) -> None:
+        if is_generator(value):
+            self.generators.append(value)
+        elif isinstance(value, (list, dict, set, tuple, deque)):
+            self._container(value)
+        elif isinstance(value, types.FunctionType):
+            self._function(value)
+        elif isinstance(value, types.MethodType):
+            self._queue += [value.__self__, value.__func__]
+        elif isinstance(value, functools.partial):
+            self._queue += [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, (staticmethod, classmethod)):
+            self._queue.append(value.__func__)
+        elif isinstance(value, property):
+            self._queue += [f for f in (value.fget, value.fset) if f is not None]
+        elif isinstance(value, type):
+            self._class(value)
+        elif _is_array(value):
+            if 0 < _size(value) <= LARGEST_ARRAY and _writable(value):
+                self.arrays.append(value)
+        elif _is_file(value):
+            self.files.append(value)
+        else:
+            if _is_model(value):
+                self.models.append(value)
+            self._object(value)
+
+    def _container(self, value: Any) -> None:
+        if not isinstance(value, tuple) and len(value) <= LONGEST_CONTAINER and not _is_frameworks(value):
+            self.containers.append(value)
+        if len(value) <= LONGEST_WALKED_CONTAINER:
+            self._queue += list(value.values()) if isinstance(value, dict) else list(value)
+
+    def _class(self, kind: type) -> None:
+        if not _is_users_class(kind):
+            return
+        for name, value in list(vars(kind).items()):
+            if type(value) in (int, float, bool, str, tuple, type(None)) and not name.startswith("__"):
+                self._variable((id(kind), name), functools.partial(getattr, kind, name),
+                               functools.partial(setattr, kind, name), rebound=True)  # fmt: skip
+            self._queue.append(value)
+
+    def _function(self, function: types.FunctionType) -> None:
+        if not is_users(function.__code__.co_filename):
+            wrapped = getattr(function, "__wrapped__", None)
+            self._queue += [wrapped] if wrapped is not None else []
+            return
+        self._queue += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        for cell in function.__closure__ or ():
+            self._variable((id(cell), ""), functools.partial(getattr, cell, "cell_contents", None),
+                           functools.partial(setattr, cell, "cell_contents"), rebound=True)  # fmt: skip
+        names, stored = _names(function.__code__)
+        scope = function.__globals__
+        for name in names & scope.keys():
+            self._variable((id(scope), name), functools.partial(scope.get, name),
+                           functools.partial(scope.__setitem__, name), rebound=name in stored)  # fmt: skip
+
+    def _object(self, value: Any) -> None:
+        attributes = getattr(value, "__dict__", None)
+        if not isinstance(attributes, dict):
+            return
+        kind = type(value)
+        if _is_users_class(kind):
+            self._queue += [k for k in kind.__mro__ if _is_users_class(k)]
+        elif not kind.__module__.startswith(_HOLDERS):
+            walked = kind.__module__.startswith("datasets.iterable_dataset")
+            transforms = list((attributes.get("_format_kwargs") or {}).values())
+            self._queue += list(attributes.values()) if walked else transforms
+            self._queue += [v for v in attributes.values() if is_generator(v)]
+            return
+        self.owners.append(value)
+        for name in list(attributes):
+            self._variable((id(value), name), functools.partial(attributes.get, name),
+                           functools.partial(attributes.__setitem__, name), rebound=False)  # fmt: skip
+
+    def _variable(self, key: tuple[int, Any], read: Callable[[], Any], put: Callable[[Any], None], *,
+                  rebound: bool) -> None:  # fmt: skip
+        if key in self._slots:
+            return
+        self._slots.add(key)
+        value = read()
+        if _is_stream(value):
+            self.streams.append((read, put))
+            return
+        if rebound:
+            self.variables.append((read, put))
+        self._queue.append(value)
+
+
+@functools.cache
+def _names(code: types.CodeType) -> tuple[set[str], set[str]]:
+    """The globals that a function and those inside it name, and those that they assign to."""
+    named = set(code.co_names)
+    stored = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            more = _names(inner)
+            named, stored = named | more[0], stored | more[1]
+    return named, stored
+
+
+def _is_users_class(kind: type) -> bool:
+    module = sys.modules.get(kind.__module__)
+    file = getattr(module, "__file__", None)
+    return bool(file) and is_users(file)
+
+
+def _is_frameworks(value: Any) -> bool:
+    """Containers of frameworks, which are not written to: data set dictionaries, batches."""
+    return type(value).__module__.split(".")[0] in ("datasets", "transformers", "torch")
+
+
+def _is_stream(value: Any) -> bool:
+    if isinstance(value, types.GeneratorType):
+        return True
+    module = type(value).__module__
+    return hasattr(value, "__next__") and module in ("builtins", "itertools") and not _is_file(value)
+
+
+def _is_file(value: Any) -> bool:
+    if type(value).__module__ not in ("_io", "io", "gzip", "bz2", "lzma") or getattr(value, "closed", True):
+        return False
+    if not value.seekable() or not value.readable() or value in (sys.stdin, sys.__stdin__):
+        return False
+    try:
+        value.tell()
+    except OSError:  # a text file that a `for` is going over does not know where it is
+        return False
+    return True
+
+
+def _is_model(value: Any) -> bool:
+    nn = sys.modules.get("torch.nn")
+    return nn is not None and isinstance(value, nn.Module)
+
+
+def _is_array(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return isinstance(value, np.ndarray) or (torch is not None and isinstance(value, torch.Tensor))
+
+
+def _size(value: Any) -> int:
+    return int(value.size if isinstance(value, np.ndarray) else value.numel())
+
+
+def _writable(value: Any) -> bool:
+    """Arrays that can be written to in place; parameters and buffers belong to their models."""
+    if isinstance(value, np.ndarray):
+        return bool(value.flags.writeable) and value.dtype != object
+    return not value.requires_grad and value.device.type != "meta" and not value.is_sparse
+
+
+def _copy_array(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value.detach().clone()
+
+
+def _fill(array: Any, kept: Any) -> None:
+    if isinstance(array, np.ndarray):
+        array[...] = kept
+        return
+    if array.requires_grad and not array._is_view():  # a graph that a step wrote into it
+        array.detach_()
+    array.data.copy_(kept)
+
+
+def _refill(value: Any, content: Any) -> None:
+    value.clear()
+    if isinstance(value, (list, deque)):
+        value.extend(content)
+    else:
+        value.update(content)

@@ -1,0 +1,1 @@
+"""One step of a torch model, watched from outside."""

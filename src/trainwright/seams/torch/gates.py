@@ -1,0 +1,206 @@
+"""Where a step would change weights or rates: optimizers and schedules whose steps are held back, or let through at will."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from trainwright.core.finding import Place
+from trainwright.seams.listening.torch_patches import watching_backward
+from trainwright.seams.loops.lifting import LoopLeft
+from trainwright.seams.source.places import user_place
+
+# A step that updates more often than this is an epoch in disguise; it is left there.
+MOST_STEPS = 32
+# The cosine of two gradients that are the same but for a factor is one but for rounding.
+PARALLEL_WITHIN = 1e-4
+
+
+@dataclass(kw_only=True)
+class Passed:
+    """What came to the gates during one run of a step, in order."""
+
+    calls: list[str] = field(default_factory=list)
+    """step, zero_grad, schedule, backward."""
+    places: dict[str, Place] = field(default_factory=dict)
+    """The user's line of the first call of each kind; of the backward passes before the first step, of the last: others
+    may be those of an attack."""
+    lines: list[Place | None] = field(default_factory=list)
+    """The user's line of each of the calls."""
+    optimizers: list[Any] = field(default_factory=list)
+    """Those that were to step, each once."""
+    stepped: list[Any] = field(default_factory=list)
+    """The optimizer of each of the steps among the calls."""
+    schedules: list[Any] = field(default_factory=list)
+    gradients: dict[int, torch.Tensor] = field(default_factory=dict)
+    """By identity of the parameter: its gradient when the optimizer that holds it was to step."""
+    began_clear: bool | None = None
+    """Whether no gradient was there when the first backward pass began; None: there was none."""
+    reached: dict[int, torch.Tensor] = field(default_factory=dict)
+    """By identity of the parameter: its gradient after the last backward pass, where that is kept."""
+    wiped: set[int] = field(default_factory=set)
+    """By identity: parameters whose gradient was gone when the optimizer that holds them was to step, where that is kept."""
+    wiped_at: Place | None = None
+    """The user's line that cleared them by the optimizer's zero_grad."""
+    as_reached: bool = False
+    """The first step was to take the gradients as the last backward pass left them, or scaled; not others that were
+    made of several passes'. Known where those are kept."""
+
+    @property
+    def steps(self) -> int:
+        """How often an optimizer was to step."""
+        return self.calls.count("step")
+
+
+def _parallel(pairs: Sequence[tuple[torch.Tensor | None, torch.Tensor]]) -> bool:
+    """Whether gradients are others times one number."""
+    if not pairs or any(left is None for left, _ in pairs):
+        return False
+    products = [0.0, 0.0, 0.0]
+    for left, right in pairs:
+        assert left is not None
+        one, other = left.detach().double(), right.double()
+        for i, (x, y) in enumerate(((one, other), (one, one), (other, other))):
+            products[i] += float((x * y).sum())
+    both, first, second = products
+    return first > 0 and second > 0 and both > (1 - PARALLEL_WITHIN) * (first * second) ** 0.5
+
+
+def cleared_between(passed: Passed) -> tuple[int, Place | None]:
+    """How many backward passes of one line come before the first step, where the gradients are cleared between any two
+    of them; and the line that clears them. 0 where they add up: what other lines' passes leave may be thrown away."""
+    if "step" not in passed.calls or not passed.as_reached:
+        return 0, None
+    calls = list(zip(passed.calls, passed.lines))[: passed.calls.index("step")]
+    backwards = [i for i, (kind, _) in enumerate(calls) if kind == "backward"]
+    same = [i for i in backwards if calls[i][1] is not None and calls[i][1] == calls[backwards[-1]][1]]
+    between = [
+        [line for kind, line in calls[a:b] if kind == "zero_grad"] for a, b in itertools.pairwise(same)
+    ]
+    return (len(same), between[0][0]) if between and all(between) else (0, None)
+
+
+class Gates:
+    """Stands before the steps of optimizers and schedules while it is active.
+
+    Args:
+        live: let optimizers step; False: note the gradients and change nothing.
+        rate_share: what each group's rate is multiplied by for the step.
+        parameters: whose gradients are noted besides those of the optimizers' own.
+        passed: where to note what came; None: begin anew.
+        keep: note the gradients after each backward pass too: a body that does not step may clear them.
+    """
+
+    def __init__(self, optimizers: Iterable[Any], schedules: Iterable[Any], *, live: bool, rate_share: float = 1.0,
+                 parameters: Sequence[torch.Tensor] = (), passed: Passed | None = None,
+                 keep: bool = False) -> None:  # fmt: skip
+        self.passed = passed if passed is not None else Passed()
+        self._optimizers = list(optimizers)
+        self._schedules = list(schedules)
+        self._live = live
+        self._rate_share = rate_share
+        self._parameters = parameters
+        self._keep = keep
+        self._stepped = 0
+        self._cleared_at: Place | None = None
+
+    @contextmanager
+    def closed(self) -> Iterator[Passed]:
+        """Hold the steps while the context lasts."""
+        kept = [(o, dict(o.__dict__)) for o in (*self._optimizers, *self._schedules)]
+        for optimizer in self._optimizers:
+            optimizer.step = functools.partial(self._step, optimizer, optimizer.step)
+            optimizer.zero_grad = functools.partial(self._clear, optimizer.zero_grad)
+        for schedule in self._schedules:
+            schedule.step = functools.partial(self._schedule, schedule)
+        try:
+            with watching_backward(self._note_begin, self._note_reached):
+                yield self.passed
+        finally:
+            for owner, attributes in kept:
+                for name in ("step", "zero_grad"):
+                    if name in attributes:
+                        owner.__dict__[name] = attributes[name]
+                    else:
+                        owner.__dict__.pop(name, None)
+
+    def _note(self, kind: str) -> None:
+        place = user_place()
+        self.passed.calls.append(kind)
+        self.passed.lines.append(place)
+        if place is not None and kind == "backward" and not self.passed.steps:
+            self.passed.places[kind] = place
+        elif place is not None:
+            self.passed.places.setdefault(kind, place)
+
+    def _note_begin(self) -> None:
+        self._note("backward")
+        self._cleared_at = None
+        if self.passed.began_clear is None:
+            held = [p for o in self._optimizers for g in o.param_groups for p in g["params"]]
+            held = held if self._optimizers else list(self._parameters)  # updated by hand
+            dense = (p.grad.to_dense() if p.grad.is_sparse else p.grad for p in held if p.grad is not None)
+            self.passed.began_clear = not any(bool(g.any()) for g in dense)
+
+    def _note_reached(self) -> None:
+        for parameter in self._parameters if self._keep else ():
+            self.passed.reached.pop(id(parameter), None)
+            if parameter.grad is not None:
+                self.passed.reached[id(parameter)] = parameter.grad.detach().clone()
+
+    def _step(self, optimizer: Any, original: Any, closure: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if self._stepped == MOST_STEPS:
+            raise LoopLeft
+        self._stepped += 1
+        self._note("step")
+        self.passed.stepped.append(optimizer)
+        if not any(o is optimizer for o in self.passed.optimizers):
+            self.passed.optimizers.append(optimizer)
+            self._note_wiped(optimizer)
+        if self._live:
+            rates = [g["lr"] for g in optimizer.param_groups]
+            for group, rate in zip(optimizer.param_groups, rates):
+                group["lr"] = rate * self._rate_share
+            try:
+                return (
+                    original(closure, *args, **kwargs) if closure is not None else original(*args, **kwargs)
+                )
+            finally:
+                for group, rate in zip(optimizer.param_groups, rates):
+                    group["lr"] = rate
+        answer = None
+        if closure is not None:
+            with torch.enable_grad():
+                answer = closure()
+        held = {id(p) for o in self._optimizers for g in o.param_groups for p in g["params"]}
+        loose = (p for p in self._parameters if id(p) not in held)
+        for parameter in (*loose, *(p for g in optimizer.param_groups for p in g["params"])):
+            if parameter.grad is not None and id(parameter) not in self.passed.gradients:
+                self.passed.gradients[id(parameter)] = parameter.grad.detach().clone()
+        return answer
+
+    def _note_wiped(self, optimizer: Any) -> None:
+        """Whether what backward passes gave all that an optimizer holds is gone before its first step."""
+        held = [p for g in optimizer.param_groups for p in g["params"] if id(p) in self.passed.reached]
+        given = [p for p in held if bool(self.passed.reached[id(p)].any())]
+        if len(self.passed.stepped) == 1:
+            self.passed.as_reached = _parallel([(p.grad, self.passed.reached[id(p)]) for p in given])
+        if given and not any(p.grad is not None and bool(p.grad.any()) for p in given):
+            self.passed.wiped |= {id(p) for p in given}
+            self.passed.wiped_at = self._cleared_at
+
+    def _clear(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        self._note("zero_grad")
+        self._cleared_at = user_place()
+        return original(*args, **kwargs)
+
+    def _schedule(self, schedule: Any, *args: Any, **kwargs: Any) -> None:
+        self._note("schedule")
+        if not any(s is schedule for s in self.passed.schedules):
+            self.passed.schedules.append(schedule)

@@ -1,0 +1,277 @@
+"""torch's graph, watched during one step: where tensors leave it, are changed in place, or are kept for later."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from trainwright.core.finding import Place
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.seams.failures.repairing import mended
+from trainwright.seams.source.places import attribute_place, is_users, show, user_place
+from trainwright.stages.gradients import CutOff, InPlace, KeptTensor, PlainList
+from trainwright.tensors.torch import objects as tensors
+from trainwright.tensors.torch.transforms import within_transform
+
+_CUTS: dict[Any, str] = {
+    torch.Tensor.detach: "detach()", torch.Tensor.detach_: "detach_()", torch.Tensor.data.__get__: ".data",
+    torch.Tensor.item: "item()", torch.Tensor.numpy: "numpy()", torch.Tensor.tolist: "tolist()",
+    torch.argmax: "argmax", torch.Tensor.argmax: "argmax", torch.round: "round", torch.Tensor.round: "round",
+    torch.Tensor.long: "long()", torch.Tensor.int: "int()", torch.as_tensor: "as_tensor", torch.tensor: "tensor",
+    torch.sign: "sign", torch.Tensor.sign: "sign",
+}  # fmt: skip
+_LOSSES = frozenset(
+    f for n, f in vars(F).items() if n.endswith(("_loss", "entropy", "_with_logits", "kl_div"))
+)
+# Modules whose functions hand a call on as it is.
+_BETWEEN = ("torch.", "trainwright.seams.devices.")
+NO_GRAD = "no_grad"
+# A model that cuts in a loop over its layers is told from fewer; each takes a walk over its graph.
+MOST_CUTS = 32
+
+
+@dataclass(kw_only=True)
+class GraphRecord:
+    """What was seen of the graph during one step."""
+
+    cuts: list[CutOff] = field(default_factory=list)
+    in_place: list[InPlace] = field(default_factory=list)
+    backwards: list[Place | None] = field(default_factory=list)
+    """The user's line of each call of backward; None where the framework calls it by itself."""
+    loss_callers: list[bool] = field(default_factory=list)
+    """Of each call of a loss function: whether user code made it."""
+    strays: list[nn.Module] = field(default_factory=list)
+    """Modules that were called and that the model does not have."""
+
+
+class GraphWatch(TorchFunctionMode):
+    """Watches where user code takes tensors off the graph or changes them in place; CUT repairs leave them on it."""
+
+    def __init__(self, model: nn.Module, repairs: Sequence[Repair] = (), *, detail: bool = False) -> None:
+        super().__init__()
+        self.record = GraphRecord()
+        self._model = model
+        self._detail = detail
+        self._repairs = [r for r in repairs if r.seam == Seam.CUT]
+        self._names = {id(p): n for n, p in model.named_parameters()}
+        self._registered = {id(m) for m in model.modules()}
+        self._seen: set[tuple[str, Place | None]] = set()
+        self._hooks: list[Any] = []
+        self._enabled: list[tuple[nn.Module, bool]] = []
+        self.updates: Callable[[], int] = lambda: 0
+        """How often an optimizer was to step so far."""
+
+    def __enter__(self) -> GraphWatch:
+        if self._detail or self._repairs:
+            module_hooks = torch.nn.modules.module
+            self._hooks = [
+                module_hooks.register_module_forward_pre_hook(self._before),
+                module_hooks.register_module_forward_hook(self._after, always_call=True),
+            ]
+        super().__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        super().__exit__(*exc)
+        for hook in self._hooks:
+            hook.remove()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if within_transform():
+            return func(*args, **kwargs)
+        frame = sys._getframe(1)
+        if func is torch.Tensor.backward and self._detail:
+            self.record.backwards.append(user_place(frame))
+        if func in _LOSSES:
+            self.record.loss_callers.append(_called_by_user(frame))
+        result = func(*args, **kwargs)
+        if func in _CUTS and args and isinstance(args[0], torch.Tensor) and args[0].requires_grad:
+            place = user_place(frame) if _called_by_user(frame) else None
+            if place is not None:
+                operation = _CUTS[func]
+                if operation == "detach()" and ".numpy(" in linecache.getline(
+                    frame.f_code.co_filename, frame.f_lineno
+                ):
+                    operation = "numpy()"  # which needs the detach(): leaving that out mends nothing
+                return self._cut(operation, place, args[0], result)
+        if self._detail and args and isinstance(args[0], torch.Tensor) and _in_place(func, kwargs):
+            name = getattr(func, "__name__", "")
+            if (place := user_place(frame)) is not None:
+                self.record.in_place.append(
+                    InPlace(operation=name.strip("_"), shape=tuple(args[0].shape), where=place)
+                )
+        return result
+
+    def _cut(self, operation: str, place: Place, value: torch.Tensor, result: Any) -> Any:
+        for repair in self._repairs:
+            given = {"operation": operation, "where": place, "value": value, "result": result}
+            result = mended(repair, Call(seam=Seam.CUT, given=given, tensors=tensors))["result"]
+        if self._detail and (operation, place) not in self._seen and len(self._seen) < MOST_CUTS:
+            self._seen.add((operation, place))
+            upstream = tuple(sorted(upstream_parameters(value, self._names)))
+            self.record.cuts.append(
+                CutOff(operation=operation, where=place, upstream=upstream, updates_before=self.updates())
+            )
+        return result
+
+    def _before(self, module: nn.Module, args: Any) -> None:
+        if id(module) not in self._registered:
+            self.record.strays.append(module)
+        if torch.is_grad_enabled() or not any(p.requires_grad for p in module.parameters()):
+            return
+        place = user_place(sys._getframe(1))
+        for repair in self._repairs:
+            given = {"operation": NO_GRAD, "where": place, "value": True, "result": False}
+            if mended(repair, Call(seam=Seam.CUT, given=given, tensors=tensors))["result"]:
+                self._enabled.append((module, torch.is_grad_enabled()))
+                torch.set_grad_enabled(True)
+                return
+        if self._detail and (NO_GRAD, place) not in self._seen:
+            self._seen.add((NO_GRAD, place))
+            names = tuple(
+                self._names[id(p)] for p in module.parameters() if p.requires_grad and id(p) in self._names
+            )
+            self.record.cuts.append(
+                CutOff(operation=NO_GRAD, where=place, upstream=names, updates_before=self.updates())
+            )
+
+    def _after(self, module: nn.Module, args: Any, output: Any) -> None:
+        if self._enabled and self._enabled[-1][0] is module:
+            torch.set_grad_enabled(self._enabled.pop()[1])
+
+
+def _called_by_user(frame: Any) -> bool:
+    """Whether the call came from the user's line, or from torch's own wrapper of one."""
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_BETWEEN):
+        frame = frame.f_back
+    return frame is not None and is_users(frame.f_code.co_filename)
+
+
+def _in_place(func: Any, kwargs: Mapping[str, Any]) -> bool:
+    name = getattr(func, "__name__", "")
+    return name == "__setitem__" or bool(kwargs.get("inplace")) or (
+        name.endswith("_") and not name.endswith("__") and name not in ("requires_grad_", "retain_grad_", "detach_")
+    ) or func is F.relu_  # fmt: skip
+
+
+def upstream_parameters(tensor: torch.Tensor, names: Mapping[int, str]) -> set[str]:
+    """Names of the parameters that a tensor was computed from."""
+    if id(tensor) in names:
+        return {names[id(tensor)]}
+    found: set[str] = set()
+    todo, seen = [tensor.grad_fn], set()
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and id(leaf) in names:
+            found.add(names[id(leaf)])
+        todo += [n for n, _ in node.next_functions]
+    return found
+
+
+def kept_tensors(owners: Mapping[str, Any]) -> list[KeptTensor]:
+    """Attributes of these objects that hold a part of a step's graph after it."""
+    found = []
+    for name, owner in owners.items():
+        for attribute, value in vars(owner).items():
+            if attribute.startswith("_") and attribute in ("_parameters", "_buffers", "_modules"):
+                value = None if attribute != "_buffers" else [(k, v) for k, v in value.items()]
+                for key, one in value or ():
+                    if _on_graph(one):
+                        found.append(_kept(name, key, owner))
+            elif any(_on_graph(v) for v in _members(value)):
+                found.append(_kept(name, attribute, owner))
+    return found
+
+
+def _kept(name: str, attribute: str, owner: Any) -> KeptTensor:
+    return KeptTensor(name=f"{name}.{attribute}".lstrip("."), where=_assigned(owner, attribute))
+
+
+def _assigned(owner: Any, attribute: str, *, made: bool = False) -> Place | None:
+    """The last line of the object's own class that assigns the attribute (or makes it), outside its constructor."""
+    for kind in type(owner).__mro__:
+        try:
+            file = inspect.getsourcefile(kind)
+        except TypeError:
+            continue
+        if file and is_users(file) and (place := attribute_place(file, kind.__name__, attribute, made=made)):
+            return place
+    return None
+
+
+def _on_graph(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.grad_fn is not None
+
+
+def _members(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _members(one) if isinstance(one, (list, tuple)) and len(one) < 64 else (one,)
+    else:
+        yield value
+
+
+def plain_lists(model: nn.Module, strays: Sequence[nn.Module], places: Callable[[nn.Module], Place | None],
+                held: set[int]) -> list[PlainList]:  # fmt: skip
+    """Plain lists and dictionaries in the model whose modules were called and got a gradient, unregistered."""
+    called = {id(m) for m in strays}
+    found = []
+    for name, owner in model.named_modules():
+        for attribute, value in vars(owner).items():
+            if not isinstance(value, (list, tuple, dict)) or attribute.startswith("_"):
+                continue
+            inside = [m for m in _members(value) if isinstance(m, nn.Module) and id(m) in called]
+            lost = [p for m in inside for p in m.parameters() if p.grad is not None and id(p) not in held]
+            if lost:
+                found.append(
+                    PlainList(
+                        name=f"{name}.{attribute}".lstrip("."),
+                        kind=type(value).__name__,
+                        modules=len(inside),
+                        parameters=sum(p.numel() for p in lost),
+                        where=_assigned(owner, attribute, made=True) or places(inside[0]),
+                    )
+                )
+    return found
+
+
+@contextmanager
+def anomalies() -> Iterator[list[tuple[str, Place | None]]]:
+    """The calls of the forward pass whose backward failed or gave NaN, as (function, the user's line), while open."""
+    found: list[tuple[str, Place | None]] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            with torch.autograd.detect_anomaly(check_nan=True):
+                yield found
+        finally:
+            for warning in caught:
+                text = str(warning.message)
+                if (
+                    seen := re.search(r"Error detected in (\w+?)(?:Backward\d*)?\. Traceback", text)
+                ) is not None:
+                    found.append((seen.group(1), _deepest(text)))
+
+
+def _deepest(text: str) -> Place | None:
+    lines = [(f, int(n)) for f, n in re.findall(r'File "(.+?)", line (\d+)', text) if is_users(f)]
+    return Place(show(lines[-1][0]), lines[-1][1]) if lines else None

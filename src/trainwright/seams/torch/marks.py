@@ -1,0 +1,138 @@
+"""What a model's outputs are marked with, and what is noted where they are compared with labels."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from trainwright.core.finding import Failure, Place
+from trainwright.seams.source.places import user_place
+from trainwright.stages.evaluation import ActiveNoise, Comparison
+from trainwright.tensors.torch import objects as tensors
+
+
+@dataclass(eq=False, kw_only=True)
+class ModelCall:
+    """One call of a model from outside of any other."""
+
+    number: int
+    module: nn.Module
+    training: bool
+    graded: bool
+    where: Place | None
+    turn: int
+    inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+    beside: list[list[ModelCall]] = field(default_factory=list)
+    """For each tensor that it was given: all calls that were given it."""
+    scores: torch.Tensor | None = None
+    resting: tuple[nn.Module, ...] = ()
+    """Layers with dropout or batch statistics that were in evaluation mode though gradients were kept."""
+    modes: dict[int, bool] = field(default_factory=dict)
+    """By identity of each of its modules: whether it was in training mode."""
+    trained: bool = False
+    """A backward pass went through it."""
+    noise: dict[tuple[str, Place | None], ActiveNoise] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a tensor was made of."""
+
+    calls: frozenset[ModelCall]
+    measured: bool = False
+    """It is the outcome of a comparison or a loss."""
+    columns: int | None = None
+    """The index of the largest was taken over so many; None: no index."""
+    indexed_at: Place | None = None
+
+    def indexed(self, columns: int) -> Mark:
+        """That of an index over so many columns."""
+        return Mark(self.calls, self.measured, columns, user_place(sys._getframe(2)))
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A model's output met something that is not the model's."""
+
+    calls: frozenset[ModelCall]
+    kind: str
+    """==, !=, -, taken out, number, own loss, or a loss function's name."""
+    where: Place | None
+    lines: frozenset[tuple[str, int]] = frozenset()
+    """The user's lines, of all calls on the stack."""
+
+
+def refused_call(name: str, answers: Any, truth: Any, failure: Failure) -> Comparison | None:
+    """A library's metric function that raised, as a comparison of what it was given."""
+    try:
+        predictions, labels = (as_tensor(np.asarray(v)) for v in (answers, truth))
+    except Exception:  # rows of unequal length
+        return None
+    if predictions is None or labels is None or not predictions.dim() or not labels.dim():
+        return None
+    mark, where = Mark(frozenset()), failure.where
+    found: Comparison = comparison_of(name, predictions, labels, None, mark, predictions, where, failure)
+    return found
+
+
+def as_tensor(value: Any) -> torch.Tensor | None:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+        return torch.from_numpy(np.array(value))
+    return value if isinstance(value, torch.Tensor) else None
+
+
+def scores_for(predictions: Any, labels: Any, mark: Mark) -> torch.Tensor | None:
+    """What the model gave for these labels, of all its calls that they are about."""
+    rows = len(labels)
+    if isinstance(predictions, np.ndarray) and len(predictions.shape) > len(labels.shape):
+        return as_tensor(predictions)
+    calls = sorted(mark.calls, key=lambda c: c.number)
+    last = calls[-1].scores
+    alike = [
+        s for c in calls if (s := c.scores) is not None and last is not None and s.shape[1:] == last.shape[1:]
+    ]
+    together = torch.cat(alike) if len(alike) > 1 and sum(len(s) for s in alike) == rows else None
+    return together if together is not None else last
+
+
+@torch.no_grad()
+def comparison_of(word: str, predictions: torch.Tensor, labels: torch.Tensor, result: Any, mark: Mark, scores: torch.Tensor | None,
+                where: Place | None, failure: Failure | None) -> Comparison:  # fmt: skip
+    shape = tuple(result.shape) if isinstance(result, torch.Tensor) else ()
+    share = None
+    if isinstance(result, torch.Tensor) and word != "-" and result.numel():
+        share = float((result if word == "==" else ~result).float().mean())
+    return Comparison(
+        operation=word,
+        predictions=tensors.facts(predictions),
+        labels=tensors.facts(labels),
+        result=shape,
+        where=where,
+        whole_predictions=_are_whole(predictions),
+        whole_labels=_are_whole(labels),
+        columns=mark.columns,
+        indexed_at=mark.indexed_at,
+        equal_share=share,
+        right_share=_right_share(scores, labels),
+        scores=tuple(scores.shape) if scores is not None else (),
+        in_graph=isinstance(result, torch.Tensor) and result.requires_grad,
+        failure=failure,
+    )
+
+
+def _are_whole(values: torch.Tensor) -> bool:
+    if not values.is_floating_point():
+        return True
+    finite = values[torch.isfinite(values)]
+    return bool((finite == finite.round()).all()) if finite.numel() else True
+
+
+def _right_share(scores: torch.Tensor | None, labels: torch.Tensor) -> float | None:
+    """The share of the labels that the largest score's index is, or the side of the middle for one score a row."""
+    classes = tensors.predicted_classes(scores, labels)
+    return float((classes == labels).float().mean()) if classes is not None else None

@@ -1,0 +1,153 @@
+"""Every call of a forward pass in turn: where a difference begins, and where a value stops being finite."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from trainwright.core.finding import Place
+from trainwright.seams.source.places import user_place
+from trainwright.stages.forward import Origin
+from trainwright.tensors.torch.transforms import within_transform
+
+# What is kept of a pass takes at most this many numbers (400 MB); calls after that are not compared.
+MOST_NUMBERS = 100_000_000
+# Relative to the scale of the values; float32 sums in another order differ by about 1e-6.
+DIFFERENT_BEYOND = 1e-4
+# Calls that put infinity somewhere on purpose: masks.
+_FILLING = frozenset({
+    "masked_fill", "masked_fill_", "fill_", "full", "full_like", "new_full", "where", "triu", "tril", "triu_", "tril_",
+    "__setitem__", "empty", "empty_like", "tensor", "as_tensor", "to", "clone", "expand",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Made:
+    """One call's result: what was to be kept of it, and the rows of what it was given."""
+
+    operation: str
+    where: Place | None
+    kept: torch.Tensor | None
+    rows: int
+    given_rows: frozenset[int]
+
+
+class Trace(TorchFunctionMode):
+    """Keeps a part of every floating-point result while it is active."""
+
+    def __init__(self, keep: Callable[[torch.Tensor], torch.Tensor | None]) -> None:
+        super().__init__()
+        self.made: list[Made] = []
+        self._keep = keep
+        self._numbers = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        seen = result[0] if isinstance(result, tuple) and result else result
+        if (
+            isinstance(seen, torch.Tensor)
+            and seen.dim()
+            and seen.is_floating_point()
+            and not within_transform()
+        ):
+            kept = self._keep(seen.detach()) if self._numbers < MOST_NUMBERS else None
+            if kept is not None:
+                kept = kept.clone()
+                self._numbers += kept.numel()
+            given = frozenset(len(t) for t in tensors_in((*args, *(kwargs or {}).values())) if t.dim())
+            where = user_place(sys._getframe(1))
+            self.made.append(Made(getattr(func, "__name__", str(func)), where, kept, len(seen), given))
+        return result
+
+
+def tensors_in(values: Sequence[Any]) -> Iterator[torch.Tensor]:
+    """The tensors among a call's arguments, one level of lists deep."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from (v for v in value if isinstance(v, torch.Tensor))
+
+
+def difference(left: torch.Tensor, right: torch.Tensor) -> float:
+    """Largest difference relative to the scale of the values."""
+    left, right = left.float(), right.float()
+    scale = float(left.std(correction=0)) + float(left.abs().mean()) + 1e-12
+    return float((left - right).abs().max()) / scale
+
+
+def differs(left: Made, right: Made) -> bool | None:
+    """Whether two passes give another result at one call; None where they cannot be compared."""
+    if (
+        left.kept is None
+        or right.kept is None
+        or left.kept.shape != right.kept.shape
+        or not left.kept.numel()
+    ):
+        return None
+    return difference(left.kept.nan_to_num(), right.kept.nan_to_num()) > DIFFERENT_BEYOND
+
+
+def first_difference(left: Sequence[Made], right: Sequence[Made]) -> Origin | None:
+    """The first call whose result differs between two passes."""
+    for one, other in zip(left, right):
+        if one.operation != other.operation:
+            return None
+        if differs(one, other):
+            return Origin(operation=one.operation, where=one.where)
+    return None
+
+
+def last_difference(left: Sequence[Made], right: Sequence[Made]) -> Origin | None:
+    """The first call after which no result differs between two passes."""
+    if [m.operation for m in left] != [m.operation for m in right]:
+        return None
+    different = [i for i, pair in enumerate(zip(left, right)) if differs(*pair)]
+    after = different[-1] + 1 if different else 0
+    return Origin(operation=left[after].operation, where=left[after].where) if after < len(left) else None
+
+
+class FirstNonFinite:
+    """Sees every call of a step, and keeps the first that made NaN, or infinity, of values without."""
+
+    def __init__(self) -> None:
+        self._infinite: Origin | None = None
+        self._nan: Origin | None = None
+        self._from_infinite = False
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it began: an infinity that led to NaN comes before it."""
+        return self._infinite if self._nan is None or (self._from_infinite and self._infinite) else self._nan
+
+    def see(self, func: Any, given: Sequence[Any], result: Any, frame: FrameType, module: str) -> None:
+        """Look at one call's result."""
+        if self._nan is not None or not isinstance(result, torch.Tensor) or not result.is_floating_point():
+            return
+        seen = result.detach()
+        if (
+            seen.layout != torch.strided
+            or seen.numel() == 0
+            or seen.device.type == "meta"
+            or bool(torch.isfinite(seen).all())
+        ):
+            return
+        name = getattr(func, "__name__", str(func))
+        dense = [t for t in tensors_in(given) if t.layout == torch.strided]
+        floats = [t.detach() for t in dense if t.is_floating_point() and t.numel()]
+        if any(bool(torch.isnan(t).any()) for t in floats) or name in _FILLING:
+            return
+        infinite = any(bool(torch.isinf(t).any()) for t in floats)
+        has_nan = bool(torch.isnan(seen).any())
+        count = int((torch.isnan(seen) if has_nan else torch.isinf(seen)).sum())
+        origin = Origin(operation=name.strip("_"), where=user_place(frame), module=module, count=count)
+        if has_nan:
+            self._nan, self._from_infinite = origin, infinite
+        elif not infinite and self._infinite is None:
+            self._infinite = origin

@@ -1,0 +1,491 @@
+"""torch's seams: one training step watched from outside, and weights that can be put back."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from trainwright.core.finding import Failure, Place
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.stage import Stage
+from trainwright.seams.failures.blame import failure_of
+from trainwright.seams.failures.repairing import mended
+from trainwright.seams.source.places import is_users, is_written, user_place
+from trainwright.seams.torch.all_pairs import Pairing, is_paired, pairing_of
+from trainwright.seams.torch.loss import LOSSES, KeptLoss, measure_call, shares_of_total
+from trainwright.seams.torch.trace import FirstNonFinite
+from trainwright.stages.forward import ModuleFacts, Origin
+from trainwright.stages.loss import LossCall, Renormalised
+from trainwright.tensors.torch import objects as tensors
+from trainwright.tensors.torch.transforms import within_transform
+
+_NORMALISERS = {
+    torch.softmax: "softmax", F.softmax: "softmax", torch.Tensor.softmax: "softmax",
+    torch.log_softmax: "log_softmax", F.log_softmax: "log_softmax", torch.Tensor.log_softmax: "log_softmax",
+    torch.sigmoid: "sigmoid", F.sigmoid: "sigmoid", torch.Tensor.sigmoid: "sigmoid",
+}  # fmt: skip
+_ACTIVATIONS = {
+    torch.relu: "ReLU", F.relu: "ReLU", torch.Tensor.relu: "ReLU", torch.Tensor.relu_: "ReLU", F.relu6: "ReLU6",
+    torch.sigmoid: "Sigmoid", F.sigmoid: "Sigmoid", torch.Tensor.sigmoid: "Sigmoid",
+    torch.tanh: "Tanh", F.tanh: "Tanh", torch.Tensor.tanh: "Tanh",
+}  # fmt: skip
+_CHANGEABLE = {**_NORMALISERS, **{func: kind.lower() for func, kind in _ACTIVATIONS.items()}}
+_CHANGED_TO: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": F.relu, "leaky_relu": F.leaky_relu, "identity": lambda x: x,
+}  # fmt: skip
+RECTIFIERS = ("ReLU", "ReLU6")
+SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
+# Within this distance of its end a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
+SATURATED_WITHIN = 0.01
+
+
+@dataclass(kw_only=True)
+class StepRecord:
+    """What passed the seams during one step."""
+
+    failure: Failure | None = None
+    failed_stage: Stage | None = None
+    error: BaseException | None = None
+    failed_module: ModuleFacts | None = None
+    modules: list[ModuleFacts] = field(default_factory=list)
+    called: list[str] = field(default_factory=list)
+    loss_calls: list[LossCall] = field(default_factory=list)
+    kept_losses: list[KeptLoss] = field(default_factory=list)
+    """The tensors of those calls, in their order; only with detail."""
+    loss_shares: list[float | None] = field(default_factory=list)
+    """By what factor each of those calls entered the loss that was minimised."""
+    output: Any = None
+    """The model's whole answer."""
+    scores: torch.Tensor | None = None
+    """The scores: the answer's logits, else what the last loss call was given."""
+    loss: float | None = None
+    loss_tensor: torch.Tensor | None = None
+    minimised: list[float] = field(default_factory=list)
+    """The value of every tensor that backward was called on, in order."""
+    loss_at: Place | None = None
+    training: bool = True
+    modes: dict[str, bool] = field(default_factory=dict)
+    random_calls: int = 0
+    non_finite_from: Origin | None = None
+    targets: torch.Tensor | None = None
+    """Those of the last loss call."""
+    renormalised: list[Renormalised] = field(default_factory=list)
+    """Calls of softmax or log_softmax, outside of the model, on what a softmax gave; only with detail."""
+    pairings: list[Pairing] = field(default_factory=list)
+    """Operations that made all pairs of outputs and targets; only with detail."""
+
+
+class Observer(TorchFunctionMode):
+    """Watches, and where repairs say so changes, what the model and its loss functions are given.
+
+    A torch function mode sees calls however they were imported, and only while it is active: nothing is
+    patched, and nothing remains afterwards.
+
+    Args:
+        roots: the modules that training calls, where these are parts of the model; None: the model itself.
+        detail: keep numbers of every module and activation (one step); False: loss and changes only.
+        trained_only: what a root does without gradients is an evaluation in the midst of the step, and not recorded.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        repairs: Sequence[Repair] = (),
+        *,
+        roots: Sequence[nn.Module] | None = None,
+        detail: bool = False,
+        trained_only: bool = False,
+        places: Callable[[nn.Module], Place | None] = lambda module: None,
+        asked_at: Mapping[Any, Sequence[Place]] | None = None,
+    ) -> None:
+        super().__init__()
+        self.record = StepRecord()
+        self._model = model
+        self._roots = list(roots) if roots is not None else [model]
+        self._trained_only = trained_only
+        self._aside = False
+        self._detail = detail
+        self._places = places
+        self._asked_at = asked_at or {}
+        self._loss_repairs = [r for r in repairs if r.seam == Seam.LOSS]
+        self._forward_repairs = [r for r in repairs if r.seam == Seam.FORWARD]
+        self._names = {id(m): n for n, m in model.named_modules()}
+        self._stack: list[tuple[nn.Module, tuple[Any, ...]]] = []
+        self._activation_repairs = [r for r in repairs if r.seam == Seam.ACTIVATION]
+        self._pairing_repairs = [r for r in repairs if r.seam == Seam.PAIRING]
+        self._normalised: dict[int, tuple[Any, Place | None]] = {}
+        self._activated: dict[int, tuple[torch.Tensor, str, Place | None, str, Place | None]] = {}
+        self._finite = FirstNonFinite()
+        self._hooks: list[Any] = []
+        self._stage = Stage.FORWARD
+        self._loss_count = 0
+
+    def __enter__(self) -> Observer:
+        all_modules = self._detail or bool(self._activation_repairs)
+        watched = self._model.modules() if all_modules else self._roots
+        for module in watched:
+            self._hooks.append(module.register_forward_pre_hook(self._before, with_kwargs=True))
+            self._hooks.append(module.register_forward_hook(self._after, with_kwargs=True))
+        super().__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        super().__exit__(*exc)
+        self.record.non_finite_from = self._finite.origin
+        for hook in self._hooks:
+            hook.remove()
+
+    @contextmanager
+    def catching(self) -> Iterator[StepRecord]:
+        """Record what the pipeline raises, with the stage it was at, instead of letting it pass."""
+        try:
+            with self:
+                yield self.record
+        except Exception as error:
+            record = self.record
+            record.error, record.failure = error, failure_of(error)
+            record.failed_stage = self._stage
+            if record.loss_calls and record.loss_calls[-1].failure:
+                record.failed_stage = Stage.LOSS
+            elif self._stack and self._stage == Stage.FORWARD:
+                module, inputs = self._stack[-1]
+                record.failed_module = self._module_facts(module, inputs, None)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if within_transform():
+            return func(*args, **kwargs)
+        if func in LOSSES:
+            return self._loss(func, args, kwargs)
+        if func is torch.Tensor.backward:
+            self._stage = Stage.GRADIENTS
+            if args[0].numel() == 1:
+                self.record.loss_tensor = args[0]
+                self.record.minimised.append(float(args[0].detach()))
+                self.record.loss_at = self.record.loss_at or user_place(sys._getframe(1))
+                self.record.loss_shares = shares_of_total(args[0], self.record.kept_losses)
+        if (self._detail or self._pairing_repairs) and is_paired(func, args):
+            args = (*self._pair(args), *args[2:])
+        result = self._activate(func, args, kwargs) if func in _CHANGEABLE else func(*args, **kwargs)
+        if func in _NORMALISERS and isinstance(result, torch.Tensor):
+            self._normalised[id(result)] = (result, user_place(sys._getframe(1)))
+        if self._detail:
+            module = self._names.get(id(self._stack[-1][0]), "") if self._stack else ""
+            self._finite.see(func, (*args, *kwargs.values()), result, sys._getframe(1), module)
+            if func in _ACTIVATIONS and isinstance(result, torch.Tensor) and self._functional(func):
+                name = self._names.get(id(self._stack[-1][0]), "") if self._stack else ""
+                self._keep_activation(f"{name}.{_ACTIVATIONS[func].lower()}".lstrip("."), func, args, result)
+        return result
+
+    def _pair(self, args: Any) -> tuple[Any, Any]:
+        """Both sides of an operation that makes all pairs of two tensors' rows, changed where repairs say so."""
+        pairing = pairing_of(args[0], args[1], user_place(sys._getframe(2))) if self._detail else None
+        if pairing is not None:
+            self.record.pairings.append(pairing)
+        call = Call(seam=Seam.PAIRING, given={"left": args[0], "right": args[1]}, tensors=tensors)
+        for repair in self._pairing_repairs:
+            call = mended(repair, call)
+        return call["left"], call["right"]
+
+    def _activate(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """An activation's result, changed where repairs say so; which tensor it made is kept."""
+        if not self._detail and not self._activation_repairs:
+            return func(*args, **kwargs)
+        name, module, at, where = _CHANGEABLE[func], "", user_place(sys._getframe(2)), None
+        if self._stack:
+            inner = self._stack[-1][0]
+            own = type(inner).__name__.lower() == name.replace("_", "")
+            module = self._names.get(id(inner), "")
+            module = module if own else f"{module}.{name}".lstrip(".")
+            callers = self._stack[:-1] if own else self._stack
+            where = at if callers and _is_users_own(callers[-1][0]) else None
+            at = self._places(inner) if own else at
+        values = args[0] if args else kwargs.get("input")
+        call = Call(
+            seam=Seam.ACTIVATION,
+            given={"function": name, "values": values, "module": module, "where": where},
+            tensors=tensors,
+        )
+        if self._detail and not self._stack and name in ("softmax", "log_softmax"):
+            self._note_renormalised(name, values, at)
+        for repair in self._activation_repairs:
+            call = mended(repair, call)
+        if call["function"] != name:
+            result = _CHANGED_TO[call["function"]](call["values"])
+        else:
+            rest = {k: v for k, v in kwargs.items() if k != "input"}
+            result = func(call["values"], *args[1:], **rest)
+        if self._detail and isinstance(result, torch.Tensor) and result.device.type != "meta":
+            made = (result, call["function"], at, module, where)
+            self._activated[result.untyped_storage().data_ptr()] = made
+        return result
+
+    def _note_renormalised(self, name: str, values: Any, at: Place | None) -> None:
+        """A softmax of what a softmax gave, on the way to the loss."""
+        if not isinstance(values, torch.Tensor) or not values.requires_grad or not values.numel():
+            return
+        made = self._activated.get(values.untyped_storage().data_ptr())
+        if made is not None and made[1] == "softmax" and made[0].numel() == values.numel():
+            self.record.renormalised.append(
+                Renormalised(
+                    function=name, shape=tuple(values.shape), where=at, softmax_at=made[4] or made[2]
+                )
+            )
+
+    def _functional(self, func: Any) -> bool:
+        """Whether an activation was called by user code, not by the activation's own module."""
+        return not (self._stack and type(self._stack[-1][0]).__name__ == _ACTIVATIONS[func])
+
+    def _keep_activation(self, name: str, func: Any, args: Any, result: torch.Tensor) -> None:
+        self.record.modules.append(
+            ModuleFacts(
+                name=name,
+                kind=_ACTIVATIONS[func],
+                where=user_place(sys._getframe(2)),
+                inputs=(tensors.facts(args[0]),),
+                output=tensors.facts(result),
+                **_activation_shares(_ACTIVATIONS[func], result),
+            )
+        )
+
+    def _before(self, module: nn.Module, args: Any, kwargs: Any) -> Any:
+        if within_transform():
+            return None
+        if self._is_root(module):
+            self._aside = self._trained_only and not torch.is_grad_enabled()
+        if self._is_root(module) and not self._aside:
+            self._stage = Stage.FORWARD
+            self.record.training = module.training
+            if not self.record.modes:
+                self.record.modes = {n: m.training for n, m in self._model.named_modules()}
+            for repair in self._forward_repairs:
+                call = Call(
+                    seam=Seam.FORWARD, given={"model": module, "inputs": kwargs or args}, tensors=tensors
+                )
+                changed = mended(repair, call)["inputs"]
+                args, kwargs = (args, changed) if kwargs else (changed, kwargs)
+        self._stack.append((module, (*args, *kwargs.values())))
+        return args, kwargs
+
+    def _after(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        if within_transform():
+            return
+        if self._stack and self._stack[-1][0] is module:
+            self._stack.pop()
+        if self._detail and not self._aside:
+            name = self._names.get(id(module), "")
+            if name not in self.record.called:
+                self.record.called.append(name)
+                self.record.modules.append(self._module_facts(module, (*args, *kwargs.values()), output))
+        if self._is_root(module) and self._aside:
+            self._aside = False
+        elif self._is_root(module):
+            self._stage = Stage.LOSS
+            self.record.output = output
+            self.record.scores = scores_of(output)
+
+    def _is_root(self, module: nn.Module) -> bool:
+        """Whether training called this module, not another one of its modules."""
+        inner = len(self._roots) > 1 and bool(self._stack)
+        return not inner and any(module is root for root in self._roots)
+
+    def _module_facts(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> ModuleFacts:
+        result = first_tensor(output)
+        kind = type(module).__name__
+        where, sizes = self._places(module), declared_sizes(module)
+        asked = (*([where] if where else []), *self._asked_at.get(module, ())) if sizes else ()
+        return ModuleFacts(
+            name=self._names.get(id(module), ""),
+            kind=kind,
+            where=where,
+            inputs=tuple(tensors.facts(t) for t in inputs if isinstance(t, torch.Tensor))[:4],
+            output=tensors.facts(result) if result is not None else None,
+            training=module.training,
+            leaf=next(module.children(), None) is None,
+            sizes=sizes,
+            size_at=next((place for place in asked if is_written(place, sizes[-1])), None),
+            dropout=module.p if isinstance(module, nn.modules.dropout._DropoutNd) else None,
+            **(_activation_shares(kind, result) if result is not None else {}),
+        )
+
+    def _loss(self, func: Any, args: Any, kwargs: Any) -> Any:
+        names = _parameters(func)
+        options = {**dict(zip(names, args)), **kwargs}
+        given = {"logits": options.pop(names[0], None), "targets": options.pop(names[1], None)}
+        number, self._loss_count = self._loss_count, self._loss_count + 1
+        roles = {**given, "function": LOSSES[func], "number": number}
+        call = Call(seam=Seam.LOSS, given={**options, **roles}, tensors=tensors)
+        for repair in self._loss_repairs:
+            call = mended(repair, call)
+        options = dict(call.given)
+        logits, targets, name = options.pop("logits"), options.pop("targets"), options.pop("function")
+        del options["number"]
+        trained, shown, scale = (options.pop(role, given) for role, given in _TERM.items())
+        changed = func
+        if name != LOSSES[func]:
+            changed = getattr(F, name)
+            options = {k: v for k, v in options.items() if k in _parameters(changed)}
+        kept = KeptLoss(function=name, scores=logits, targets=targets, options=options)
+        at = user_place(sys._getframe(2))
+        failure = None
+        try:
+            kept.value = changed(logits, targets, **options)
+            return _as_wanted(kept.value, trained=trained, shown=shown, scale=scale)
+        except Exception as error:
+            failure = failure_of(error)
+            raise
+        finally:
+            if isinstance(logits, torch.Tensor) and isinstance(targets, torch.Tensor):
+                self._keep_loss(kept, failure, at)
+
+    def _keep_loss(self, kept: KeptLoss, failure: Failure | None, at: Place | None) -> None:
+        if self._trained_only and not torch.is_grad_enabled():
+            return
+        logits = kept.scores
+        self.record.targets = kept.targets.detach()
+        if self.record.scores is None:
+            self.record.scores = logits
+        if not self._detail:
+            return
+        seen = self._normalised.get(id(logits)) or self._source_of_log(logits)
+        active = self._activated.get(logits.untyped_storage().data_ptr()) if logits.numel() else None
+        self.record.kept_losses.append(kept)
+        self.record.loss_calls.append(
+            measure_call(
+                kept,
+                at=at,
+                failure=failure,
+                softmax_at=seen[1] if seen else None,
+                activation=active[1] if active else "",
+                unreachable_share=_unreachable(active[1], kept.targets) if active else None,
+                activation_at=active[2] if active else None,
+                activation_module=active[3] if active else "",
+                activation_called_at=active[4] if active else None,
+            )
+        )
+
+    def _source_of_log(self, logits: torch.Tensor) -> tuple[Any, Place | None] | None:
+        """The last softmax whose logarithm the loss was given."""
+        if not logits.numel() or not bool((logits.detach() <= 0).all()):
+            return None
+        with torch.no_grad():
+            fitting = (
+                kept
+                for kept in reversed(self._normalised.values())
+                if kept[0].shape == logits.shape
+                and torch.allclose(kept[0].float(), logits.float().exp(), atol=1e-6)
+            )
+            return next(fitting, None)
+
+
+def _is_users_own(module: nn.Module) -> bool:
+    """Whether the user wrote its forward."""
+    code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
+    return code is not None and is_users(code.co_filename)
+
+
+@cache
+def _parameters(func: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(func).parameters)
+
+
+# What a repair may ask of a loss term besides its arguments.
+_TERM = {"trained": True, "shown": True, "scale": 1.0}
+
+
+def _as_wanted(value: Any, *, trained: bool, shown: bool, scale: float) -> Any:
+    """A loss term scaled, without its gradient, or with its gradient and the value 0."""
+    if not isinstance(value, torch.Tensor) or (trained and shown and scale == 1.0):
+        return value
+    value = value * scale if trained else value.detach() * scale
+    return value if shown else value - value.detach()
+
+
+_BOUNDS = {
+    "sigmoid": (0.0, 1.0),
+    "tanh": (-1.0, 1.0),
+    "softmax": (0.0, 1.0),
+    "relu": (0.0, None),
+    "relu6": (0.0, 6.0),
+}
+
+
+def _unreachable(activation: str, targets: torch.Tensor) -> float | None:
+    """The part of the targets' variance that an activation's range leaves unexplained; None for class indices."""
+    if activation not in _BOUNDS or not targets.is_floating_point() or not targets.numel():
+        return None
+    values = targets.detach().float()
+    low, high = _BOUNDS[activation]
+    missed = (values - values.clamp(low, high)).square().mean()
+    return float(missed / values.var(correction=0).clamp_min(1e-12))
+
+
+def _activation_shares(kind: str, result: torch.Tensor) -> dict[str, Any]:
+    with torch.no_grad():
+        values = result.detach()
+        if kind in RECTIFIERS and values.dim() > 1:
+            rows = (
+                values.reshape(-1, values.shape[-1])
+                if values.dim() != 4
+                else values.transpose(1, 3).reshape(-1, values.shape[1])
+            )
+            return {"dead_share": float((rows <= 0).all(dim=0).float().mean())}
+        if kind in SQUASHERS:
+            low, high = SQUASHERS[kind]
+            near = (values < low + SATURATED_WITHIN) | (values > high - SATURATED_WITHIN)
+            return {"saturated_share": float(near.float().mean())}
+    return {}
+
+
+def declared_sizes(module: nn.Module) -> tuple[int, ...]:
+    """(in, out) of a layer, (rows, width) of an embedding, (features) of a normalisation; empty for others."""
+    for pair in (("in_features", "out_features"), ("in_channels", "out_channels"), ("num_embeddings", "embedding_dim"),
+                 ("input_size", "hidden_size"), ("num_features",)):  # fmt: skip
+        if all(isinstance(getattr(module, name, None), int) for name in pair):
+            return tuple(getattr(module, name) for name in pair)
+    return tuple(module.normalized_shape[-1:]) if isinstance(module, nn.LayerNorm) else ()
+
+
+def first_tensor(value: Any) -> torch.Tensor | None:
+    """The first tensor in an answer: itself, or of a mapping, sequence or model output."""
+    if isinstance(value, torch.Tensor):
+        return value
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return next((t for v in value if (t := first_tensor(v)) is not None), None)
+    return None
+
+
+def scores_of(output: Any) -> torch.Tensor | None:
+    """The scores in a model's answer: its logits, else its first tensor that is not a single number."""
+    if isinstance(output, Mapping):
+        if isinstance(output.get("logits"), torch.Tensor):
+            return output["logits"]
+        output = [v for k, v in output.items() if k != "loss"]
+    if isinstance(output, torch.Tensor):
+        return output if output.dim() else None
+    if isinstance(output, (list, tuple)):
+        return next((v for v in output if isinstance(v, torch.Tensor) and v.dim()), None)
+    return None
+
+
+def row_losses(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Cross-entropy in nats of each row of (N, C) scores; NaN where the label is outside the scores."""
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    fits = (labels >= 0) & (labels < scores.shape[1])
+    safe = np.where(fits, labels, 0)
+    return np.where(fits, -logs[np.arange(len(labels)), safe], math.nan)

@@ -1,0 +1,1 @@
+"""Keras's tensors, layers and optimizers (`base.Tensors`)."""

@@ -1,0 +1,241 @@
+"""Keras's tensors, layers and optimizers on any of its backends (`base.Tensors`)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from trainwright.stages.tensor import TensorFacts
+from trainwright.tensors.base import shifts
+from trainwright.tensors.keras.compiled import give_no_loss as give_no_loss
+from trainwright.tensors.keras.compiled import rename_outputs as rename_outputs
+from trainwright.tensors.keras.layers import activate as activate
+from trainwright.tensors.keras.layers import flatten_before as flatten_before
+from trainwright.tensors.keras.layers import freeze as freeze
+from trainwright.tensors.keras.layers import is_stochastic as is_stochastic
+from trainwright.tensors.keras.layers import layers_around as layers_around
+from trainwright.tensors.keras.layers import layers_below as layers_below
+from trainwright.tensors.keras.layers import mask_padding as mask_padding
+from trainwright.tensors.keras.layers import named_layers as named_layers
+from trainwright.tensors.keras.layers import named_variables as named_variables
+from trainwright.tensors.keras.layers import register_lists as register_lists
+from trainwright.tensors.keras.layers import reinitialise as reinitialise
+from trainwright.tensors.keras.layers import resize_embeddings as resize_embeddings
+from trainwright.tensors.keras.layers import resize_input as resize_input
+from trainwright.tensors.keras.layers import scale_parameters as scale_parameters
+from trainwright.tensors.keras.layers import set_dropout as set_dropout
+from trainwright.tensors.keras.layers import stochastic_layers as stochastic_layers
+from trainwright.tensors.keras.layers import unfreeze as unfreeze
+from trainwright.tensors.keras.layers import value_of as value_of
+from trainwright.tensors.keras.layers import widen_head as widen_head
+from trainwright.tensors.keras.layers import zero_non_finite as zero_non_finite
+from trainwright.tensors.keras.versions import keras, ops, schedule_changed, version
+
+# Statistics of larger tensors are taken over an even sample of this many values; finiteness over all.
+LARGEST_EXACT = 4_000_000
+
+
+def is_tensor(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or (keras.ops.is_tensor(value) and not _is_composite(value))
+
+
+def _is_composite(value: Any) -> bool:
+    """Ragged and sparse tensors have no values of one shape."""
+    return type(value).__name__ in ("RaggedTensor", "SparseTensor", "BCOO", "IndexedSlices")
+
+
+def facts(tensor: Any, *, requires_grad: bool = False) -> TensorFacts:
+    """The tensor in numbers.
+
+    Args:
+        requires_grad: it was computed from what is trained; Keras's tensors do not tell.
+    """
+    return array_facts(to_numpy(tensor), dtype=dtype_name(tensor), requires_grad=requires_grad)
+
+
+def array_facts(seen: np.ndarray, *, dtype: str = "", requires_grad: bool = False) -> TensorFacts:
+    """An array in numbers."""
+    base: dict[str, Any] = {
+        "shape": tuple(int(n) for n in seen.shape),
+        "dtype": dtype or str(seen.dtype),
+        "device": "cpu",
+        "requires_grad": requires_grad,
+    }
+    if not seen.size or seen.dtype.kind not in "iufb":
+        return TensorFacts(**base)
+    flat = seen.reshape(-1)
+    non_finite = int((~np.isfinite(flat)).sum()) if flat.dtype.kind == "f" else 0
+    if flat.size > LARGEST_EXACT:
+        flat = flat[:: flat.size // LARGEST_EXACT + 1]
+    values = flat.astype(np.float64)
+    if non_finite:
+        values = values[np.isfinite(values)]
+    if not values.size:
+        return TensorFacts(non_finite=non_finite, **base)
+    return TensorFacts(
+        minimum=float(values.min()),
+        maximum=float(values.max()),
+        mean=float(values.mean()),
+        deviation=float(values.std()),
+        non_finite=non_finite,
+        zero_share=float((values == 0).mean()),
+        **base,
+    )
+
+
+def dtype_name(tensor: Any) -> str:
+    """int64, float32, bfloat16; `string` for text."""
+    kind = tensor.dtype if hasattr(tensor, "dtype") else np.asarray(tensor).dtype
+    return str(getattr(kind, "name", kind)).removeprefix("torch.")
+
+
+def to_numpy(tensor: Any) -> np.ndarray:
+    while hasattr(tensor, "primal"):  # a value that JAX is differentiating
+        tensor = tensor.primal
+    if hasattr(tensor, "numpy_function"):
+        tensor = tensor.value
+    array = np.asarray(tensor if isinstance(tensor, np.ndarray) else ops.convert_to_numpy(tensor))
+    return array.astype(np.float32) if array.dtype.name in ("bfloat16", "float16") else array
+
+
+def has_values(tensor: Any) -> bool:
+    """Whether its numbers are known now: not while JAX or TensorFlow only writes down what is to be computed."""
+    while hasattr(tensor, "primal"):
+        tensor = tensor.primal
+    if (jax := sys.modules.get("jax")) is not None and isinstance(tensor, jax.core.Tracer):
+        return False
+    tf = sys.modules.get("tensorflow")
+    return tf is None or not tf.is_symbolic_tensor(tensor)
+
+
+def like(array: np.ndarray, reference: Any, dtype: str | None = None) -> Any:
+    kind = dtype or dtype_name(reference)
+    if isinstance(reference, np.ndarray):
+        return np.asarray(array).astype(kind)
+    return ops.convert_to_tensor(np.ascontiguousarray(array), dtype=kind)
+
+
+def cast(tensor: Any, dtype: str) -> Any:
+    return tensor.astype(dtype) if isinstance(tensor, np.ndarray) else ops.cast(tensor, dtype)
+
+
+def reshape(tensor: Any, shape: Sequence[int]) -> Any:
+    return tensor.reshape(tuple(shape)) if isinstance(tensor, np.ndarray) else ops.reshape(tensor, shape)
+
+
+def renumbered(tensor: Any, numbers: Mapping[int, int]) -> Any:
+    kind = dtype_name(tensor)
+    given = found = tensor if "float" in kind else cast(tensor, "int32")  # unsigned ones take no -100
+    for low, high, by in shifts(numbers):
+        found = found + cast((given >= low) & (given <= high), dtype_name(given)) * by
+    return cast(found, kind)
+
+
+def log(tensor: Any) -> Any:
+    return ops.log(ops.maximum(tensor, 1e-12))
+
+
+def log_softmax(tensor: Any) -> Any:
+    return ops.log_softmax(tensor, axis=1)
+
+
+def logit(tensor: Any) -> Any:
+    kept = ops.clip(tensor, 1e-6, 1 - 1e-6)
+    return ops.log(kept) - ops.log(1 - kept)
+
+
+def permute(tensor: Any, axes: Sequence[int]) -> Any:
+    return tensor.transpose(axes) if isinstance(tensor, np.ndarray) else ops.transpose(tensor, axes)
+
+
+def normalise_rows(tensor: Any) -> Any:
+    return _normalised(tensor, (-1,))
+
+
+def standardise(tensor: Any) -> Any:
+    return _normalised(tensor, tuple(range(1, len(tensor.shape))))
+
+
+def _normalised(tensor: Any, axes: tuple[int, ...]) -> Any:
+    centred = tensor - ops.mean(tensor, axis=axes, keepdims=True)
+    return centred / ops.sqrt(ops.mean(ops.square(centred), axis=axes, keepdims=True) + 1e-12)
+
+
+def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: float | None = None) -> None:
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    now = version().rate(optimizer)
+    if isinstance(now, keras.optimizers.schedules.LearningRateSchedule):
+        version().set_rate(optimizer, schedule_changed(now, factor, rate))
+        return
+    version().set_rate(
+        optimizer, rate if rate is not None else float(to_numpy(now)) * (1.0 if factor is None else factor)
+    )
+
+
+def clear_gradients(model: Any) -> None:
+    """Drop the gradients that torch keeps from step to step; the other backends keep none."""
+    if keras.config.backend() == "torch":
+        for variable in model.trainable_variables:
+            variable.value.grad = None
+
+
+def hold_parameters(optimizer: Any, model: Any) -> None:
+    version().build_optimizer(optimizer, model.trainable_variables)
+
+
+def clip_gradients(optimizer: Any, norm: float) -> None:
+    optimizer.global_clipnorm = norm
+
+
+def set_training(model: Any, training: bool) -> None:
+    """Keras takes the mode with each call."""
+
+
+def detached(value: Any) -> Any:
+    return keras.tree.map_structure(ops.stop_gradient, value)
+
+
+def take_rows(batch: Mapping[str, Any], rows: int) -> dict[str, Any]:
+    first = next((v.shape[0] for v in batch.values() if is_tensor(v) and len(v.shape)), 0)
+    return {
+        k: v[:rows] if is_tensor(v) and len(v.shape) and v.shape[0] == first else v for k, v in batch.items()
+    }
+
+
+def padded(rows: Sequence[Any]) -> list[Any]:
+    arrays = [np.asarray(r) for r in rows]
+    longest = tuple(max(a.shape[i] for a in arrays) for i in range(arrays[0].ndim))
+    return [np.pad(a, [(0, most - size) for most, size in zip(longest, a.shape)]) for a in arrays]
+
+
+def predicted_classes(scores: Any, labels: Any) -> Any:
+    seen, wanted = to_numpy(scores), to_numpy(labels)
+    if seen.ndim < 2 or seen.shape[-1] < 2 or seen.shape[:-1] != wanted.shape:
+        return None
+    return like(seen.argmax(-1), labels, "int64")
+
+
+def change_rows(data: Any, change: Callable[[dict[str, Any], int], Mapping[str, Any]]) -> Any:
+    return data.changed(change)
+
+
+def choose_rows(data: Any, rows: Sequence[int]) -> Any:
+    return data.chosen(rows)
+
+
+def choose_of_several(sets: Sequence[Any], rows: Sequence[tuple[int, int]]) -> Any:
+    return sets[0].of_several(sets, rows)
+
+
+def shuffled(dataset: Any) -> Any:
+    return dataset.shuffled_rows()
+
+
+def leaves(structure: Any) -> Iterator[Any]:
+    """What a nested structure holds, None left out."""
+    for one in keras.tree.flatten(structure):
+        if one is not None:
+            yield one

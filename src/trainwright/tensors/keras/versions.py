@@ -1,0 +1,66 @@
+"""Which Keras is walked: Keras 3, or Keras 2 as the package tf_keras."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainwright.tensors.keras.keras3 import Keras3
+from trainwright.tensors.keras.version import Version
+
+_now: Version = Keras3()
+
+
+def version() -> Version:
+    """The Keras that is walked."""
+    return _now
+
+
+def walk_version_of(model: Any) -> None:
+    """From here on what is walked is of the Keras that this model is of."""
+    global _now
+    if package_of(model) == "tf_keras":
+        from trainwright.tensors.keras.keras2 import Keras2
+
+        _now = Keras2()
+    else:
+        _now = Keras3()
+
+
+def package_of(value: Any) -> str:
+    """The package of an object of Keras's, or of a class derived from one: keras, tf_keras; empty for others."""
+    packages = (k.__module__.partition(".")[0] for k in type(value).__mro__)
+    return next((p for p in packages if p in ("keras", "tf_keras")), "")
+
+
+class _Walked:
+    """The Keras that is walked, under the names of Keras 3."""
+
+    def __init__(self, *inner: str) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        found = _now.module
+        for step in (*self._inner, name):
+            found = getattr(found, step)
+        return found
+
+
+keras: Any = _Walked()
+ops: Any = _Walked("ops")
+
+
+def schedule_changed(schedule: Any, factor: float | None, rate: float | None) -> Any:
+    """A schedule with its rate scaled, or another rate."""
+    base: Any = keras.optimizers.schedules.LearningRateSchedule
+
+    class Changed(base):
+        def __call__(self, step: Any) -> Any:
+            if rate is not None:
+                return rate
+            return schedule(step) * (1.0 if factor is None else factor)
+
+        def get_config(self) -> Mapping[str, Any]:
+            return {}
+
+    return Changed()

@@ -1,0 +1,1 @@
+"""torch's tensors, models and optimizers (`base.Tensors`)."""

@@ -1,0 +1,406 @@
+"""torch's tensors, models and optimizers (`base.Tensors`)."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from trainwright.stages.tensor import TensorFacts
+from trainwright.tensors.base import shifts
+from trainwright.tensors.torch.rows import change_rows as change_rows
+from trainwright.tensors.torch.rows import choose_of_several as choose_of_several
+from trainwright.tensors.torch.rows import choose_rows as choose_rows
+
+# Statistics of larger tensors are taken over an even sample of this many values; finiteness over all.
+LARGEST_EXACT = 4_000_000
+
+
+def is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+@torch.no_grad()
+def facts(tensor: torch.Tensor) -> TensorFacts:
+    seen = tensor.detach()
+    base: dict[str, Any] = {
+        "shape": tuple(seen.shape),
+        "dtype": dtype_name(seen.dtype),
+        "device": seen.device.type,
+        "requires_grad": tensor.requires_grad,
+    }
+    dense = seen.layout == torch.strided
+    if not dense or seen.numel() == 0 or seen.is_complex() or seen.device.type == "meta":
+        return TensorFacts(**base)
+    flat = seen.reshape(-1)
+    non_finite = int((~torch.isfinite(flat)).sum()) if flat.is_floating_point() else 0
+    if flat.numel() > LARGEST_EXACT:
+        flat = flat[:: flat.numel() // LARGEST_EXACT + 1]
+    values = flat.to(torch.float32 if flat.is_floating_point() else torch.float64)
+    if non_finite:
+        values = values[torch.isfinite(values)]
+    if values.numel() == 0:
+        return TensorFacts(non_finite=non_finite, **base)
+    return TensorFacts(
+        minimum=float(values.min()),
+        maximum=float(values.max()),
+        mean=float(values.mean()),
+        deviation=float(values.std(correction=0)),
+        non_finite=non_finite,
+        zero_share=float((values == 0).float().mean()),
+        **base,
+    )
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """int64 for torch.int64."""
+    return str(dtype).removeprefix("torch.")
+
+
+def to_numpy(tensor: torch.Tensor) -> np.ndarray:
+    host = tensor.detach().cpu()
+    if host.dtype in (torch.bfloat16, torch.float16):
+        host = host.float()
+    return np.asarray(host.numpy())
+
+
+def like(array: np.ndarray, reference: torch.Tensor, dtype: str | None = None) -> torch.Tensor:
+    kind = getattr(torch, dtype) if dtype else reference.dtype
+    return torch.as_tensor(np.ascontiguousarray(array)).to(device=reference.device, dtype=kind)
+
+
+def cast(tensor: torch.Tensor, dtype: str) -> torch.Tensor:
+    return tensor.to(getattr(torch, dtype))
+
+
+def reshape(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    return tensor.reshape(tuple(shape))
+
+
+def renumbered(tensor: torch.Tensor, numbers: Mapping[int, int]) -> torch.Tensor:
+    given = found = tensor if tensor.is_floating_point() else tensor.long()  # unsigned ones take no -100
+    for low, high, by in shifts(numbers):
+        found = found + ((given >= low) & (given <= high)).to(given.dtype) * by
+    return found.to(tensor.dtype)
+
+
+def log(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.log(tensor.clamp_min(1e-12))
+
+
+def log_softmax(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.log_softmax(tensor, dim=1)
+
+
+def logit(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.logit(tensor, eps=1e-6)
+
+
+def permute(tensor: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
+    return tensor.permute(*axes).contiguous()
+
+
+def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: float | None = None) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate if rate is not None else group["lr"] * (factor if factor is not None else 1.0)
+
+
+def unfreeze(model: nn.Module, optimizer: Any, names: Sequence[str] | None = None) -> None:
+    held = (
+        {id(p) for group in optimizer.param_groups for p in group["params"]}
+        if optimizer is not None
+        else set()
+    )
+    new = []
+    for name, parameter in model.named_parameters():
+        if (names is None or name in names) and parameter.is_floating_point():
+            parameter.requires_grad_(True)
+            if id(parameter) not in held:
+                new.append(parameter)
+    if new and optimizer is not None:
+        rate = max((g["lr"] for g in optimizer.param_groups), default=1e-3)
+        optimizer.add_param_group({"params": new, "lr": rate})
+
+
+def hold_parameters(optimizer: Any, model: nn.Module) -> None:
+    own = [p for p in model.parameters() if p.requires_grad]
+    names = {id(p) for p in own}
+    for group in optimizer.param_groups:
+        group["params"] = [p for p in group["params"] if id(p) in names]
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    optimizer.param_groups[0]["params"] += [p for p in own if id(p) not in held]
+
+
+def set_padding(model: nn.Module, token: int) -> None:
+    config: Any = model.config
+    config.get_text_config().pad_token_id = config.pad_token_id = token
+
+
+def decoder_inputs(model: nn.Module, labels: torch.Tensor) -> Any:
+    own: Any = model
+    return own.prepare_decoder_input_ids_from_labels(labels)
+
+
+def freeze(model: nn.Module, names: Sequence[str]) -> None:
+    for name, parameter in model.named_parameters():
+        if name in names:
+            parameter.requires_grad_(False)
+            parameter.grad = None
+
+
+def clear_gradients(model: nn.Module) -> None:
+    for parameter in model.parameters():
+        parameter.grad = None
+
+
+def clip_gradients(optimizer: Any, norm: float) -> None:
+    def clip(given: Any, args: Any, kwargs: Any) -> None:
+        nn.utils.clip_grad_norm_([p for g in given.param_groups for p in g["params"]], norm)
+
+    getattr(optimizer, "optimizer", optimizer).register_step_pre_hook(clip)
+
+
+def detach_kept(model: nn.Module) -> None:
+    for module in model.modules():
+        for attributes in (vars(module), module._buffers):
+            for name, value in list(attributes.items()):
+                if name not in ("_parameters", "_buffers", "_modules") and _on_graph(value):
+                    attributes[name] = detached(value)
+
+
+def _on_graph(value: Any) -> bool:
+    if isinstance(value, (list, tuple)) or type(value) is dict:
+        return any(_on_graph(v) for v in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, torch.Tensor) and value.grad_fn is not None
+
+
+def detached(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: detached(v) for k, v in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(detached(v) for v in value)
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def register_lists(model: nn.Module, names: Sequence[str]) -> None:
+    for name in names:
+        owner, _, attribute = name.rpartition(".")
+        module = model.get_submodule(owner)
+        value = getattr(module, attribute)
+        delattr(module, attribute)
+        setattr(module, attribute, nn.ModuleDict(value) if isinstance(value, dict) else nn.ModuleList(value))
+
+
+def normalise_rows(tensor: torch.Tensor) -> torch.Tensor:
+    return F.layer_norm(tensor, tensor.shape[-1:])
+
+
+def output_layer(model: nn.Module) -> tuple[str, nn.Linear] | None:
+    """The linear layer that gives the scores: the one of the configured width, else the last one declared."""
+    layers = [(n, m) for n, m in model.named_modules() if isinstance(m, nn.Linear)]
+    width = getattr(getattr(model, "config", None), "num_labels", None)
+    fitting = [(n, m) for n, m in layers if m.out_features == width]
+    chosen = fitting or layers
+    return chosen[-1] if chosen else None
+
+
+@torch.no_grad()
+def widen_head(model: nn.Module, classes: int) -> str:
+    found = output_layer(model)
+    if found is None:
+        raise ValueError("widen_head needs a model with a linear layer; got none.")
+    name, old = found
+    new = nn.Linear(old.in_features, classes, bias=old.bias is not None).to(
+        old.weight.device, old.weight.dtype
+    )
+    kept = min(classes, old.out_features)
+    deviation = float(old.weight.std()) or 0.02
+    new.weight.normal_(0.0, deviation)
+    new.weight[:kept] = old.weight[:kept]
+    if old.bias is not None:
+        new.bias.zero_()
+        new.bias[:kept] = old.bias[:kept]
+    parent, _, attribute = name.rpartition(".")
+    if old is model:  # the script holds the layer itself
+        old.weight, old.bias, old.out_features = new.weight, new.bias, classes
+    else:
+        setattr(model.get_submodule(parent), attribute, new)
+    for owner in (model, getattr(model, "config", None)):
+        if owner is not None and hasattr(owner, "num_labels"):
+            owner.num_labels = classes
+    return name
+
+
+@torch.no_grad()
+def resize_embeddings(model: nn.Module, rows: int, name: str = "") -> None:
+    get = getattr(model, "get_input_embeddings", None)
+    old = model.get_submodule(name) if name or get is None else get()
+    new = _with_rows(old, rows)
+    if name or get is None:
+        parent, _, attribute = name.rpartition(".")
+        setattr(model.get_submodule(parent), attribute, new)
+        return
+    # New modules, and not the model's own resizing, which changes the old ones in place and cannot be put back.
+    model.set_input_embeddings(new)
+    config = getattr(model, "config", None)
+    if config is not None and hasattr(config, "vocab_size"):
+        config.vocab_size = rows
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    if isinstance(head, nn.Linear):
+        wide = nn.Linear(head.in_features, rows, bias=head.bias is not None).to(
+            head.weight.device, head.weight.dtype
+        )
+        wide.weight = (
+            new.weight if head.weight is old.weight else nn.Parameter(_with_more_rows(head.weight, rows))
+        )
+        if head.bias is not None:
+            wide.bias = nn.Parameter(_with_more_rows(head.bias, rows))
+        model.set_output_embeddings(wide)
+
+
+def _with_rows(old: nn.Module, rows: int) -> nn.Embedding:
+    assert isinstance(old, nn.Embedding)
+    new = nn.Embedding(rows, old.embedding_dim, padding_idx=old.padding_idx).to(
+        old.weight.device, old.weight.dtype
+    )
+    new.weight = nn.Parameter(_with_more_rows(old.weight, rows), requires_grad=old.weight.requires_grad)
+    return new
+
+
+def _with_more_rows(values: torch.Tensor, rows: int) -> torch.Tensor:
+    """The rows there are, and new ones of the same spread (zeros for a bias)."""
+    more = values.new_zeros(rows, *values.shape[1:])
+    if values.dim() > 1:
+        more.normal_(0.0, float(values.float().std()) or 0.02)
+    kept = min(rows, len(values))
+    more[:kept] = values[:kept]
+    return more
+
+
+def set_dropout(model: nn.Module, probability: float) -> None:
+    for module in model.modules():
+        if isinstance(module, nn.modules.dropout._DropoutNd):
+            module.p = probability
+
+
+def set_training(model: nn.Module, training: bool) -> None:
+    model.train(training)
+
+
+@torch.no_grad()
+def predicted_classes(scores: torch.Tensor | None, labels: torch.Tensor) -> torch.Tensor | None:
+    """The index of the largest score; for one score a row, the side of the middle (0, or a half of probabilities)."""
+    if scores is None or not scores.numel() or not labels.numel():
+        return None
+    if scores.numel() == labels.numel():
+        middle = 0.5 if scores.min() >= 0 and scores.max() <= 1 else 0.0
+        return (scores.reshape(labels.shape) > middle).to(labels.dtype)
+    for axis in (1, -1):
+        if scores.dim() > 1 and scores.shape[axis] > 1:
+            classes = scores.argmax(axis)
+            if classes.numel() == labels.numel() and classes.shape[0] == labels.shape[0]:
+                return classes.reshape(labels.shape)
+    return None
+
+
+def padded(rows: Sequence[Any]) -> list[Any]:
+    shapes = np.asarray([np.shape(row) if hasattr(row, "shape") else (len(row),) for row in rows])
+    missing = shapes.max(axis=0) - shapes
+    return [_with_zeros(row, [(0, int(n)) for n in more]) for row, more in zip(rows, missing)]
+
+
+def _with_zeros(row: Any, more: Sequence[tuple[int, int]]) -> Any:
+    if isinstance(row, torch.Tensor):
+        return F.pad(row, [n for pair in reversed(more) for n in pair])
+    if isinstance(row, np.ndarray):
+        return np.pad(row, more)
+    return [*row, *[np.zeros_like(row[0]).tolist() if len(row) else 0] * more[0][1]]
+
+
+def standardise(tensor: torch.Tensor) -> torch.Tensor:
+    axes = tuple(range(1, tensor.dim()))  # rows are kept apart
+    return (tensor - tensor.mean(axes, keepdim=True)) / (tensor.std(axes, correction=0, keepdim=True) + 1e-6)
+
+
+def take_rows(batch: Mapping[str, Any], rows: int) -> dict[str, Any]:
+    count = next((len(v) for v in batch.values() if is_tensor(v) and v.dim()), 0)
+    sized = [k for k, v in batch.items() if isinstance(v, list) or (is_tensor(v) and v.dim())]
+    return {k: v[:rows] if k in sized and len(v) == count else v for k, v in batch.items()}
+
+
+@torch.no_grad()
+def zero_non_finite(model: nn.Module) -> None:
+    for tensor in (*model.parameters(), *model.buffers()):
+        if tensor.is_floating_point():
+            tensor.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
+
+
+@torch.no_grad()
+def reinitialise(model: nn.Module, names: Sequence[str]) -> None:
+    for name, parameter in model.named_parameters():
+        if name in names and parameter.dim() > 1:
+            nn.init.kaiming_uniform_(parameter, a=5**0.5)  # that of Linear and convolution layers
+
+
+@torch.no_grad()
+def scale_parameters(model: nn.Module, factors: Mapping[str, float]) -> None:
+    for name, parameter in model.named_parameters():
+        if name in factors:
+            parameter.mul_(factors[name])
+
+
+def activate(model: nn.Module, names: Sequence[str]) -> None:
+    if torch.is_grad_enabled():
+        for name in names:
+            model.get_submodule(name).training = True
+
+
+_INPUT_SIZE = (
+    "in_features",
+    "in_channels",
+    "num_embeddings",
+    "num_features",
+    "input_size",
+    "normalized_shape",
+)
+
+
+def resize_input(model: nn.Module, layer: str, size: int) -> None:
+    old = model.get_submodule(layer)
+    names = [
+        n for n in inspect.signature(type(old).__init__).parameters if n not in ("self", "device", "dtype")
+    ]
+    given = {n: getattr(old, n) for n in names if hasattr(old, n)}
+    if "bias" in names:
+        given["bias"] = old.bias is not None and old.bias is not False
+    given[next(n for n in _INPUT_SIZE if hasattr(old, n))] = size
+    reference = next(model.parameters())
+    _put(model, layer, type(old)(**given).to(reference.device))
+
+
+def flatten_before(model: nn.Module, layer: str) -> None:
+    _put(model, layer, nn.Sequential(nn.Flatten(), model.get_submodule(layer)))
+
+
+# Of an iterable set so many rows are held for shuffling.
+SHUFFLED_ROWS = 10_000
+
+
+def shuffled(dataset: Any) -> Any:
+    if hasattr(dataset, "shuffle"):
+        return dataset.shuffle(seed=0)
+    if not hasattr(dataset, "__len__"):
+        dataset = list(itertools.islice(iter(dataset), SHUFFLED_ROWS))
+    order = np.random.default_rng(0).permutation(len(dataset))
+    return torch.utils.data.Subset(dataset, order.tolist())
+
+
+def _put(model: nn.Module, name: str, module: nn.Module) -> None:
+    parent, _, attribute = name.rpartition(".")
+    setattr(model.get_submodule(parent), attribute, module)

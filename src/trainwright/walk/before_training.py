@@ -1,0 +1,61 @@
+"""What ends a script, or a construction of a framework's, before training is reached; judged by the rules of setup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+from trainwright.core.finding import Failure, Finding
+from trainwright.core.rule import Rule
+from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memory
+from trainwright.seams.failures.blame import failure_of
+from trainwright.seams.listening.seen import Seen
+from trainwright.seams.source.places import keyword_places, place_of
+from trainwright.stages.setup import SetupFacts
+from trainwright.walk.closing import versions
+from trainwright.walk.missing import missing_name
+from trainwright.walk.refused import refused_anywhere, refused_call
+from trainwright.walk.trials import experiment
+from trainwright.walk.walk import Walk
+
+
+def refused_facts(name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception,
+                  frame: FrameType) -> SetupFacts:  # fmt: skip
+    """A framework's class or function did not take what it was given."""
+    failure = replace(failure_of(error), where=place_of(frame))
+    call = refused_call(name, function, keywords, failure)
+    written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name)
+    call = replace(call, places={k: place for k, (place, _) in written.items()})
+    return SetupFacts(
+        framework=call.library.split(" ")[0] or None, versions=versions(), refused=call, failure=failure
+    )
+
+
+def raised_facts(error: Exception, failure: Failure, seen: Seen | None) -> SetupFacts:
+    """The script ended with an exception."""
+    return SetupFacts(
+        versions=versions(),
+        failure=failure,
+        refused=refused_anywhere(error, failure),
+        missing=missing_name(error, failure),
+        accelerators=accelerators("cuda") if lacks_gpu_memory(str(error)) else (),
+        frozen_at=seen.freezing_lines() if seen else (),
+    )
+
+
+def judge(walk: Walk, facts: SetupFacts) -> list[Finding]:
+    """Let the rules of setup judge what came before training; returns what the walk keeps of their findings."""
+    walk.learn(facts)
+    return [f for rule in walk.rules_of_setup() for f in _findings(walk, rule) if walk.keep(f)]
+
+
+def _findings(walk: Walk, rule: Rule) -> list[Finding]:
+    """Findings of a rule before there is anything to train: none of these rules experiments."""
+    steps = experiment(walk, rule)
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return list(end.value or [])

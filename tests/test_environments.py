@@ -163,7 +163,7 @@ def test_scripts_and_objects_are_checked_in_an_environment_of_its_own(
     healthy = _report(environment, check, tmp_path)
     assert passed(healthy), said(healthy)
     names_the_fault(_report(environment, [*check, "faulty"], tmp_path), file)
-    if file != "accelerate_loop.py":
+    if '"api"' in (HERE / "scripts" / file).read_text("utf-8"):
         of_objects = _report(environment, [path, *arguments, "api"], tmp_path)
         assert passed_as_objects(of_objects), said(of_objects)
 

@@ -69,10 +69,10 @@ ENVIRONMENTS = {
 # The oldest versions that are promised (seams/requirements.py), and the newest Python. Made for real only.
 VERSIONS = {
     "torch-2.4": Environment(
-        has=TORCH, scripts=("torch_loop.py",), installed=("torch==2.4.1", "numpy==1.26.4", *TORCH_NEEDS), base="",
+        has=TORCH, scripts=("torch_loop.py", "torch_gpu.py"), installed=("torch==2.4.1", "numpy==1.26.4", *TORCH_NEEDS), base="",
     ),
     "torch-2.2": Environment(
-        has=TORCH, scripts=("torch_loop.py",), installed=("torch==2.2.2", "numpy==1.26.4", *TORCH_NEEDS), base="",
+        has=TORCH, scripts=("torch_loop.py", "torch_gpu.py"), installed=("torch==2.2.2", "numpy==1.26.4", *TORCH_NEEDS), base="",
     ),
     "transformers-4.46": Environment(has=TORCH, scripts=("trainer.py", "accelerate_loop.py"), installed=OLD_TRANSFORMERS),
     "transformers-4.41": Environment(
@@ -93,6 +93,14 @@ VERSIONS = {
     "keras-3.7-torch": Environment(
         has=("keras", "torch"), scripts=("keras_fit.py",), installed=("keras==3.7.0", *KERAS[1:]),
         variables={"KERAS_BACKEND": "torch"},
+    ),
+    "keras-3.7-tensorflow-2.16": Environment(
+        has=("keras", "tensorflow-cpu"), scripts=("keras_fit.py",),
+        installed=("keras==3.7.0", "tensorflow-cpu==2.16.2", "numpy==1.26.4"), base="", with_needs=True,
+        variables={"KERAS_BACKEND": "tensorflow"},
+    ),
+    "python-3.12": Environment(
+        has=TORCH, scripts=("torch_loop.py",), installed=("torch", "numpy", *TORCH_NEEDS), base="", python="python3.12",
     ),
     "python-3.13": Environment(
         has=TORCH, scripts=("torch_loop.py",), installed=("torch", "numpy", *TORCH_NEEDS), base="", python="python3.13",

@@ -12,6 +12,7 @@ from trainwright.seams.devices.redirection import Redirection, current
 
 # No loss is scaled on the CPU, and no number of updates makes the scale grow.
 _UNSCALED: dict[str, Any] = {"init_scale": 1.0, "growth_interval": 2**31 - 1}
+_OF_SCALER = ("init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled")
 # What torchrun sets for a training of one process.
 LAUNCHED = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1",
             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}  # fmt: skip
@@ -19,8 +20,8 @@ LAUNCHED = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE
 
 def patch_precision(torch: Any, patches: Patches) -> None:
     """autocast does nothing for a device that is not here; a GradScaler scales by 1, and watches its use as ever."""
-    autocast, scaler = torch.amp.autocast_mode.autocast, torch.amp.grad_scaler.GradScaler
-    of_autocast, of_scaler = autocast.__init__, scaler.__init__
+    autocast = torch.amp.autocast_mode.autocast
+    of_autocast = autocast.__init__
 
     @functools.wraps(of_autocast)
     def init_autocast(self: Any, device_type: Any, dtype: Any = None, enabled: bool = True, *args: Any,
@@ -33,21 +34,48 @@ def patch_precision(torch: Any, patches: Patches) -> None:
             redirection.ask_for_half(dtype or torch.float16)
         of_autocast(self, "cuda", None, False, *args, **kwargs)
 
+    patches.replace(autocast, "__init__", init_autocast)
+    if hasattr(torch.amp, "GradScaler"):
+        _patch_scaler(torch, patches)
+    else:
+        _patch_scaler_of_cuda(torch, patches)
+
+
+def _patch_scaler(torch: Any, patches: Patches) -> None:
+    scaler = torch.amp.GradScaler
+    of_scaler = scaler.__init__
+
     @functools.wraps(of_scaler)
     def init_scaler(self: Any, device: Any = "cuda", *args: Any, **kwargs: Any) -> None:
         redirection = current()
         if redirection is None or not redirection.lacks(device):
             of_scaler(self, device, *args, **kwargs)
             return
-        names = ("init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled")
-        given = {**dict(zip(names, args)), **kwargs}
+        given = {**dict(zip(_OF_SCALER, args)), **kwargs}
         if given.get("enabled", True):
             redirection.ask_for_half(torch.float16)
         given["enabled"] = given.get("enabled", True) and redirection.begun
         of_scaler(self, "cpu", **{**given, **_UNSCALED})
 
-    patches.replace(autocast, "__init__", init_autocast)
     patches.replace(scaler, "__init__", init_scaler)
+
+
+def _patch_scaler_of_cuda(torch: Any, patches: Patches) -> None:
+    """Before torch 2.3, a GradScaler is CUDA's: without one, it is there and does nothing."""
+    scaler = torch.cuda.amp.GradScaler
+    original = scaler.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        redirection = current()
+        if redirection is None or not redirection.lacks("cuda"):
+            original(self, *args, **kwargs)
+            return
+        if dict(zip(_OF_SCALER, args), **kwargs).get("enabled", True):
+            redirection.ask_for_half(torch.float16)
+        original(self, enabled=False)
+
+    patches.replace(scaler, "__init__", init)
 
 
 def patch_parallel(torch: Any, patches: Patches) -> None:

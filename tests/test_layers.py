@@ -1,9 +1,10 @@
 """Imports go one way, frameworks have their places, and every module can be imported alone."""
 
 import ast
+import graphlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,58 @@ MAY_IMPORT = {
     "console": set(),
     "lm": {"lm", "errors", "core"},  # of core, what the public API returns
 }
+# Who may import whom inside a layer: folders, and the files that lie beside them. Itself, each may.
+_ALL = {"adapters.base", "adapters.short_runs", "adapters.largest_batch"}
+_TOKENS = {"lm.documents", "lm.atomic"}
+_RUNS = {"lm.config", "lm.atomic", "lm.network", "lm.tokens"}
+_TRAINING = {*_RUNS, "lm.runs", "lm.completion"}
+INSIDE = {
+    "adapters.base": set(),
+    "adapters.short_runs": {"adapters.base"},
+    "adapters.largest_batch": set(),
+    "adapters.data": _ALL,
+    "adapters.torch": {*_ALL, "adapters.data"},
+    "adapters.trainer": {*_ALL, "adapters.data", "adapters.torch"},
+    "adapters.loop": {*_ALL, "adapters.data", "adapters.torch"},
+    "adapters.lightning": {*_ALL, "adapters.data", "adapters.torch"},
+    "adapters.keras": {*_ALL, "adapters.data"},
+    "adapters.from_objects": {*_ALL, "adapters.torch", "adapters.trainer", "adapters.loop", "adapters.lightning"},
+    "adapters.process_fingerprint": {"adapters.data", "adapters.loop"},
+    "seams.source": set(),
+    "seams.state": {"seams.source"},
+    "seams.failures": {"seams.source"},
+    "seams.isolation": {"seams.failures"},
+    "seams.scripts": {"seams.failures"},
+    "seams.listening": {"seams.source", "seams.failures", "seams.state"},
+    "seams.loops": {"seams.source", "seams.failures", "seams.listening"},
+    "seams.devices": {"seams.source", "seams.failures"},
+    "seams.torch": {"seams.source", "seams.failures", "seams.listening", "seams.loops"},
+    "seams.keras": {"seams.source", "seams.failures", "seams.listening"},
+    "seams.requirements": set(),
+    "seams.processes": set(),
+    "seams.intercept": {"seams.listening", "seams.source", "seams.requirements"},
+    "tensors.base": set(),
+    "tensors.torch": {"tensors.base"},
+    "tensors.keras": {"tensors.base"},
+    "probes.metrics": set(),
+    "probes.labels": set(),
+    "probes.splits": set(),
+    "lm.atomic": set(),
+    "lm.progress": set(),
+    "lm.documents": set(),
+    "lm.config": set(),
+    "lm.tokens": _TOKENS,
+    "lm.network": {"lm.config"},
+    "lm.corpus": {*_TOKENS, "lm.progress", "lm.tokens"},
+    "lm.runs": _RUNS,
+    "lm.completion": {*_RUNS, "lm.runs"},
+    "lm.training": _TRAINING,
+    "lm.evaluation": {*_TRAINING, "lm.training"},
+    "lm.exchange": {*_RUNS, "lm.runs", "lm.corpus"},
+    "lm.commands": {"lm.config", "lm.completion", "lm.corpus", "lm.evaluation", "lm.exchange", "lm.runs", "lm.tokens",
+                    "lm.training"},
+    "lm.cli": {"lm.commands"},
+}  # fmt: skip
 FREE = {"cli", "output", "cell_magic", "__main__", "__init__", "api"}  # on top: they put the parts together
 
 
@@ -79,6 +132,57 @@ def test_imports_go_one_way(path: Path) -> None:
     ours = [n.removeprefix("trainwright.") for n in imports(path) if n.startswith("trainwright.")]
     wrong = [n for n in ours if not allowed(n, MAY_IMPORT[layer]) and not n.startswith("__version__")]
     assert not wrong, f"{name_of(path)} imports {', '.join(wrong)}"
+
+
+def folder_of(name: str) -> str:
+    """`adapters.loop` of adapters.loop.training, `adapters.base` of itself."""
+    return ".".join(name.split(".")[:2])
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if folder_of(name_of(p)) in INSIDE], ids=name_of)
+def test_imports_inside_a_layer_follow_the_table(path: Path) -> None:
+    name = name_of(path)
+    layer, own = name.split(".")[0], folder_of(name)
+    ours = [n.removeprefix("trainwright.") for n in imports(path) if n.startswith(f"trainwright.{layer}.")]
+    wrong = [n for n in ours if not allowed(n, INSIDE[own] | {own})]
+    assert not wrong, f"{name} imports {', '.join(wrong)}"
+
+
+def test_every_folder_of_the_large_layers_is_in_the_table() -> None:
+    large = {name.split(".")[0] for name in INSIDE}
+    names = {name_of(p) for p in MODULES}
+    folders = {folder_of(n) for n in names if n.split(".")[0] in large and "." in n}
+    assert folders == set(INSIDE)
+
+
+def test_no_circle_of_imports() -> None:
+    """Imports for types alone are left aside: they are not run."""
+    names = {name_of(p): p for p in MODULES}
+    graph = {
+        name: {found for n in run(path) if (found := module_of(n, names))} - {name}
+        for name, path in names.items()
+    }
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def run(path: Path) -> Iterator[str]:
+    """Full names of our modules that a file imports when it, or one of its functions, is run."""
+    todo: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trainwright."):
+            yield from (f"{node.module}.{alias.name}".removeprefix("trainwright.") for alias in node.names)
+        todo += ast.iter_child_nodes(node)
+
+
+def module_of(name: str, names: Mapping[str, Path]) -> str | None:
+    """The module that is, or holds, what is imported."""
+    return next((n for n in (name, name.rpartition(".")[0]) if n in names), None)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

@@ -287,13 +287,13 @@ class Session:
 
     def _measure_loop(self, loop: Loop) -> RankFacts:
         from trainwright.adapters.loop.lifted_body import LiftedLoop
-        from trainwright.adapters.loop.process_fingerprint import loop_rank
+        from trainwright.adapters.process_fingerprint import loop_rank
 
         assert self._ranks.position is not None
         return loop_rank(LiftedLoop(loop), self._seen or Seen(), self._ranks.position)
 
     def _measure_trainer(self, trainer: Any) -> RankFacts:
-        from trainwright.adapters.loop.process_fingerprint import trainer_rank
+        from trainwright.adapters.process_fingerprint import trainer_rank
 
         assert self._ranks.position is not None
         return trainer_rank(trainer, self._ranks.position)

@@ -546,5 +546,5 @@ def _left_at_backward() -> Iterator[None]:
 def eager() -> Iterator[None]:
     """Compiled functions run as they are written."""
     set_stance = getattr(torch.compiler, "set_stance", None)
-    with set_stance("forceeager") if set_stance is not None else contextlib.nullcontext():
+    with set_stance("force_eager") if set_stance is not None else contextlib.nullcontext():
         yield

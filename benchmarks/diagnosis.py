@@ -193,12 +193,12 @@ def diagnose(script: Path, backend: str = "") -> Diagnosis:
 
 
 def _timeless(value: Any) -> Any:
-    """A report without its seconds, in its fields and in its sentences."""
+    """A report without its seconds, in its fields and in its sentences, and without the checkout's path."""
     if isinstance(value, dict):
         return {k: _timeless(v) for k, v in value.items() if not k.endswith("seconds")}
     if isinstance(value, list):
         return [_timeless(v) for v in value]
-    return _SECONDS.sub("- s", value) if isinstance(value, str) else value
+    return _SECONDS.sub("- s", value).replace(f"{ROOT}/", "") if isinstance(value, str) else value
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:

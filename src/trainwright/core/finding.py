@@ -76,12 +76,17 @@ class Finding:
     severity: Severity = Severity.ERROR
     after_repair: tuple[str, ...] = ()
 
+    @property
+    def stage(self) -> Stage:
+        """The stage that the fault belongs to: the hundred of the code, once its rule has stamped it."""
+        return Stage(int(self.code[2:]) // 100)
+
 
 def proof_by_repair(finding: Finding) -> Proof | None:
     """What a repair that removed its finding proves, where the rule has no proof of its own."""
     if finding.repair is None:
         return None
-    stage = Stage(int(finding.code[2])).label
+    stage = finding.stage.label
     return Proof(f"with this repair in memory ({finding.repair.does}) the {stage} stage goes through")
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from trainwright.core.tensors import Tensors
+
 
 class Seam(StrEnum):
     """Where we stand between the user's pipeline and its framework; what is given there, by role."""
@@ -44,8 +46,8 @@ class Call:
 
     seam: Seam
     given: Mapping[str, Any]
-    tensors: Any = None
-    """The operations of `tensors/base.py` on what is given."""
+    tensors: Tensors = None  # type: ignore[assignment]
+    """The operations on what is given; None where no framework's objects are (CONSTRUCT)."""
     scope: Mapping[str, Any] | None = None
     """Objects of the user's script by the expression that names them."""
 

@@ -93,7 +93,7 @@ class Report:
             of = [f for f in self.findings if f.severity == severity]
             for group in ([f for f in of if not f.after_repair], of):
                 if group:
-                    return min(group, key=lambda f: f.code[2:3])
+                    return min(group, key=lambda f: f.stage)
         return None
 
     @property
@@ -174,7 +174,7 @@ def _finding(f: Finding) -> dict[str, Any]:
     return {
         "code": f.code,
         "name": f.name,
-        "stage": Stage(int(f.code[2])).label,
+        "stage": f.stage.label,
         "severity": str(f.severity),
         "message": f.message,
         "measured": {k: _plain(v) for k, v in f.measured.items()},

@@ -151,7 +151,7 @@ def _broken(report: Report, second: Report, left: Sequence[Finding]) -> str:
 def _stages(finding: Finding, rules: Mapping[str, Rule]) -> set[Stage]:
     """The stages without which a finding's rule says nothing, and its own."""
     rule = rules.get(finding.name)
-    return {Stage(int(finding.code[2])), *({kind.stage for kind in rule.needs} if rule else ())}
+    return {finding.stage, *({kind.stage for kind in rule.needs} if rule else ())}
 
 
 def _against(finding: Finding, second: Report, left: Sequence[Finding]) -> str:

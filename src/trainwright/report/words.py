@@ -118,7 +118,7 @@ def _proven_by_repair(finding: Finding) -> bool:
 
 
 def _stage(finding: Finding) -> Stage:
-    return Stage(int(finding.code[2]))
+    return finding.stage
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from trainwright.core.finding import Place
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Repair
+from trainwright.core.role import Role
 from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.repairs import scale_learning_rate
 from trainwright.stages.optimizer import OptimizerFacts
@@ -136,7 +137,7 @@ def _factors(optimizer: OptimizerFacts, setup: SetupFacts) -> list[float]:
 
 def rate_place(setup: SetupFacts) -> Place | None:
     """The line on which the rate in force is written, else that of what has it as a default."""
-    return setup.place("learning_rate", "optimizer", "arguments", "trainer")
+    return setup.place(Role.LEARNING_RATE, Role.OPTIMIZER, Role.ARGUMENTS, Role.TRAINER)
 
 
 def set_rate(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> Fix:

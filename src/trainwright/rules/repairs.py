@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.stages.loss import LossCall
 
 
-def use_from_scope(roles: Mapping[str, str]) -> Repair:
+def use_from_scope(roles: Mapping[Role, str]) -> Repair:
     """Use objects of the script's scope, by the expressions that reach them, in these roles of the Trainer."""
 
     def change(call: Call) -> Call:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainwright.core.finding import Failure, Place
+from trainwright.core.role import Role
 from trainwright.core.stage import Facts, Stage
 
 
@@ -168,8 +169,7 @@ class SetupFacts(Facts):
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     """Hyper-parameters in force, by the framework's names (learning_rate, warmup_steps…)."""
     places: Mapping[str, Place] = field(default_factory=dict)
-    """The user's lines, by role: train_call, trainer, arguments, learning_rate and every other argument by
-    its name, model, train_dataset, eval_dataset, collator, metrics, optimizer, tokenizer."""
+    """The user's lines, by role (`core/role.py`), and of every argument by its name."""
     overrides: tuple[OverriddenMethod, ...] = ()
     model_class: str = ""
     loads_checkpoint: bool = False
@@ -194,6 +194,6 @@ class SetupFacts(Facts):
     ranks: tuple[RankFacts, ...] = ()
     """Of several processes on this machine, each one's; empty where there is one."""
 
-    def place(self, *roles: str) -> Place | None:
+    def place(self, *roles: Role) -> Place | None:
         """The first known of the user's lines for these roles."""
         return next((self.places[r] for r in roles if r in self.places), None)

@@ -172,7 +172,7 @@ def _judge_all(walk: Walk, stages: tuple[Stage, ...]) -> Generator[Request, Any,
     for stage in stages:
         finding = yield from _judge(walk, stage)
         if finding is not None and finding.repair is not None:
-            own = Stage(int(finding.code[2]))
+            own = finding.stage
             # What changes the model or its calls changes what was seen of them, whatever stage the fault belongs to.
             after = finding.repair.seam in _AFTER_THE_STEP and not walk.failed_before(own)
             return own if after else min(own, Stage.FORWARD)

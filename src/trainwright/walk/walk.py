@@ -141,7 +141,7 @@ class Walk:
 
     def _seen_at(self, stage: Stage, failure: Failure | None) -> None:
         """A stage was measured, with the repairs that are in force; what it raised."""
-        mended = {id(f) for f in self.findings if id(f) in self._mended and int(f.code[2]) == stage}
+        mended = {id(f) for f in self.findings if id(f) in self._mended and f.stage == stage}
         self._failures.pop(stage, None)
         self._through -= mended
         if failure is not None:
@@ -227,7 +227,7 @@ class Walk:
         """Whether a failure of this stage already has its cause: what else is seen may follow from it."""
         silent = {r.code for r in self._rules if not r.raises}
         return stage in self._failures and any(
-            int(f.code[2]) <= stage
+            f.stage <= stage
             and f.severity == Severity.ERROR
             and f.code not in silent
             and id(f) not in self._mended
@@ -270,7 +270,7 @@ class Walk:
         """A finding's repair is in force."""
         self._mended.add(id(finding))
         self.repaired = (*self.repaired, finding.name)
-        for stage in [s for s in self._failures if s >= int(finding.code[2])]:
+        for stage in [s for s in self._failures if s >= finding.stage]:
             del self._failures[stage]
 
     def repair_failed(self, finding: Finding, error: BaseException) -> None:
@@ -350,7 +350,7 @@ class Walk:
     def _has_cause(self, stage: Stage) -> bool:
         # What was found of a script that ended before its training explains that end, whatever stage it belongs to.
         ended = stage == Stage.SETUP
-        return any(f.severity == Severity.ERROR and (ended or int(f.code[2]) <= stage) for f in self.findings)
+        return any(f.severity == Severity.ERROR and (ended or f.stage <= stage) for f in self.findings)
 
     def _finished(self, finding: Finding) -> Finding:
         """The finding with its fix marked as tried where the repair was seen to remove it."""
@@ -364,14 +364,14 @@ class Walk:
         return (
             id(finding) in self._mended
             and id(finding) in self._through
-            and int(finding.code[2]) not in self._failures
+            and finding.stage not in self._failures
             and finding.repair is not None
             and repairing.was_made(finding.repair)
         )
 
     def _stage_run(self, stage: Stage, findings: Sequence[Finding]) -> StageRun:
         seconds = self._seconds.get(stage, 0.0)
-        here = [f for f in findings if int(f.code[2]) == stage and f.severity != Severity.NOTE]
+        here = [f for f in findings if f.stage == stage and f.severity != Severity.NOTE]
         mended = {f.name for f in self.findings if self._tried(f)}
         unmended = [f for f in here if f.name not in mended and f.severity == Severity.ERROR]
         measured = [f for f in self.facts.values() if f.stage == stage]

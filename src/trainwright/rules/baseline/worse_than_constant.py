@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from trainwright.core.finding import Finding, Place, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.rates import mean
@@ -49,7 +50,9 @@ def worse_than_constant(
             bool(outcome.before) and outcome.steps >= planned and min(outcome.before) > FAR_ABOVE * constant
         )
         outcome = outcome if ended else None
-    yield _finding(baseline, planned, constant, outcome, setup.place("learning_rate", "arguments", "trainer"))
+    yield _finding(
+        baseline, planned, constant, outcome, setup.place(Role.LEARNING_RATE, Role.ARGUMENTS, Role.TRAINER)
+    )
 
 
 def _pace(baseline: BaselineFacts) -> float:

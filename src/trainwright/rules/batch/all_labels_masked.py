@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
@@ -46,7 +47,7 @@ def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
     yield Finding(
         message=f"{what} that counts in the loss: all of their {key} are -100",
         measured={"batches": len(counts), "empty_batches": empty, "rows": rows, "masked_rows": dead},
-        where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer"),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER),
         proof=Proof(f"{sum(c.live for c in counts)} of {sum(c.positions for c in counts)} labels count"),
         severity=severity,
         fix=Fix(
@@ -57,12 +58,12 @@ def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
 
 def _without_weight(batch: BatchFacts, setup: SetupFacts) -> Finding:
     """Weights of rows or classes that are all 0; those of rows that were not read may be others."""
-    named, rows = setup.place("sample_weight", "class_weight"), batch.weightless_rows
+    named, rows = setup.place(Role.SAMPLE_WEIGHT, Role.CLASS_WEIGHT), batch.weightless_rows
     of = f"all {rows:,} rows have" if batch.all_weightless else f"the first {rows:,} rows all have"
     return Finding(
         message=f"{of} the weight 0 in the loss: nothing is learnt of them",
         measured={"weight": 0, "rows": rows},
-        where=named or setup.place("train_dataset_made", "train_dataset", "train_call"),
+        where=named or setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof("the weights that the loss is given are 0 throughout"),
         severity=Severity.ERROR if batch.all_weightless else Severity.WARNING,
         fix=Fix(

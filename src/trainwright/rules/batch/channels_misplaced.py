@@ -17,7 +17,9 @@ from typing import Any
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.core.tensors import Tensors
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts, ImageFacts
 from trainwright.stages.forward import ForwardFacts, ParameterFacts
@@ -83,7 +85,7 @@ def _other_axis(images: ImageFacts, setup: SetupFacts, forward: ForwardFacts) ->
         f"on axis {found}; the first convolution takes them on axis {taken}, where there are {there} lines of pixels",
         measured={"shape": str(images.shape), "channels": channels, f"axis_{taken}": there,
                   "roughness": round(images.reread_roughness, 4)},
-        where=setup.place("train_dataset_made", "train_dataset", "trainer", "train_call"),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"with the channels on axis {found}, neighbouring values differ by {images.reread_roughness:.2f} "
                     f"deviations, as pixels do; in noise by 1.13"),
         # A model that takes them as they are was made for this shape, and would have to be made anew.
@@ -94,7 +96,7 @@ def _other_axis(images: ImageFacts, setup: SetupFacts, forward: ForwardFacts) ->
 
 
 def _move_channels(key: str, order: tuple[int, ...], axis: int) -> Repair:
-    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {**batch, key: tensors.permute(batch[key], order)}
 
     return change_batches(f"move the channels of {key} to axis {axis}", change)
@@ -111,7 +113,7 @@ def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
         message=f"{images.key} was reshaped to {images.shape}, not permuted: read with the channels {order}, neighbouring "
         f"pixels are {ratio:.1f} times more alike",
         measured={"roughness": round(images.roughness, 4), "reread_roughness": round(images.reread_roughness, 4)},
-        where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"a mean step of {images.roughness:.3f} deviations between neighbours, and {images.reread_roughness:.3f} read "
                     f"as {other}"),
         repair=_reread(images.key, images.taken_at),
@@ -122,7 +124,10 @@ def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
 
 def _place(setup: SetupFacts, forward: ForwardFacts, first: ParameterFacts) -> Place | None:
     where = next((m.where for m in forward.modules if m.name == first.module and m.where), None)
-    return setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call") or where
+    return (
+        setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL)
+        or where
+    )
 
 
 def _moved(axes: int) -> str:
@@ -131,14 +136,14 @@ def _moved(axes: int) -> str:
 
 
 def _permute(key: str, axes: int) -> Repair:
-    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {**batch, key: tensors.permute(batch[key], (0, axes - 1, *range(1, axes - 1)))}
 
     return change_batches(f"move the channels of {key} to axis 1", change)
 
 
 def _reread(key: str, taken_at: int) -> Repair:
-    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         rows, *sizes = batch[key].shape
         if taken_at == 1:
             channels, height, width = sizes

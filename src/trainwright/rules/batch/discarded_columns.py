@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Failure, Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
@@ -52,7 +53,7 @@ def discarded_columns(
         message=f"the Trainer drops {len(batch.dropped_columns)} columns that forward does not name, and {who} needs "
         f"{names} of them",
         measured={"dropped": ", ".join(batch.dropped_columns), "needed": names},
-        where=setup.place("remove_unused_columns", "arguments", "trainer", "train_call"),
+        where=setup.place(Role.REMOVE_UNUSED_COLUMNS, Role.ARGUMENTS, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the data set has {names}; without it: {failure}"),
         repair=_keep(spare),
         fix=Fix(does=f"write remove_unused_columns=False in TrainingArguments(…){more}", safety=Safety.SAFE),

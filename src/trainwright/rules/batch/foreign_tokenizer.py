@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts, VocabularyFacts
 from trainwright.stages.dataset import DatasetFacts
@@ -61,7 +62,7 @@ def foreign_tokenizer(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
             message=f"the token ids of the data set are not those of {name}: {facts.kept_share:.1%} of them come back "
             f"when {facts.rows} rows are decoded and encoded again{why}",
             measured=measured,
-            where=setup.place("train_dataset_made", "train_dataset", "trainer", "train_call"),
+            where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER, Role.TRAIN_CALL),
             proof=Proof(f"of its own ids {facts.faithful_share:.1%} come back; a row reads {facts.sample!r}"),
             fix=fix,
         )
@@ -76,4 +77,4 @@ def _nonsense(facts: VocabularyFacts) -> str:
 
 
 def _tokenizer_place(setup: SetupFacts) -> Place | None:
-    return setup.place("tokenizer", "train_dataset_made", "model", "trainer", "train_call")
+    return setup.place(Role.TOKENIZER, Role.TRAIN_DATASET_MADE, Role.MODEL, Role.TRAINER, Role.TRAIN_CALL)

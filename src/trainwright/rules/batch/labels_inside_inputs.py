@@ -18,7 +18,9 @@ from typing import Any
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.core.tensors import Tensors
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.setup import SetupFacts
@@ -49,7 +51,7 @@ def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Findi
     yield Finding(
         message=message,
         measured={"loss": loss, "key": key, "keys": keys},
-        where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(
             f"a batch of {batch.rows} rows is one dictionary of {keys}, and no pair (inputs, targets)"
         ),
@@ -73,7 +75,7 @@ def _taken(batch: BatchFacts) -> tuple[str, ...]:
 
 
 def _apart(key: str) -> Repair:
-    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {**{k: v for k, v in batch.items() if k != key}, TARGET: batch[key]}
 
     return change_batches(f'take "{key}" out of the inputs, as the targets', change)

@@ -16,7 +16,9 @@ import numpy as np
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.core.tensors import Tensors
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts, real_positions
 from trainwright.stages.setup import SetupFacts
@@ -35,7 +37,7 @@ def masked_end_of_sequence(batch: BatchFacts, setup: SetupFacts) -> Iterator[Fin
         message=f"none of the {ends} end-of-sequence tokens in {len(masks)} batches counts in the loss: "
         f"padding is the same token ({batch.eos_id}), and {batch.collator} masks it",
         measured={"ends": ends, "ends_that_count": 0, "pad_id": batch.pad_id, "eos_id": batch.eos_id},
-        where=setup.place("collator", "trainer", "train_call"),
+        where=setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the labels equal the inputs wherever they count, and are -100 at all {ends} ends"),
         repair=_unmask(batch.label_key, batch.eos_id),
         fix=Fix(
@@ -47,7 +49,7 @@ def masked_end_of_sequence(batch: BatchFacts, setup: SetupFacts) -> Iterator[Fin
 
 
 def _unmask(key: str, eos_id: int) -> Repair:
-    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         tokens, labels = (tensors.to_numpy(batch[k]) for k in ("input_ids", key))
         mask = tensors.to_numpy(batch["attention_mask"]) if "attention_mask" in batch else None
         real = real_positions(tokens, mask, pad_id=eos_id, eos_id=eos_id)

@@ -16,7 +16,9 @@ from typing import Any
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.core.tensors import Tensors
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts, real_positions
 from trainwright.stages.forward import ForwardFacts
@@ -118,13 +120,15 @@ def _seen(changes: float | None) -> str:
 
 def _place(setup: SetupFacts, batch: BatchFacts) -> Place | None:
     """The line that made the mask: the collator's where the rows have none, or another one."""
-    if batch.collator_masks and (place := setup.place("collator")) is not None:
+    if batch.collator_masks and (place := setup.place(Role.COLLATOR)) is not None:
         return place
-    return setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call")
+    return setup.place(
+        Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
+    )
 
 
 def _mask_anew(pad_id: int | None) -> Repair:
-    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         real = real_positions(tensors.to_numpy(batch["input_ids"]), None, pad_id=pad_id)
         return {**batch, "attention_mask": tensors.like(real, batch["input_ids"])}
 

@@ -19,7 +19,9 @@ import numpy as np
 from trainwright.core.finding import Failure, Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.core.tensors import Tensors
 from trainwright.rules.repairs import change_batches, rename_column
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import ColumnFacts, DatasetFacts
@@ -59,7 +61,7 @@ def missing_labels(
             message=f"the batch has no {wanted}, which the model takes: the column {found!r} of the data set looks like "
             f"them{dropped}",
             measured=measured, proof=proof,
-            where=setup.place("train_dataset_made", "train_dataset", "trainer", "train_call"),
+            where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER, Role.TRAIN_CALL),
             repair=_rename(found, wanted, batch),
             fix=Fix(does=f'rename the column: dataset.rename_column("{found}", "{wanted}")', safety=Safety.SAFE),
         )  # fmt: skip
@@ -70,7 +72,7 @@ def missing_labels(
     yield Finding(
         message=f"the batch has no {wanted}, which the model takes, and no column of the data set looks like them",
         measured=measured, proof=proof,
-        where=setup.place(*(("collator",) if next_token else ("train_dataset_made", "train_dataset")), "trainer", "train_call"),
+        where=setup.place(*((Role.COLLATOR,) if next_token else (Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET)), Role.TRAINER, Role.TRAIN_CALL),
         repair=_labels_of_inputs(wanted, batch.pad_id) if next_token else None,
         fix=Fix(does=does, safety=Safety.SAFE if next_token else Safety.MANUAL),
     )  # fmt: skip
@@ -103,14 +105,14 @@ def _rename(column: str, wanted: str, batch: BatchFacts) -> Repair:
     if column not in batch.tensors:
         return rename_column(column, wanted)
 
-    def change(given: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(given: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {wanted if k == column else k: v for k, v in given.items()}
 
     return change_batches(f"give the model {column} as {wanted}", change)
 
 
 def _labels_of_inputs(wanted: str, pad_id: int | None) -> Repair:
-    def change(given: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(given: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         tokens = tensors.to_numpy(given["input_ids"])
         real = (
             tensors.to_numpy(given["attention_mask"]) != 0 if "attention_mask" in given else tokens != pad_id

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.batch.labels_inside_inputs import misplaced_labels
 from trainwright.stages.batch import BatchFacts
@@ -29,9 +30,8 @@ def missing_targets(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         return
     keys, loss = ", ".join(batch.tensors), batch.targets_wanted_by
     # Of arrays the call lacks its second argument; of other data each batch lacks its second part.
-    roles = (
-        ("train_call",) if batch.collator == "fit" else ("train_dataset_made", "train_dataset", "train_call")
-    )
+    made = (Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET)
+    roles = (*(() if batch.collator == "fit" else made), Role.TRAIN_CALL)
     yield Finding(
         message=f'the loss "{loss}" compares with targets, and the data give none: a batch holds {keys} alone',
         measured={"loss": loss, "keys": keys, "rows": batch.rows},

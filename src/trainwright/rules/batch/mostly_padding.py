@@ -12,6 +12,7 @@ from statistics import fmean
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.setup import SetupFacts
@@ -35,7 +36,9 @@ def mostly_padding(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     yield Finding(
         message=f"{fmean(shares):.0%} of the positions of {len(shares)} batches are padding, in rows of {tokens} positions",
         measured={"padding_share": round(fmean(shares), 3), "batches": len(shares), "row_positions": tokens},
-        where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
+        where=setup.place(
+            Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
+        ),
         fix=Fix(
             does="tokenize without padding and pad in the collator (DataCollatorWithPadding), and write "
             'train_sampling_strategy="group_by_length" in TrainingArguments(…)',

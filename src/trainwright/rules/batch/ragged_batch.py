@@ -22,7 +22,9 @@ import numpy as np
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.core.tensors import Tensors
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, TokenizerFacts
@@ -45,8 +47,8 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
         return
     if not batch.equal_rows_collate or set(batch.forms_without) & set(_LABELS):
         return
-    where = setup.place("collator", "trainer", "train_call")
-    if batch.failure.where not in (None, setup.place("train_call")):
+    where = setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL)
+    if batch.failure.where not in (None, setup.place(Role.TRAIN_CALL)):
         where = batch.failure.where  # the line of the user's own collate function
     ragged = {k: v for k, v in batch.item_lengths.items() if len(set(v)) > 1}
     if not ragged and len(set(batch.stacked_lengths)) > 1:  # made of the items on the way
@@ -79,7 +81,7 @@ def _of_lengths(batch: BatchFacts, setup: SetupFacts, one: int, other: int) -> F
     return Finding(
         message=f"{batch.collator} stacks rows of {min(one, other)} and {max(one, other)} values into one tensor, without padding",
         measured={"shortest": min(one, other), "longest": max(one, other), "collator": batch.collator},
-        where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"two rows of one batch have {one} and {other} values"),
         fix=Fix(
             does="pad where the batches are made: .padded_batch(…) instead of .batch(…), or rows of one length before"
@@ -102,7 +104,7 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
             message=f"{key} is an array of lists of {shortest} to {longest} values: no tensor can be made of rows that "
             f"differ in length",
             measured={"column": key, "shortest": shortest, "longest": longest},
-            where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+            where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
             proof=Proof(f"{key} is an {batch.others[key]}; padded to one length, a batch is a tensor"),
             repair=_pad_objects(tuple(ragged)),
             fix=Fix(does=f'bring the rows to one length: keras.utils.pad_sequences({key}, padding="post"{floats})',
@@ -111,7 +113,7 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 
 def _pad_objects(keys: tuple[str, ...]) -> Repair:
-    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return batch | {
             k: np.stack(tensors.padded([np.asarray(row) for row in batch[k]])) for k in keys if k in batch
         }
@@ -146,7 +148,9 @@ def _of_shapes(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
                     "smallest": str(shapes[0]),
                     "largest": str(shapes[-1]),
                 },
-                where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
+                where=setup.place(
+                    Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
+                ),
                 fix=Fix(does=f"bring every row's {key} to one size (resize, crop or pad) in the data set"),
             )
             return
@@ -204,7 +208,7 @@ class RowPadding:
     """
 
     def __init__(
-        self, collator: Any, columns: tuple[str, ...], fill: Mapping[str, int], tensors: Any, masked: bool
+        self, collator: Any, columns: tuple[str, ...], fill: Mapping[str, int], tensors: Tensors, masked: bool
     ) -> None:
         self.collator, self.columns, self.fill, self.tensors, self.masked = (
             collator,

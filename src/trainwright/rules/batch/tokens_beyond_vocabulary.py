@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
@@ -43,7 +44,7 @@ def tokens_beyond_vocabulary(
     yield Finding(
         message=f"token ids go up to {largest}; the model's embedding has {rows} rows, for ids up to {rows - 1}{has}",
         measured={"largest_token": largest, "embedding_rows": rows, "needed_rows": needed},
-        where=place or setup.place("model", "trainer", "train_call"),
+        where=place or setup.place(Role.MODEL, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"id {largest} has no row among {rows}"),
         repair=_resize(needed, name),
         fix=Fix(

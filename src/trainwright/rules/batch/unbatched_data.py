@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.setup import SetupFacts
@@ -34,7 +35,7 @@ def unbatched_data(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     yield Finding(
         message=f"the data give single rows where fit takes batches: the first has {shapes}, no axis of rows",
         measured={"shapes": shapes, "target": single[0]},
-        where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"{single[0]} is a single number, which has no rows"),
         repair=_batched(),
         fix=Fix(

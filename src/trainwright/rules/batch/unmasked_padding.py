@@ -21,7 +21,9 @@ import numpy as np
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.tensors import Tensors
 from trainwright.core.trial import Trial
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts, real_positions
@@ -74,7 +76,7 @@ def _read_to_the_end(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts
     outcome = yield Trial(change=masked, steps=FORGETTING_STEPS, batches=FORGETTING_BATCHES)
     if not outcome.clearly_better:
         return
-    where = forward.place_of(batch.embedding) or setup.place("model", "train_call")
+    where = forward.place_of(batch.embedding) or setup.place(Role.MODEL, Role.TRAIN_CALL)
     edits = (
         [SetKeyword(file=where.file, line=where.line, name="mask_zero", value="True", function="Embedding")]
         if where
@@ -111,7 +113,7 @@ def _unknown_padding(
     pad = next((i for i in (batch.pad_id, batch.eos_id) if i is not None), None)
     name = (tokenizer.expression if tokenizer else "") or "tokenizer"
     value = f"{name}.pad_token_id" if batch.pad_id is not None or pad is None else f"{name}.eos_token_id"
-    model = setup.place("model")
+    model = setup.place(Role.MODEL)
     edit = [SetKeyword(file=model.file, line=model.line, name="pad_token_id", value=value, function="from_pretrained")
             ] if model and setup.loads_checkpoint else []  # fmt: skip
     alone = ", and takes one" if forward.works_at_rows == 1 else ""
@@ -119,7 +121,7 @@ def _unknown_padding(
         message=f"the model's config has no pad_token_id: {setup.model_class} cannot tell where the text of a row ends, "
         f"and refuses the {batch.rows} rows of a batch",
         measured={"rows": batch.rows, "pad_id": "none" if batch.pad_id is None else batch.pad_id},
-        where=model or setup.place("trainer", "train_call"),
+        where=model or setup.place(Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the model raised {failure} for {batch.rows} rows{alone}"),
         repair=_tell_padding(pad) if pad is not None else None,
         fix=Fix(does=f"write model.config.pad_token_id = {value}", safety=Safety.SAFE, edits=tuple(edit)),
@@ -139,7 +141,9 @@ def _in_the_loss(batch: BatchFacts, setup: SetupFacts, loss: LossFacts) -> Itera
         message=f"{counted / live:.0%} of the labels that count in the loss lie on padding ({counted} of {live} in "
         f"{len(batch.masks)} batches)",
         measured={"padding_labels": counted, "labels": live, "share": round(counted / live, 3)},
-        where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
+        where=setup.place(
+            Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
+        ),
         proof=Proof(f"with other labels at padding alone the loss changes by {change:.1%}"),
         repair=_mask_labels(batch.label_key, batch.pad_id, batch.eos_id) if plain else None,
         fix=Fix(does="write -100 for the labels of padding: where attention_mask is 0", safety=Safety.SAFE),
@@ -158,7 +162,9 @@ def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -
         message=f"{share:.0%} of the positions are padding, and the model is given no attention_mask{own}: it reads "
         f"padding as text",
         measured={"padding_share": round(share, 3), "score_change": round(change, 4)},
-        where=setup.place("train_dataset_made", "train_dataset", "collator", "trainer", "train_call"),
+        where=setup.place(
+            Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
+        ),
         proof=Proof(f"with a mask over the padding the scores change by {change:.1%} of their scale"),
         repair=_add_mask(batch.pad_id, batch.eos_id),
         fix=Fix(
@@ -176,7 +182,7 @@ def _tell_padding(token: int) -> Repair:
 
 
 def _mask_labels(key: str, pad_id: int | None, eos_id: int | None) -> Repair:
-    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         mask = tensors.to_numpy(batch["attention_mask"]) if "attention_mask" in batch else None
         real = real_positions(tensors.to_numpy(batch["input_ids"]), mask, pad_id=pad_id, eos_id=eos_id)
         return {**batch, key: tensors.like(np.where(real, tensors.to_numpy(batch[key]), -100), batch[key])}
@@ -185,7 +191,7 @@ def _mask_labels(key: str, pad_id: int | None, eos_id: int | None) -> Repair:
 
 
 def _add_mask(pad_id: int | None, eos_id: int | None) -> Repair:
-    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         real = real_positions(tensors.to_numpy(batch["input_ids"]), None, pad_id=pad_id, eos_id=eos_id)
         return {**batch, "attention_mask": tensors.like(real, batch["input_ids"])}
 

@@ -17,7 +17,9 @@ import numpy as np
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.core.tensors import Tensors
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -38,7 +40,7 @@ def unpadded_labels(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         message=f"the {key} of a batch have {min(lengths)} to {max(lengths)} entries a row, and {batch.collator} "
         f"pads only the inputs",
         measured={"shortest": min(lengths), "longest": max(lengths), "collator": batch.collator},
-        where=setup.place("collator", "trainer", "train_call"),
+        where=setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the same batch forms without its {key}; with them: {batch.failure.type}"),
         repair=_pad_labels(key),
         fix=Fix(does=f"pass data_collator={better}(tokenizer) to the Trainer", safety=Safety.SAFE),
@@ -55,7 +57,7 @@ def _pad_labels(key: str) -> Repair:
 class LabelPadding:
     """Collates all but the labels as before, and pads those: to the inputs' width where they are one a token."""
 
-    def __init__(self, collator: Any, key: str, tensors: Any) -> None:
+    def __init__(self, collator: Any, key: str, tensors: Tensors) -> None:
         self.collator, self.key, self.tensors = collator, key, tensors
         self.tokenizer = getattr(collator, "tokenizer", None)
 

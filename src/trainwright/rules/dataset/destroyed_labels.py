@@ -13,6 +13,7 @@ from typing import Any
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts, LabelSource
 from trainwright.stages.loss import LossFacts
@@ -41,7 +42,7 @@ def destroyed_labels(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts |
             "source": source.expression,
             "source_values": len(source.values),
         },
-        where=dataset.label_place or setup.place("train_dataset_made", "train_dataset", "trainer"),
+        where=dataset.label_place or setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
             f'1 value in "{labels.column}", {len(source.values)} in {source.expression}, over {source.rows} rows'
         ),

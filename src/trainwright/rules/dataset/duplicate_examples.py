@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.setup import SetupFacts
@@ -36,7 +37,7 @@ def duplicate_examples(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
             "rows_later": seen.every,
             "repeated_share": round(seen.share, 4),
         },
-        where=seen.where or setup.place("train_dataset", "trainer"),
+        where=seen.where or setup.place(Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
             f"inputs and label are equal in {seen.share:.0%} of all pairs of rows that lie {seen.every:,} apart; "
             f"{seen.held - seen.different:,} of the {seen.held:,} rows of {seen.expression} are never given"

@@ -15,11 +15,10 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role, role_of_split
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.setup import SetupFacts
-
-_ROLE = {"train": "train_dataset", "evaluation": "eval_dataset"}
 
 
 @rule("TW102", Severity.ERROR)
@@ -34,12 +33,12 @@ def empty_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]
             message=f"the train set has {rows} rows, a batch takes {size}, and incomplete batches are dropped: no batch is left",
             measured={"rows": rows, "batch_size": size},
             where=setup.place(
-                "dataloader_drop_last",
-                "drop_last",
-                "per_device_train_batch_size",
-                "arguments",
-                "loader",
-                "trainer",
+                Role.DATALOADER_DROP_LAST,
+                Role.DROP_LAST,
+                Role.PER_DEVICE_TRAIN_BATCH_SIZE,
+                Role.ARGUMENTS,
+                Role.LOADER,
+                Role.TRAINER,
             ),
             proof=Proof(f"{rows} // {size} = 0 batches an epoch"),
             repair=Repair("keep the incomplete batch", Seam.TRAINER, _keep_last),
@@ -50,13 +49,13 @@ def empty_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]
 
 
 def _empty(split: SplitFacts, setup: SetupFacts) -> Finding:
-    role = _ROLE[split.name]
+    role = role_of_split(split.name)
     given = split.kind != "none"
     message = f"the {split.name} set has 0 rows" if given else "no train_dataset was given to the Trainer"
     return Finding(
         message=message,
         measured={"rows": 0, "set": split.name},
-        where=setup.place(f"{role}_made", role, "trainer") if given else setup.place("trainer", "train_call"),
+        where=setup.place(role.made, role, Role.TRAINER) if given else setup.place(Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"len({role}) is 0" if given else f"{role} is None"),
         fix=Fix(does=f"look at what made {role}: the filter, the split or the path that left nothing"
                 if given else f"pass {role}= to the Trainer"),

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Number, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
+from trainwright.core.role import Role, role_of_split
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts, EndlessSet
 from trainwright.stages.setup import SetupFacts
@@ -27,12 +28,12 @@ def endless_epoch(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]
     """A set without end that is to be gone over to its end."""
     read = {split.name: split.sampled for split in dataset.splits}
     for endless in dataset.endless:
-        role = "train_dataset" if endless.name == "train" else "eval_dataset"
+        role = role_of_split(endless.name)
         yield Finding(
             message=f"the {endless.name} set repeats without end and {endless.argument} is not given: "
             f"{_STAYS[endless.name]}",
             measured=_measured(endless, read[endless.name]),
-            where=setup.place(f"{role}_made", role, "train_call"),
+            where=setup.place(role.made, role, Role.TRAIN_CALL),
             proof=Proof("the data set says that it has infinitely many batches"),
             fix=_fix(endless, setup),
         )
@@ -44,7 +45,7 @@ def _measured(endless: EndlessSet, sampled: int) -> dict[str, Number]:
 
 
 def _fix(endless: EndlessSet, setup: SetupFacts) -> Fix:
-    call = setup.place("train_call")
+    call = setup.place(Role.TRAIN_CALL)
     if not endless.batches or call is None:
         return Fix(
             does=f"give fit {endless.argument}, or let the set end (leave .repeat() out)", safety=Safety.SAFE

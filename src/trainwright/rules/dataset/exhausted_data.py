@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts, EpochFacts, SpentIterator
 from trainwright.stages.setup import SetupFacts
@@ -41,7 +42,7 @@ def exhausted_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding
         f"{epochs.wanted} ({len(epochs.steps)} x {asked})",
         measured={"batches": epochs.batches, "asked": epochs.asked or epochs.batches, "epochs": epochs.epochs,
                   "steps": sum(epochs.steps), "wanted": epochs.wanted},
-        where=setup.place("steps_per_epoch", "train_dataset_made", "train_dataset", "train_call"),
+        where=setup.place(Role.STEPS_PER_EPOCH, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"one pass over the data gave {epochs.batches} batches"),
         fix=_fix(epochs),
     )  # fmt: skip

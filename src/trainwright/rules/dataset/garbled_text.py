@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts, TextFacts
 from trainwright.stages.setup import SetupFacts
@@ -35,7 +36,7 @@ def garbled_text(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     collapsed = (
         texts.source_distinct is not None and texts.distinct < FEWEST_DISTINCT_SHARE * texts.source_distinct
     )
-    where = setup.place("max_length", "train_dataset_made", "train_dataset", "trainer")
+    where = setup.place(Role.MAX_LENGTH, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER)
     if texts.empty > HALF * texts.rows:
         yield _cut_to_nothing(texts, where, f"{texts.empty} of {texts.rows} sampled rows decode to nothing")
     elif cut and collapsed:
@@ -46,7 +47,7 @@ def garbled_text(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
         yield Finding(
             message=f"{share:.0%} of the tokens of {texts.rows} sampled rows are the unknown token",
             measured={"unknown_share": round(share, 3), "rows": texts.rows},
-            where=setup.place("train_dataset_made", "train_dataset", "trainer"),
+            where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
             proof=Proof(_example(texts)),
             fix=Fix(does="use a tokenizer that was made for these texts (language, case, script)"),
         )

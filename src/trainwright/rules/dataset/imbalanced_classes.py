@@ -15,6 +15,7 @@ import numpy as np
 from trainwright.core.finding import Finding, Number, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import WRONG_SHARE_A_CLASS, Outcome, Trial
 from trainwright.rules.rates import mean
@@ -110,7 +111,7 @@ def _finding(
         severity=Severity.WARNING if outcome else Severity.NOTE,
         message=message,
         measured=measured,
-        where=setup.place("train_dataset_made", "train_dataset", "trainer"),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=outcome,
         repair=change if outcome else None,
         fix=Fix(

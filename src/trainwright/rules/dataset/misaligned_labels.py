@@ -18,6 +18,7 @@ from typing import Any
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.alignment import Alignment
 from trainwright.stages.dataset import AlignedSource, DatasetFacts, LabelFacts
@@ -55,8 +56,8 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
             proof = _proof_of_control(train)
         else:
             return
-        where = setup.place("train_dataset", "train_dataset_made") or dataset.label_place
-        yield _finding("training", train, proof, where or setup.place("trainer"))
+        where = setup.place(Role.TRAIN_DATASET, Role.TRAIN_DATASET_MADE) or dataset.label_place
+        yield _finding("training", train, proof, where or setup.place(Role.TRAINER))
     elif (
         train is not None
         and evaluation is not None
@@ -64,7 +65,7 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
         and evaluation.score < NOTHING_LEARNT
     ):
         if evaluation.rows >= FEWEST_ROWS_ALONE:
-            where = setup.place("eval_dataset", "eval_dataset_made", "trainer")
+            where = setup.place(Role.EVAL_DATASET, Role.EVAL_DATASET_MADE, Role.TRAINER)
             yield _finding("evaluation", evaluation, _proof_of_other("training", train), where)
 
 
@@ -97,7 +98,7 @@ def _of_names(train: LabelFacts, held: LabelFacts, differing: tuple[int, ...], s
             "evaluation_classes": ", ".join(held.class_names[:10]),
             "evaluation_rows": rows,
         },
-        where=setup.place("eval_dataset_made", "eval_dataset", "trainer"),
+        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAINER),
         proof=Proof(
             f"the class names that the two sets declare differ at {', '.join(map(str, differing[:10]))}"
         ),

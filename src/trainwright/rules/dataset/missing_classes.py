@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.dataset.split_of_sorted_data import classifies, is_sorted_split
 from trainwright.stages.dataset import DatasetFacts, LabelFacts
@@ -55,7 +56,7 @@ def _unseen(
         message=f"the evaluation set holds {shown} in {count} of {total} rows; none of the {rows} training rows does",
         measured={"classes": ", ".join(map(str, unseen)), "evaluation_rows": count, "training_rows": 0,
                   "expected_training_rows": round(count / total * rows)},
-        where=setup.place("train_dataset_made", "train_dataset", "trainer"),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(f"drawn like the evaluation set, {rows} rows would hold about {round(count / total * rows)} of them"),
         fix=Fix(does=f"look at how the training rows were chosen: they hold {_names(sorted(labels.census, key=str), labels)} only"),
     )  # fmt: skip
@@ -80,7 +81,7 @@ def _declared(
     yield Finding(
         message=f"{by} {total} classes; {_names(absent, labels)} never {'occurs' if len(absent) == 1 else 'occur'} in the {rows} training rows",
         measured={"declared": total, "absent": ", ".join(map(str, absent)), "rows": rows},
-        where=setup.place("train_dataset_made", "train_dataset", "trainer"),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(f"the census over all {rows} rows has {labels.classes} of {total} values"),
         fix=Fix(
             does="look at how the training rows were chosen: a filter, or a range of rows that are sorted by class"

@@ -17,11 +17,11 @@ from typing import Any
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role, role_of_split
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import UNTRIED, ColumnFacts, DatasetFacts, SplitFacts
 from trainwright.stages.setup import SetupFacts
 
-_ROLE = {"train": "train_dataset", "evaluation": "eval_dataset"}
 # Leaving out more than half of the rows mends nothing.
 MOST_DROPPED_SHARE = 0.5
 
@@ -50,14 +50,14 @@ def _finding(column: ColumnFacts, split: SplitFacts, outcome: str, setup: SetupF
         parts.append(f"{column.non_finite} NaN or infinite {'value' if column.non_finite == 1 else 'values'}")
     if column.missing:
         parts.append(f"{column.missing} missing {'value' if column.missing == 1 else 'values'}")
-    role = _ROLE[split.name]
+    role = role_of_split(split.name)
     # The rows of a stream have other numbers in its next pass.
     drop = split.kind == "map" and len(rows) <= MOST_DROPPED_SHARE * column.counted
     return Finding(
         message=f'the column "{column.name}" of the {split.name} set holds {" and ".join(parts)} in {len(rows)} of '
         f"{column.counted} rows, first in row {rows[0]}",
         measured={"column": column.name, "rows": len(rows), "first_row": rows[0], "counted": column.counted},
-        where=setup.place(f"{role}_made", role, "trainer"),
+        where=setup.place(role.made, role, Role.TRAINER),
         proof=Proof(
             f"counted over {column.counted} rows; {outcome}"
             if outcome.startswith(UNTRIED)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.setup import SetupFacts
@@ -50,7 +51,7 @@ def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator
             "batch_size": rows,
             **of_batches,
         },
-        where=overridden or setup.place("train_sampling_strategy", "train_dataset", "trainer"),
+        where=overridden or setup.place(Role.TRAIN_SAMPLING_STRATEGY, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
             f"{labels.rows_read:,} labels read in the order of training change {labels.rows_read / run:.0f} times"
         ),

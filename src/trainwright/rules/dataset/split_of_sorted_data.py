@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts, LabelFacts
 from trainwright.stages.loss import LossFacts
@@ -48,7 +49,7 @@ def split_of_sorted_data(
             "train_run": round(labels.mean_run, 1),
             "evaluation_run": round(held.mean_run, 1),
         },
-        where=setup.place("eval_dataset_made", "eval_dataset", "train_dataset", "trainer"),
+        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(f"{moved:.0%} of the rows would have to change their class to make the two sets alike"),
         repair=Repair("mix both sets and split them anew, in the same sizes", Seam.TRAINER, _split_anew),
         fix=Fix(

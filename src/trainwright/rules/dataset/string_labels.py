@@ -18,6 +18,7 @@ from typing import Any
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import MOST_CLASSES, DatasetFacts
@@ -40,7 +41,7 @@ def string_labels(dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts) -
     yield Finding(
         message=f'the label column "{labels.column}" holds {len(names)} different texts ({shown}); the loss takes numbers',
         measured={"column": labels.column, "texts": len(names), "rows": labels.rows_read},
-        where=dataset.label_place or setup.place("train_dataset_made", "train_dataset", "trainer"),
+        where=dataset.label_place or setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(f"forming a batch: {proof}"),
         repair=_encode(labels.column, names) if few else None,
         fix=Fix(

@@ -17,6 +17,7 @@ from typing import Any
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.setup import SetupFacts
@@ -55,7 +56,7 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
         f"row {first} is training row {twin}",
         measured={"repeated": dataset.overlap, "evaluation_rows": held.hashed, "share": round(share, 4),
                   "repeated_within_training": round(own, 4)},
-        where=setup.place("eval_dataset_made", "eval_dataset", "trainer"),
+        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAINER),
         proof=Proof(f"equal inputs, e.g. evaluation rows {_listed([e for e, _ in dataset.overlap_rows])} and training rows "
                     f"{_listed([t for _, t in dataset.overlap_rows])}; within training {own:.1%} of rows repeat"),
         repair=_leave_out([e for e, _ in dataset.overlap_rows], of=held.hashed) if whole else None,

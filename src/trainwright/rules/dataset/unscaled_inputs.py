@@ -19,7 +19,9 @@ import numpy as np
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.tensors import Tensors
 from trainwright.core.trial import Trial
 from trainwright.rules.rates import mean
 from trainwright.rules.repairs import change_batches
@@ -66,7 +68,7 @@ def unscaled_inputs(
         message=f"{key} holds values from {low:.4g} to {high:.4g}: after {outcome.steps} updates the loss is "
         f"{before:.3g}, on standardised inputs {after:.3g}",
         measured={"minimum": low, "maximum": high, "loss": before, "loss_standardised": after},
-        where=setup.place("train_dataset", "train_dataset_made", "trainer"),
+        where=setup.place(Role.TRAIN_DATASET, Role.TRAIN_DATASET_MADE, Role.TRAINER),
         proof=outcome,
         repair=_kept(key, scale, f"standardise {key}"),
         fix=Fix(does=f"subtract the training mean of {key} and divide by its deviation, in every set",
@@ -97,9 +99,9 @@ def _of_evaluation(seen: Scaling, setup: SetupFacts) -> Finding:
             "evaluation_deviation": seen.evaluation_deviation,
             "far_share": round(seen.far_share, 3),
         },
-        where=setup.place("eval_dataset_made", "eval_dataset", "trainer")
+        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAINER)
         if seen.training_is_scaled
-        else setup.place("train_dataset_made", "train_dataset", "trainer"),
+        else setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
             f"the squared error of a probe fitted to the training rows, where knowing nothing has 1, is {seen.error:.2g} "
             f"on the evaluation rows and {seen.error_rescaled:.2g} once they have training's mean and deviation "
@@ -148,7 +150,7 @@ def _scaled_twice(layer: ModuleFacts, batch: BatchFacts, setup: SetupFacts) -> D
             "loss": before,
             "loss_without": after,
         },
-        where=layer.where or setup.place("model"),
+        where=layer.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=_kept(key, (0.0, factor), undone),
         fix=Fix(
@@ -196,13 +198,13 @@ def _rescale(key: str, scale: tuple[Any, Any], does: str) -> Repair:
 
 
 def _kept(key: str, scale: tuple[Any, Any], does: str) -> Repair:
-    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {**batch, key: _scaled(batch[key], scale, tensors)} if key in batch else batch
 
     return change_batches(does, change)
 
 
-def _scaled(tensor: Any, scale: tuple[Any, Any], tensors: Any) -> Any:
+def _scaled(tensor: Any, scale: tuple[Any, Any], tensors: Tensors) -> Any:
     values = (tensors.to_numpy(tensor) - scale[0]) / scale[1]
     integers = "int" in str(tensor.dtype)  # that the model makes floats of
     return tensors.like(values, tensor, "float32" if integers else None)

@@ -15,7 +15,9 @@ from typing import Any
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.tensors import Tensors
 from trainwright.core.trial import Trial
 from trainwright.rules.rates import mean
 from trainwright.rules.repairs import change_batches, scale_learning_rate
@@ -79,7 +81,7 @@ def unscaled_targets(
         f"is {mean(outcome.before):.3g} in units of their {unit}, with {how} targets {mean(outcome.after):.3g}",
         measured={"target_mean": centre, "target_deviation": spread, "loss": mean(outcome.before),
                   "loss_standardised": mean(outcome.after)},
-        where=setup.place("train_dataset", "train_dataset_made", "trainer"),
+        where=setup.place(Role.TRAIN_DATASET, Role.TRAIN_DATASET_MADE, Role.TRAINER),
         proof=outcome,
         repair=_kept(key, moved, spread, how),
         fix=Fix(does=f"train on {_new(key, moved)} / {_plain(spread)}, and scale predictions back for the metrics",
@@ -104,7 +106,7 @@ def _standardise(key: str, centre: float, spread: float, how: str) -> Repair:
 
 
 def _kept(key: str, centre: float, spread: float, how: str) -> Repair:
-    def change(batch: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {**batch, key: (batch[key] - centre) / spread} if key in batch else batch
 
     return change_batches(f"{how} targets", change)

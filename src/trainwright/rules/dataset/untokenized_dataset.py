@@ -16,6 +16,7 @@ from typing import Any
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role, role_of_split
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import use_from_scope
 from trainwright.stages.batch import BatchFacts
@@ -25,7 +26,6 @@ from trainwright.stages.setup import SetupFacts
 _TOKEN_INPUTS = ("input_ids", "inputs_embeds")
 # The positions of BERT and its kin; for tokenizers that name no limit of their own.
 LONGEST_INPUT = 512
-_ROLE = {"train": "train_dataset", "evaluation": "eval_dataset"}
 
 
 @rule("TW101", Severity.ERROR)
@@ -49,7 +49,7 @@ def untokenized_dataset(
     wanted = "input_ids"
     names = " and ".join(s.name for s in raw)
     one = len(raw) == 1
-    roles = {_ROLE[name]: like.expression for name, like in found.items() if like is not None}
+    roles = {role_of_split(name): like.expression for name, like in found.items() if like is not None}
     complete = len(roles) == len(raw)
     repair = use_from_scope(roles) if complete else None
     if complete:
@@ -63,12 +63,14 @@ def untokenized_dataset(
         instead = ""
         if dataset.tokenizer is not None and columns:
             repair = _tokenize(
-                [_ROLE[s.name] for s in raw], columns, dataset.tokenizer.longest_input or LONGEST_INPUT
+                [role_of_split(s.name) for s in raw],
+                columns,
+                dataset.tokenizer.longest_input or LONGEST_INPUT,
             )
     yield Finding(
         message=f"the {names} {'set holds' if one else 'sets hold'} raw text ({texts}) and no {wanted}, which the model takes{instead}",
         measured={"text_columns": texts, "missing": wanted, "rows": raw[0].rows or raw[0].sampled},
-        where=setup.place(_ROLE[raw[0].name], "trainer"),
+        where=setup.place(role_of_split(raw[0].name), Role.TRAINER),
         repair=repair,
         fix=Fix(
             does=does,
@@ -88,7 +90,7 @@ def _into_numbers(batch: BatchFacts, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"{name} holds raw text, and the model's first layer ({batch.first_layer}) takes numbers",
         measured={"text_columns": ", ".join(batch.text_inputs), "first_layer": batch.first_layer},
-        where=setup.place("train_dataset_made", "train_dataset", "train_call"),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(
             f"a batch's {name} is an array of strings, and no layer before the {batch.first_layer} reads any"
         ),

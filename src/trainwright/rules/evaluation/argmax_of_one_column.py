@@ -15,6 +15,7 @@ import numpy as np
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.comparisons import classes_instead, equalities
 from trainwright.rules.metrics import equal, first_of, insensitive
@@ -36,7 +37,7 @@ def argmax_of_one_column(evaluation: EvaluationFacts, setup: SetupFacts) -> Iter
         message=f"{evaluation.metrics_by} takes the argmax of {evaluation.predictions[0].shape} scores, one a row: "
         f"it is 0 for every row, and {same} whatever the scores",
         measured={"columns": 1, "rows": evaluation.predictions[0].shape[0]},
-        where=setup.place("metrics", "trainer"),
+        where=setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(f"perfect scores and their opposite both give {same}; as two columns perfect scores give "
                     f"{first_of(perfect)}"),
         repair=Repair("give the metrics two columns, the threshold and the score", Seam.METRICS, _two_columns),

@@ -13,6 +13,7 @@ from math import prod
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.comparisons import align_where_as_many, is_broadcast, on_scores
 from trainwright.rules.metrics import align, equal
@@ -39,7 +40,7 @@ def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
         message=f"{evaluation.metrics_by} was given scores of shape {scores} and labels of shape {labels} and returned "
         f"{name} = {returned:.4g}" + (f"; in equal shapes it is {right:.4g}" if not equal(returned, right) else ""),
         measured={"scores": str(scores), "labels": str(labels), "returned": returned},
-        where=setup.place("metrics", "trainer"),
+        where=setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(f"for perfect predictions of shape {scores} it returns {name} = {perfect[name]:.4g}, for the same "
                     f"ones of shape {labels} {aligned[name]:.4g}"),
         repair=align(),

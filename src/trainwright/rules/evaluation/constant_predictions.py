@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.dataset.imbalanced_classes import DOMINATES
 from trainwright.stages.baseline import BaselineFacts
@@ -47,7 +48,7 @@ def constant_predictions(
             "loss": baseline.last,
             "loss_of_constant": constant,
         },
-        where=setup.place("learning_rate", "arguments", "model", "trainer"),
+        where=setup.place(Role.LEARNING_RATE, Role.ARGUMENTS, Role.MODEL, Role.TRAINER),
         fix=Fix(
             does="train at a higher learning_rate or for more updates, and look whether the predictions differ then"
         ),

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from trainwright.core.finding import Finding, Number, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.comparisons import by_equality, compared, on_scores
 from trainwright.rules.evaluation.metrics_on_logits import metrics_on_logits
@@ -75,7 +76,7 @@ def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
         message=f"{evaluation.metrics_by} was given {shapes(evaluation)} and raised {failure}{ignored}"
         + (f"; {cure.says}" if cure else ""),
         measured=measured,
-        where=failure.where or setup.place("metrics", "trainer"),
+        where=failure.where or setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(f"given {cure.given} it returns {first_of(evaluation.when(cure.given))}" if cure
                     else "it was called on the model's predictions for evaluation rows, before any training"),
         repair=cure.repair if cure else None,

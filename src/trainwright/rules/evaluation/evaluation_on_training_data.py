@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.evaluation import EvaluationFacts
@@ -37,7 +38,7 @@ def evaluation_on_training_data(
     yield Finding(
         message=f"the evaluation set holds the {train.rows:,} rows of the training set",
         measured={"rows": train.rows, "compared": train.hashed, "different": 0},
-        where=setup.place("eval_dataset", "trainer"),
+        where=setup.place(Role.EVAL_DATASET, Role.TRAINER),
         proof=Proof(f"the inputs of all {train.hashed:,} rows that were compared are the same in both sets"),
         fix=Fix(does="split before training (train_test_split), and pass the held-out part as "
                 + ("validation_data" if setup.framework == "keras" else "eval_dataset"),

@@ -18,6 +18,7 @@ from math import prod
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.comparisons import can_be_mended, classes_instead, compared, equalities, on_scores
 from trainwright.rules.metrics import equal, first_of, shapes
@@ -56,7 +57,7 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
             "scores": str(evaluation.predictions[0].shape),
             "labels": str(labels.shape) if labels else "none",
         },
-        where=(failure.where if failure else None) or setup.place("metrics", "trainer"),
+        where=(failure.where if failure else None) or setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(proof),
         repair=Repair("take the argmax over the classes before the metrics", Seam.METRICS, _argmax),
         fix=Fix(

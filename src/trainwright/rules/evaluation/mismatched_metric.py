@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.comparisons import by_equality, equalities
 from trainwright.rules.metrics import equal, insensitive, is_class_metric
@@ -50,7 +51,7 @@ def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
     yield Finding(
         message=f"the labels are {span}, and {evaluation.metrics_by}, which counts equal ones, {seen}",
         measured={"labels": span},
-        where=(failure.where if failure else None) or setup.place("metrics", "trainer"),
+        where=(failure.where if failure else None) or setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(proof),
         fix=Fix(does=f"rate distances in {evaluation.metrics_by}: mean_absolute_error, r2_score or pearsonr"),
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
@@ -42,11 +43,11 @@ def missing_evaluation_labels(
     measured = {"looked_for": ", ".join(wanted) or "nothing", "batch_keys": keys}
     if evaluation.loss_keys:
         names = list(evaluation.loss_keys[:1])
-        at = setup.place("arguments")
+        at = setup.place(Role.ARGUMENTS)
         yield Finding(
             message=f"the evaluation returns no loss and no metrics: it {looked}, and the batch holds {keys}",
             measured=measured,
-            where=setup.place("label_names") or at,
+            where=setup.place(Role.LABEL_NAMES) or at,
             proof=Proof(f"the model gives a loss for an evaluation batch with {names[0]}, and none without it"),
             repair=_look_for(names),
             fix=Fix(does=f"pass label_names={names} to TrainingArguments", safety=Safety.SAFE,
@@ -56,7 +57,7 @@ def missing_evaluation_labels(
         yield Finding(
             message=f"the evaluation returns no loss and no metrics: it {looked}, and the set has {other} instead",
             measured={**measured, "column": other},
-            where=setup.place("eval_dataset_made", "eval_dataset", "trainer"),
+            where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAINER),
             proof=Proof(f"training batches hold {label}; evaluation batches hold {keys}"),
             repair=_rename(other, label),
             fix=Fix(does=f'rename the column: rename_column("{other}", "{label}")', safety=Safety.SAFE),

@@ -14,6 +14,7 @@ from math import prod
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.setup import SetupFacts
@@ -42,7 +43,7 @@ def retained_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[
         message=f"the evaluation keeps {shapes} scores for each of {rows:,} rows, {needed / GIB:,.0f} GiB; "
         f"the machine has {memory / GIB:,.0f} GiB",
         measured={"needed_bytes": needed, "memory_bytes": memory, "rows": rows, "row_bytes": row_bytes},
-        where=setup.place("metrics", "trainer"),
+        where=setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(
             f"{rows:,} rows x {row_bytes:,} bytes are {needed / memory:.1f} times the machine's memory"
         ),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.setup import SetupFacts
@@ -42,7 +43,11 @@ def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> 
     yield Finding(
         message="the model was evaluated with " + " and ".join(_SAYS[k] for k in kinds),
         measured={"active": ", ".join(kinds), "training_mode": int(evaluation.training_mode)},
-        where=called or _inside(evaluation) or of_loop or _override(setup) or setup.place("model", "trainer"),
+        where=called
+        or _inside(evaluation)
+        or of_loop
+        or _override(setup)
+        or setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(differ),
         repair=Repair("put the model in evaluation mode while it is evaluated", Seam.EVALUATION, _evaluate)
         if of_loop and not functional

@@ -25,6 +25,7 @@ from typing import Any
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.metrics import equal
 from trainwright.stages.evaluation import EvaluationFacts, Given, Watcher
@@ -89,7 +90,7 @@ def _unknown(name: str, known: list[str], evaluation: EvaluationFacts, setup: Se
     chosen = _nearest(name, known)
     greater = greater_is_better(chosen, evaluation)
     greater = not chosen.endswith("loss") if greater is None else greater
-    place = setup.place("metric_for_best_model", "load_best_model_at_end", "arguments")
+    place = setup.place(Role.METRIC_FOR_BEST_MODEL, Role.LOAD_BEST_MODEL_AT_END, Role.ARGUMENTS)
     return Finding(
         message=f"the best checkpoint is to be chosen by {name!r}, and the evaluation returns {', '.join(known)}",
         measured={"metric_for_best_model": name, "returned": ", ".join(known)},
@@ -116,7 +117,9 @@ def _way(name: str, right: bool, evaluation: EvaluationFacts) -> Proof:
 
 
 def _wrong_way(name: str, right: bool, evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
-    place = setup.place("greater_is_better", "metric_for_best_model", "load_best_model_at_end", "arguments")
+    place = setup.place(
+        Role.GREATER_IS_BETTER, Role.METRIC_FOR_BEST_MODEL, Role.LOAD_BEST_MODEL_AT_END, Role.ARGUMENTS
+    )
     return Finding(
         message=f"the checkpoint with the {'smallest' if right else 'greatest'} {name} is kept as the best, and a "
         f"{'greater' if right else 'smaller'} {name} is better",
@@ -153,7 +156,7 @@ def _unlogged(watcher: Watcher, logged: Sequence[str], setup: SetupFacts) -> Fin
         message=f"{watcher.kind} is to {watcher.purpose} by {watcher.metric!r}, and an epoch logs {', '.join(logged)}{raised}",
         measured={"monitor": watcher.metric, "logged": ", ".join(logged)},
         severity=Severity.ERROR if harmful else Severity.WARNING,
-        where=watcher.where or setup.place("callbacks", "train_call"),
+        where=watcher.where or setup.place(Role.CALLBACKS, Role.TRAIN_CALL),
         proof=Proof(
             f"a training step{'' if unvalidated else ' and an evaluation step'} logged no {watcher.metric!r}"
         ),
@@ -176,7 +179,7 @@ def _undirected(
         message=f"{watcher.kind} cannot tell whether a greater {watcher.metric} is better: it raises "
         f"{watcher.failure.type} at the end of the first epoch",
         measured={"monitor": watcher.metric, "mode": "auto"},
-        where=watcher.where or setup.place("callbacks", "train_call"),
+        where=watcher.where or setup.place(Role.CALLBACKS, Role.TRAIN_CALL),
         proof=Proof(f"it was asked before training: {watcher.failure.message[:160]}"),
         fix=Fix(
             does=f'write mode="{mode}"' if mode else 'write mode="max" or mode="min"',
@@ -192,7 +195,7 @@ def _misdirected(watcher: Watcher, right: bool, evaluation: EvaluationFacts, set
         message=f"{watcher.kind} is to {watcher.purpose} by {watcher.metric!r} and takes a "
         f"{'smaller' if right else 'greater'} value for the better one; a {'greater' if right else 'smaller'} one is",
         measured={"monitor": watcher.metric, "takes": "greater" if watcher.greater else "smaller"},
-        where=watcher.where or setup.place("callbacks", "train_call"),
+        where=watcher.where or setup.place(Role.CALLBACKS, Role.TRAIN_CALL),
         proof=_way(watcher.metric.removeprefix("val_"), right, evaluation),
         fix=Fix(
             does=f'write mode="{mode}"',

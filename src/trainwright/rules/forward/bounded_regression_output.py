@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import swap_activation
 from trainwright.stages.loss import LossCall, LossFacts
@@ -51,7 +52,7 @@ def _of_call(call: LossCall, setup: SetupFacts) -> Iterator[Finding]:
             "activation": call.activation,
             "unreachable_share": share,
         },
-        where=call.activation_at or setup.place("model"),
+        where=call.activation_at or setup.place(Role.MODEL),
         proof=Proof(f"the nearest values that the {call.activation} can give are that far from the targets"),
         repair=swap_activation("identity", call),
         fix=Fix(

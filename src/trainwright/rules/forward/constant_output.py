@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
@@ -40,7 +41,7 @@ def constant_output(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | 
     yield Finding(
         message=f"two batches of different inputs give the same output{shape}: nothing differs between them{after}",
         measured={"operation": origin.operation if origin else "", "relative_difference": 0.0},
-        where=(origin.where if origin else None) or setup.place("model"),
+        where=(origin.where if origin else None) or setup.place(Role.MODEL),
         proof=Proof(
             "the outputs agree to 1e-6 of their scale, with the weights as they are and with each of them moved"
         ),

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts
@@ -49,7 +50,7 @@ def _leak(forward: ForwardFacts, leak: float, over_rows: LossCall | None, setup:
     return Finding(
         message=f"row {row}'s output changes by {leak:.2g} of its scale when only the other rows of the batch change{first}",
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
-        where=softmax or (origin.where if origin else None) or setup.place("model"),
+        where=softmax or (origin.where if origin else None) or setup.place(Role.MODEL),
         proof=Proof(f"row {row} was kept and the other rows were replaced, in evaluation mode"),
         repair=_over_classes(over_rows) if over_rows else None,
         fix=Fix(
@@ -72,7 +73,7 @@ def _normalised_over_rows(call: LossCall, setup: SetupFacts) -> Finding:
         message=f"the scores that {call.function} is given are {what} over the {rows} rows of the batch, for each of "
         f"{classes} classes, where one over the classes is expected for each row",
         measured={"rows": rows, "classes": classes, "function": call.function},
-        where=call.softmax_at or call.activation_at or call.at or setup.place("model"),
+        where=call.softmax_at or call.activation_at or call.at or setup.place(Role.MODEL),
         proof=Proof(
             f"each of the {classes} columns sums to 1 over the rows, and the rows' own sums differ from 1"
         ),

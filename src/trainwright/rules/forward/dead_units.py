@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.rules.repairs import standardise_activations
@@ -44,7 +45,7 @@ def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
         message=f"{share:.0%} of the {units} units of {first.name} are zero for every row of the batch; what they are given "
         f"has a mean of {mean:.3g} and a deviation of {given.deviation or 0.0:.3g}",
         measured={"dead_share": share, "units": units, "input_mean": mean, "input_deviation": given.deviation or 0.0},
-        where=first.where or setup.place("model"),
+        where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=revived,
         fix=Fix(does="bring what the rectifier is given around zero (bias, normalisation), or use LeakyReLU or GELU",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.stages.forward import ForwardFacts
@@ -33,7 +34,7 @@ def extreme_dropout(forward: ForwardFacts, overfit: OverfitFacts, setup: SetupFa
     yield Finding(
         message=f"{first.name} drops {first.dropout:.0%} of its values, and a batch is not learnt by heart; without it, it is learnt better",
         measured={"probability": first.dropout or 0.0, "modules": len(strong)},
-        where=first.where or setup.place("model"),
+        where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=Repair("set dropout to 0.1", Seam.FORWARD, _mild),
         fix=Fix(

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts
@@ -34,7 +35,7 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
         yield Finding(
             message=f"the model works on {batch.rows} rows and fails on {rows}, the size of {forward.other_rows_from}: {failure}",
             measured={"works_with_rows": batch.rows, "fails_with_rows": rows, "batch": forward.other_rows_from},
-            where=setup.place("arguments") if alone else forward.fixed_at or setup.place("model"),
+            where=setup.place(Role.ARGUMENTS) if alone else forward.fixed_at or setup.place(Role.MODEL),
             proof=Proof(f"called with {rows} rows it raises {failure.type}"),
             repair=Repair("drop incomplete batches", Seam.TRAINER, _drop_last),
             fix=Fix(
@@ -52,7 +53,7 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
         yield Finding(
             message=f"the model fails on the {batch.rows} rows of a batch and works on {forward.works_at_rows}: {forward.failure}",
             measured={"works_with_rows": forward.works_at_rows, "fails_with_rows": batch.rows},
-            where=forward.failure.where or setup.place("model"),
+            where=forward.failure.where or setup.place(Role.MODEL),
             proof=Proof(f"called with {forward.works_at_rows} rows it works"),
             fix=Fix(does="take the number of rows from the input, x.size(0), instead of a fixed number"),
         )

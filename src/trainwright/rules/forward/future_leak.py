@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
@@ -34,7 +35,7 @@ def future_leak(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     yield Finding(
         message=f"the loss asks for the next token, and outputs change by {leak:.2g} of their scale when only later tokens change{first}",
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
-        where=(origin.where if origin else None) or setup.place("model"),
+        where=(origin.where if origin else None) or setup.place(Role.MODEL),
         proof=Proof("only tokens of the second half were changed, and outputs of the first half did"),
         fix=Fix(does=_KERAS_FIX if setup.framework == "keras" else _FIX),
     )

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
@@ -30,7 +31,7 @@ def identical_units(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Findin
     yield Finding(
         message=f"the {first.units} units of {first.name} {start}{more}, and are still equal after 3 steps",
         measured={"parameter": first.name, "units": first.units, "value": value, "parameters": len(equal)},
-        where=forward.place_of(first.module) or setup.place("model"),
+        where=forward.place_of(first.module) or setup.place(Role.MODEL),
         proof=Proof(
             f"the units of {first.name} {first.shape} do not differ, before and after three steps with a gradient"
         ),

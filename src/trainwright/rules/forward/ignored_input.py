@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
@@ -25,7 +26,7 @@ def ignored_input(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
         yield Finding(
             message=f"the model is given {name}, and its output is the same when the rows of {name} are exchanged",
             measured={"input": name},
-            where=setup.place("model"),
+            where=setup.place(Role.MODEL),
             proof=Proof(f"{name} was moved by one row: neither scores nor loss changed"),
             fix=Fix(does=f"use {name} in the model's forward, or leave it out of the batch"),
         )

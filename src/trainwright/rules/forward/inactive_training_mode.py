@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
@@ -35,7 +36,7 @@ def inactive_training_mode(forward: ForwardFacts, setup: SetupFacts) -> Iterator
     yield Finding(
         message=f"{whole} in evaluation mode during the training step: {len(names)} modules with dropout or batch statistics do not act",
         measured={"modules": len(names), "first": names[0]},
-        where=forward.called_at or setup.place("mode_change", "call", "model"),
+        where=forward.called_at or setup.place(Role.MODE_CHANGE, Role.CALL, Role.MODEL),
         proof=Proof(_proof(forward)),
         repair=_activate(names),
         fix=Fix(does=_advice(forward), safety=Safety.SAFE),

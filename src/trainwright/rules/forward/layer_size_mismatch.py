@@ -24,7 +24,9 @@ from typing import Any
 from trainwright.core.finding import Failure, Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.core.tensors import Tensors
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts, ModuleFacts
@@ -121,7 +123,7 @@ def _declared(refused: _Refused, failure: Failure, setup: SetupFacts, forward: F
     return Finding(
         message=f"{name} takes {refused.takes}, and {refused.came} came",
         measured={"layer": refused.layer, "declared": refused.takes, "came": str(refused.came)},
-        where=_built_at(refused, forward) or (setup.place("model") if whole else None) or failure.where,
+        where=_built_at(refused, forward) or (setup.place(Role.MODEL) if whole else None) or failure.where,
         proof=Proof(
             f"Keras compared the two before it called {'the model' if whole else refused.layer}, and refused"
         ),
@@ -179,7 +181,7 @@ def _with_an_axis(refused: _Refused, forward: ForwardFacts | None) -> str:
 
 
 def _reshape(key: str, shape: tuple[int, ...], does: str) -> Repair:
-    def change(given: dict[str, Any], tensors: Any) -> dict[str, Any]:
+    def change(given: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         if key not in given:
             return given
         rows = tensors.to_numpy(given[key])

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Failure, Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
@@ -38,7 +39,7 @@ def mixed_devices(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
     yield Finding(
         message=f"the step needs tensors of {one} and of {other} at once{which}",
         measured={"devices": f"{one}, {other}"},
-        where=failure.where or setup.place("train_step", "model"),
+        where=failure.where or setup.place(Role.TRAIN_STEP, Role.MODEL),
         proof=Proof(f"the step raised {failure.type}: {failure.message.splitlines()[0]}"[:300]),
         fix=Fix(
             does="move the model once before the loop, and inputs and targets in each step, to the same device: "

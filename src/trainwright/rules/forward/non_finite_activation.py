@@ -13,6 +13,7 @@ from math import isfinite
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts, ParameterFacts
 from trainwright.stages.loss import LossFacts
@@ -41,7 +42,7 @@ def non_finite_activation(forward: ForwardFacts, setup: SetupFacts, loss: LossFa
     yield Finding(
         message=f"{named} made {count:,} non-finite {'value' if count == 1 else 'values'} of finite ones; the loss is {loss.value}",
         measured={"operation": operation, "module": module, "non_finite": count},
-        where=(origin.where if origin else None) or forward.place_of(module) or setup.place("model"),
+        where=(origin.where if origin else None) or forward.place_of(module) or setup.place(Role.MODEL),
         proof=Proof(f"what {operation} was given is finite, its result is not"),
         fix=Fix(does=f"keep what {operation} is given inside its domain (clamp it, or add a small constant)"),
     )
@@ -55,7 +56,7 @@ def _weights(weights: list[ParameterFacts], setup: SetupFacts) -> Finding:
     return Finding(
         message=f"{weights[0].name}{more}{loaded} {verb} {total:,} non-finite {'weight' if total == 1 else 'weights'} before the first step",
         measured={"parameter": weights[0].name, "parameters": len(weights), "non_finite": total},
-        where=setup.place("model"),
+        where=setup.place(Role.MODEL),
         proof=Proof(f"{weights[0].non_finite:,} of the values of {weights[0].name} {weights[0].shape} are NaN or infinite"),
         repair=Repair("set the non-finite weights to zero", Seam.TRAINER, _to_zero),
         fix=Fix(does="load a checkpoint from before its training diverged" if loaded

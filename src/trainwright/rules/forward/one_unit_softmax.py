@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import swap_activation
 from trainwright.stages.loss import LossFacts
@@ -34,7 +35,7 @@ def one_unit_softmax(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     yield Finding(
         message=f"{call.activation} runs over an axis of size 1: each of the {scores.shape[0]} outputs is {constant}, whatever the input",
         measured={"units": 1, "outputs": scores.shape[0], "value": constant},
-        where=call.activation_at or setup.place("model"),
+        where=call.activation_at or setup.place(Role.MODEL),
         proof=Proof(f"all {scores.shape[0]} outputs of the batch are {constant}"),
         repair=swap_activation("sigmoid", call),
         fix=Fix(does="use a sigmoid for one unit, or give the head one unit a class", safety=Safety.UNSAFE),

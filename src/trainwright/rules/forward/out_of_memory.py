@@ -18,6 +18,7 @@ from math import ceil
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts, MemoryFacts
 from trainwright.stages.setup import SetupFacts
@@ -40,7 +41,7 @@ def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
         + (f"the largest that fits has {fits} rows" if fits else "not even one row fits"),
         measured={**{f"{k.replace(' ', '_')}_bytes": v for k, v in parts.items()}, "batch_rows": memory.batch_rows,
                   "largest_rows": fits or 0, "device": memory.device},
-        where=setup.place("per_device_train_batch_size", "batch_size", "arguments", "trainer"),
+        where=setup.place(Role.PER_DEVICE_TRAIN_BATCH_SIZE, Role.BATCH_SIZE, Role.ARGUMENTS, Role.TRAINER),
         proof=Proof(f"{fits} rows went through forward, backward and an update, {fits + 1} did not" if fits
                     else "a step with one row ended in the same error"),
         repair=_cut(fits) if fits else None,

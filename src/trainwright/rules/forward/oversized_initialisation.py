@@ -13,6 +13,7 @@ from math import isfinite
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.stages.forward import ForwardFacts
@@ -58,7 +59,7 @@ def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: Setu
         f"{first.default_deviation:.3g}: the first loss is {loss.value:.4g} {unit} {loss.expected:.4g}",
         measured={"parameter": first.name, "deviation": first.deviation, "usual_deviation": first.default_deviation or 0.0,
                   "first_loss": loss.value, "chance": loss.expected},
-        where=forward.place_of(first.module) or setup.place("model"),
+        where=forward.place_of(first.module) or setup.place(Role.MODEL),
         proof=outcome,
         repair=_scale(large, Seam.TRAINER),
         fix=Fix(does=f"draw {first.name} with a deviation of about {first.default_deviation:.2g}", safety=Safety.UNSAFE),

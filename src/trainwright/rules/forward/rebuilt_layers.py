@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
@@ -30,7 +31,7 @@ def rebuilt_layers(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding
         message=f"each call of the model builds {what} anew: {weights:,} weights that stay as they are drawn, "
         "as no optimizer holds them",
         measured={"layers": count, "parameters": weights, "kind": first.kind},
-        where=first.where or setup.place("call", "model"),
+        where=first.where or setup.place(Role.CALL, Role.MODEL),
         proof=Proof(
             "called twice on one batch, the model used other layers the second time on the same line"
         ),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.rules.rates import mean
@@ -44,7 +45,7 @@ def rectified_logits(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
         message=f"the scores that {call.own_name or call.function} is given passed a {call.activation}: {share:.0%} of them "
         f"are zero; after {outcome.steps} updates the loss is {before:.3g}, {without} {after:.3g}",
         measured={"zero_share": round(share, 3), "loss": before, "loss_without": after},
-        where=call.activation_at or setup.place("model"),
+        where=call.activation_at or setup.place(Role.MODEL),
         proof=outcome,
         repair=change,
         fix=Fix(does=_advice(call, fitting), safety=Safety.SAFE),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.rules.repairs import standardise_activations
@@ -48,7 +49,7 @@ def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts)
         message=f"{share:.0%} of the values of {first.name} ({first.kind}) are within 0.01 of its ends; what it is given goes "
         f"from {least:.3g} to {most:.3g}",
         measured={"saturated_share": share, "smallest_input": least, "largest_input": most},
-        where=first.where or setup.place("model"),
+        where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=scaled,
         fix=Fix(does=f"initialise the layer before {first.name} with smaller weights, or normalise what it gives",

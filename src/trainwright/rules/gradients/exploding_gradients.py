@@ -10,6 +10,7 @@ from __future__ import annotations
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.stages.gradients import GradientFacts
@@ -33,7 +34,7 @@ def exploding_gradients(gradients: GradientFacts, setup: SetupFacts, overfit: Ov
     yield Finding(
         message=f"the gradient's norm is {norm:.3g} and nothing clips it; up to 100 is usual",
         measured={"norm": norm, "clip_at": "none"},
-        where=setup.place("max_grad_norm", "arguments", "trainer"),
+        where=setup.place(Role.MAX_GRAD_NORM, Role.ARGUMENTS, Role.TRAINER),
         proof=outcome,
         repair=_clipping(),
         fix=Fix(does="clip the gradient: max_grad_norm=1.0", safety=Safety.UNSAFE),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossFacts
@@ -32,7 +33,7 @@ def hidden_non_finite_loss(gradients: GradientFacts, setup: SetupFacts, loss: Lo
         message=f"the loss of {len(bad)} of the first {len(losses)} batches is {first} (batch {bad[0] + 1} first), and the "
         "log shows 0.0 or the mean of the others in its place",
         measured={"non_finite_batches": len(bad), "batches": len(losses), "first_batch": bad[0] + 1},
-        where=loss.at or setup.place("compute_loss", "loss", "model", "trainer"),
+        where=loss.at or setup.place(Role.COMPUTE_LOSS, Role.LOSS, Role.MODEL, Role.TRAINER),
         proof=Proof(
             f"recomputed: {', '.join(f'{x:.4g}' for x in losses[:8])}; logging_nan_inf_filter={setting.value}"
         ),

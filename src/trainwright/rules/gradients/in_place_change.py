@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.setup import SetupFacts
@@ -32,7 +33,7 @@ def in_place_change(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Fin
     yield Finding(
         message=f"{operation} changes a tensor of shape {shape or 'unknown'} in place{needed}",
         measured={"operation": operation, "shape": str(shape), "needed_by": gradients.anomaly or "unknown"},
-        where=(calls[-1].where if calls else None) or gradients.anomaly_at or setup.place("model"),
+        where=(calls[-1].where if calls else None) or gradients.anomaly_at or setup.place(Role.MODEL),
         proof=Proof(f"backward raised {failure}"[:300]),
         fix=Fix(
             does="make a new tensor instead of changing this one (x = x + y for x += y)", safety=Safety.SAFE

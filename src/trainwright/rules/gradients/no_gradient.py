@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.gradients import CutOff, GradientFacts
 from trainwright.stages.loss import LossFacts
@@ -55,7 +56,7 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
         message=f"the loss depends on none of the {count} trainable parameters: {why}",
         measured={"trainable": count, "operation": cut.operation if cut else "none"},
         where=(cut.where if cut else None) or (loss.at if loss else None) or (failure.where if failure else None)
-        or setup.place("compute_loss", "loss", "model", "trainer"),
+        or setup.place(Role.COMPUTE_LOSS, Role.LOSS, Role.MODEL, Role.TRAINER),
         proof=Proof(seen),
         repair=cut.left_out() if cut and kept else None,
         fix=Fix(does=does, safety=Safety.UNSAFE if kept else Safety.MANUAL),
@@ -86,7 +87,9 @@ def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]
     yield Finding(
         message=f"a step ends without a backward pass: none of the {count} trainable parameters gets a gradient",
         measured={"trainable": count, "backwards": 0},
-        where=setup.place("training_step", "optimizer_step", "compute_loss", "trainer", "train_call"),
+        where=setup.place(
+            Role.TRAINING_STEP, Role.OPTIMIZER_STEP, Role.COMPUTE_LOSS, Role.TRAINER, Role.TRAIN_CALL
+        ),
         proof=Proof("backward was not called once in the step, and every gradient is empty after it"),
         fix=Fix(
             does="return the loss from training_step"
@@ -107,7 +110,7 @@ def _in_second_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"{why}the loss of the second step depends on no trainable parameter, and backward raises",
         measured={"frozen": len(frozen), "trainable": len(gradients.gradients)},
-        where=(second.where if second else None) or setup.place("backward", "trainer"),
+        where=(second.where if second else None) or setup.place(Role.BACKWARD, Role.TRAINER),
         proof=Proof(f"step 1 went through; step 2 raised {second}"),
         fix=Fix(
             does="set requires_grad back to True at the end of the step"

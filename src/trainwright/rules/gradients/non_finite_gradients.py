@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossFacts
@@ -39,7 +40,7 @@ def non_finite_gradients(gradients: GradientFacts, loss: LossFacts, setup: Setup
             "first": bad[0].name,
             "operation": operation or "unknown",
         },
-        where=gradients.anomaly_at or bad[0].where or setup.place("compute_loss", "model"),
+        where=gradients.anomaly_at or bad[0].where or setup.place(Role.COMPUTE_LOSS, Role.MODEL),
         proof=Proof(f"{bad[0].non_finite} of the values of {bad[0].name}'s gradient are NaN or infinite"),
         fix=Fix(
             does=_ADVICE.get(

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts, KeptTensor
 from trainwright.stages.setup import SetupFacts
@@ -38,7 +39,7 @@ def _kept(gradients: GradientFacts, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"{kept.name} holds a part of the first step's graph, and the second step's backward goes through it again",
         measured={"attribute": kept.name, "kept": len(gradients.kept)},
-        where=kept.where or setup.place("model", "trainer"),
+        where=kept.where or setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(f"step 1 went through; step 2 raised {gradients.second_failure}"),
         repair=Repair("detach what the model keeps before each batch", Seam.FORWARD, _detach),
         fix=Fix(
@@ -68,7 +69,7 @@ def _twice(calls: int, place: Place | None, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"backward was called {calls} times on one graph",
         measured={"backward_calls": calls},
-        where=place or setup.place("compute_loss", "training_step", "trainer"),
+        where=place or setup.place(Role.COMPUTE_LOSS, Role.TRAINING_STEP, Role.TRAINER),
         proof=Proof(f"{calls} calls of backward in one step, and the last one raised"),
         fix=Fix(
             does="call backward once for each loss; a Trainer's step calls it itself", safety=Safety.UNSAFE

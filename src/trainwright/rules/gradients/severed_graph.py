@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.gradients import CutOff, GradientFacts
@@ -51,7 +52,7 @@ def _finding(cut: CutOff, lost: list[str], gradients: GradientFacts, setup: Setu
             "operation": cut.operation,
             "first": lost[0],
         },
-        where=cut.where or setup.place("compute_loss", "model", "trainer"),
+        where=cut.where or setup.place(Role.COMPUTE_LOSS, Role.MODEL, Role.TRAINER),
         proof=Proof(
             f"the tensor given to {cut.operation} was computed from them, and after backward their gradient is None"
         ),

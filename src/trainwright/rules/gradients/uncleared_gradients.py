@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.setup import SetupFacts
@@ -28,11 +29,13 @@ def uncleared_gradients(gradients: GradientFacts, setup: SetupFacts) -> Iterator
     left = gradients.leftover_ratio
     if left is None or left < LEFT_OVER:
         return
-    never = setup.call == "training loop" and setup.place("zero_grad") is None
+    never = setup.call == "training loop" and setup.place(Role.ZERO_GRAD) is None
     yield Finding(
         message=f"{_CLEARED[never]}: {left:.0%} of the first batch's gradient is still in that of the second",
         measured={"leftover_ratio": round(left, 4), "accumulation": gradients.accumulation},
-        where=setup.place("zero_grad", "training_step", "backward", "train_step", "optimizer", "trainer"),
+        where=setup.place(
+            Role.ZERO_GRAD, Role.TRAINING_STEP, Role.BACKWARD, Role.TRAIN_STEP, Role.OPTIMIZER, Role.TRAINER
+        ),
         proof=Proof(f"gradient of step 2 less that of its batch alone = {left:.3f} x gradient of step 1"),
         repair=Repair("clear the gradients before each step", Seam.FORWARD, _clear)
         if gradients.accumulation == 1

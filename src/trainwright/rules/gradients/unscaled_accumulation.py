@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossFacts
@@ -39,7 +40,7 @@ def unscaled_accumulation(
         message=f"the gradient accumulated over {count} micro-batches is {share:.2f} times their mean; 1 is expected, "
         f"so with {gradients.accumulation} of them to an update it is {gradients.accumulation} times too {too}",
         measured={"accumulated_share": round(share, 3), "micro_batches": count, "accumulation": gradients.accumulation},
-        where=(loss.at if loss else None) or setup.place("compute_loss", "loss", "training_step", "gradient_accumulation_steps", "trainer"),
+        where=(loss.at if loss else None) or setup.place(Role.COMPUTE_LOSS, Role.LOSS, Role.TRAINING_STEP, Role.GRADIENT_ACCUMULATION_STEPS, Role.TRAINER),
         proof=Proof(f"least squares of the accumulated gradient on those of the {count} micro-batches: shares sum to {share:.3f}"),
         fix=Fix(
             does="divide the loss by the number of micro-batches (loss_is_scaled_for_ga = False lets a Trainer do it)"

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.setup import SetupFacts
@@ -30,7 +31,7 @@ def unscaled_loss(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Findi
     yield Finding(
         message=f"the optimizer divides the gradients by its loss scale of {scale:,.0f}, and the loss is not multiplied by it",
         measured={"loss_scale": scale, "follows_loss_scale": round(follows, 4)},
-        where=setup.place("train_step", "optimizer", "train_call"),
+        where=setup.place(Role.TRAIN_STEP, Role.OPTIMIZER, Role.TRAIN_CALL),
         proof=Proof(f"with twice the scale the gradients of the same batch are {1 + follows:.3f} times as large; 2 is right"),
         fix=Fix(
             does="take the gradients of optimizer.scale_loss(loss) in place of those of the loss", safety=Safety.UNSAFE

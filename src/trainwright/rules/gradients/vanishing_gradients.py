@@ -14,6 +14,7 @@ from statistics import median
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.stages.forward import ForwardFacts
@@ -47,7 +48,9 @@ def vanishing_gradients(gradients: GradientFacts, forward: ForwardFacts, setup: 
         message=f"the gradient per weight of the first {third} layers is {early / late:.1g} of that of the last {third}, "
         f"behind {len(inner)} {kind} layers",
         measured={"ratio": early / late, "layers": len(layers), "activation": kind},
-        where=next((m.where for m in squashing if m.where), None) or layers[0].where or setup.place("model"),
+        where=next((m.where for m in squashing if m.where), None)
+        or layers[0].where
+        or setup.place(Role.MODEL),
         proof=outcome,
         repair=_passing(frozenset(inner)),
         fix=Fix(

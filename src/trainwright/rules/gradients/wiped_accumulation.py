@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.setup import SetupFacts
@@ -35,7 +36,11 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
         f"an update is to hold those of all {planned}",
         measured={"micro_batches": count, "accumulation": planned},
         where=setup.place(
-            "clear_call", "training_step", "compute_loss", "gradient_accumulation_steps", "trainer"
+            Role.CLEAR_CALL,
+            Role.TRAINING_STEP,
+            Role.COMPUTE_LOSS,
+            Role.GRADIENT_ACCUMULATION_STEPS,
+            Role.TRAINER,
         ),
         proof=Proof(
             f"the accumulated gradient is that of micro-batch {count} to within 0.1 %, and micro-batch 1 has another"
@@ -52,7 +57,7 @@ def _before_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"the gradients of {count} parameters are cleared between backward and the optimizer's step: it updates nothing",
         measured={"cleared": count, "trainable": len(gradients.gradients)},
-        where=gradients.wiped_at or setup.place("optimizer_step", "backward", "trainer"),
+        where=gradients.wiped_at or setup.place(Role.OPTIMIZER_STEP, Role.BACKWARD, Role.TRAINER),
         proof=Proof(
             f"after backward {count} parameters have a gradient, and at the step none of them has one"
         ),
@@ -66,7 +71,7 @@ def _within_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"of {count} backward passes only the last one's gradient is left at the update: the others are cleared",
         measured={"backward_passes": count},
-        where=gradients.wiped_at or setup.place("clear_call", "backward", "trainer"),
+        where=gradients.wiped_at or setup.place(Role.CLEAR_CALL, Role.BACKWARD, Role.TRAINER),
         proof=Proof(f"before the optimizer's step the same line goes backward {count} times, and between any two the gradients are cleared"),
         fix=Fix(does="clear the gradients once for each update, before its first backward pass", safety=Safety.SAFE),
     )  # fmt: skip

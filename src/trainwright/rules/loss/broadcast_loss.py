@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.stages.forward import ForwardFacts
@@ -62,7 +63,7 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | N
         message=f"{call.function} of outputs {scores} and targets {targets} {what}, for {targets[0]} rows"
         + _values(call),
         measured={"outputs": str(scores), "targets": str(targets), "pairs": math.prod(spread or ())},
-        where=(_head(forward) if _per_step(call) else None) or call.at or loss.at or setup.place("model"),
+        where=(_head(forward) if _per_step(call) else None) or call.at or loss.at or setup.place(Role.MODEL),
         proof=Proof(_proof(call, spread)),
         repair=_align(call.function)
         if _same_numbers(call) or _column(call)
@@ -85,7 +86,7 @@ def _by_hand(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         message=f"the loss of targets {shape} compares {rows * rows:,} pairs, for {rows} rows{values}",
         measured={"targets": str(shape), "aligned": str(aligned), "pairs": rows * rows, "loss": crossed.value,
                   "aligned_loss": crossed.aligned_value},
-        where=crossed.where or setup.place("compute_loss", "train_step", "loss", "model"),
+        where=crossed.where or setup.place(Role.COMPUTE_LOSS, Role.TRAIN_STEP, Role.LOSS, Role.MODEL),
         proof=Proof(
             f"with the targets of the rows exchanged the loss is {crossed.exchanged_value:.6g}, and {crossed.value:.6g} "
             f"before: each output is compared with the targets of all rows; as {aligned} their order matters"
@@ -107,7 +108,7 @@ def _over_pairs(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         message=f"the loss compares each output with the targets of all rows: for {rows} rows it is {paired.value:.4g}, the mean "
         f"over all {rows * rows} pairs; row by row it is {paired.by_row:.4g}",
         measured={"rows": rows, "pairs": rows * rows, "loss": paired.value, "loss_by_row": paired.by_row},
-        where=loss.at or setup.place("loss", "model"),
+        where=loss.at or setup.place(Role.LOSS, Role.MODEL),
         proof=Proof(f"the loss of {rows} rows is the mean of the {rows * rows} losses of single outputs and targets, to rounding"),
         fix=Fix(does="give both sides one shape within the loss: y_true = ops.reshape(y_true, ops.shape(y_pred))"),
     )  # fmt: skip
@@ -141,7 +142,7 @@ def _each_step(call: LossCall, loss: LossFacts, setup: SetupFacts, forward: Forw
         message=f"{call.own_name or call.function} is given the outputs at all {steps} {of} {scores}, and one target a row "
         f"{call.targets.shape}: it raised",
         measured={"outputs": str(scores), "targets": str(call.targets.shape), "steps": steps},
-        where=_head(forward) or call.at or loss.at or setup.place("model"),
+        where=_head(forward) or call.at or loss.at or setup.place(Role.MODEL),
         proof=Proof(f"for {scores[0]} rows there are {scores[0] * steps} outputs and {scores[0]} targets; {call.failure}"),
         repair=None if is_image else _last_step(call.function),
         fix=Fix(does=_POOLED, safety=Safety.MANUAL) if is_image else Fix(does=_LAST, safety=Safety.UNSAFE),
@@ -160,7 +161,7 @@ def _left_by_pooling(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Find
     return Finding(
         message=f"{function} of outputs {scores} and targets {targets} raised: behind the {scores[1]} classes are axes of 1",
         measured={"outputs": str(scores), "targets": str(targets), "classes": scores[1]},
-        where=call.at or loss.at or setup.place("model"),
+        where=call.at or loss.at or setup.place(Role.MODEL),
         proof=Proof(f"as {scores[:2]} the outputs have a row of scores for each of the {scores[0]} targets; {call.failure}"),
         repair=Repair("give the loss the outputs without axes of 1", Seam.LOSS, change),
         fix=Fix(does="flatten the outputs: nn.Flatten() behind the pooling, or outputs.flatten(1)", safety=Safety.SAFE),
@@ -188,7 +189,7 @@ def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts 
         message=f"{call.function} compares the outputs at all {steps} steps of a sequence {forward.output.shape} with one "
         f"target a row: {rows * steps:,} pairs for {rows} rows",
         measured={"outputs": str(forward.output.shape), "targets": str(call.targets.shape), "pairs": rows * steps},
-        where=_head(forward) or call.at or loss.at or setup.place("model"),
+        where=_head(forward) or call.at or loss.at or setup.place(Role.MODEL),
         proof=outcome,
         repair=_last_step(call.function),
         fix=Fix(does=_LAST, safety=Safety.UNSAFE),

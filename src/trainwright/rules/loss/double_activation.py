@@ -14,6 +14,7 @@ import math
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.rules.repairs import scale_learning_rate
@@ -52,7 +53,7 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
             "largest_score": call.inputs.maximum or 0.0,
             "lowest_loss_nats": floor,
         },
-        where=_where(call, forward) or call.at or setup.place("model"),
+        where=_where(call, forward) or call.at or setup.place(Role.MODEL),
         proof=outcome
         if outcome.clearly_better
         else Proof(f"all scores lie in 0 to 1; at the best of them {floor:.4f} nats are left"),
@@ -79,7 +80,7 @@ def _by_hand(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     yield Finding(
         message=f"{twice.function} is given the result {twice.shape} of a softmax where it takes scores",
         measured={"outputs": str(twice.shape), "function": twice.function},
-        where=twice.softmax_at or twice.where or setup.place("model"),
+        where=twice.softmax_at or twice.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=repair,
         fix=Fix(does=f"leave the softmax out: {twice.function} applies it itself", safety=Safety.SAFE),

@@ -22,6 +22,7 @@ from math import prod
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role, role_of_split
 from trainwright.core.rule import rule
 from trainwright.rules.places import loss_place, rename_loss
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
@@ -114,7 +115,7 @@ def _of_binary_loss(loss: LossFacts, setup: SetupFacts) -> Finding | None:
     return Finding(
         message=f"the targets run from {low:g} to {high:g}; a binary cross-entropy takes 0 to 1",
         measured={"smallest_label": low, "largest_label": high},
-        where=setup.place("labels_made", "train_dataset_made", "train_dataset", "trainer"),
+        where=setup.place(Role.LABELS_MADE, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof("the loss of a target outside 0 to 1 has no minimum: it falls without end as the score grows"),
         repair=repair,
         fix=Fix(does=does, safety=Safety.UNSAFE if repair else Safety.MANUAL),
@@ -156,11 +157,11 @@ def _renumbered(seen: list[int], width: int, ignored: int) -> dict[int, int] | N
 
 def _head(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:
     if split != "train":
-        return setup.place("eval_dataset_made", "eval_dataset", "trainer")
+        return setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAINER)
     head = forward.head
     if head is None or head.where is None:
-        return setup.place("model", "trainer")
-    return (head.size_at or setup.place("model") or head.where) if head.sizes else head.where
+        return setup.place(Role.MODEL, Role.TRAINER)
+    return (head.size_at or setup.place(Role.MODEL) or head.where) if head.sizes else head.where
 
 
 def _is_stored(forward: ForwardFacts) -> bool:
@@ -262,12 +263,12 @@ def _misnumbered(
             if keras
             else "mark rows without a label with -100"
         )
-    role = "train_dataset" if split == "train" else "eval_dataset"
+    role = role_of_split(split)
     return Finding(
         message=f"labels run from {seen[0]} to {seen[-1]}{row}; the loss takes 0 to {width - 1}"
         + ("" if keras else ", or -100 for no label"),
         measured={"outputs": width, "smallest_label": seen[0], "largest_label": seen[-1]},
-        where=setup.place(f"{role}_made", role, "trainer"),
+        where=setup.place(role.made, role, Role.TRAINER),
         repair=None if keras and unlabelled else _renumber(numbers, _OF_CLASSES),
         fix=Fix(does=told, safety=Safety.UNSAFE),
     )

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.loss import LossFacts
@@ -26,12 +27,13 @@ def labels_shifted_twice(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) 
     if loss.token_offset != 2 or mask is None or not mask.shifted_by_one or batch.label_key is None:
         return
     in_items = batch.label_key in batch.item_columns
-    roles = ("train_dataset_made", "train_dataset") if in_items else ("collator", "train_dataset_made")
+    made = Role.TRAIN_DATASET_MADE
+    roles = (made, Role.TRAIN_DATASET) if in_items else (Role.COLLATOR, made)
     yield Finding(
         message="the labels are the input tokens moved by one, and the model moves them again: at each position the "
         "loss is that of the token 2 places on; 1 is the next token",
         measured={"places": loss.token_offset, "live_positions": mask.live},
-        where=setup.place(*roles, "trainer"),
+        where=setup.place(*roles, Role.TRAINER),
         proof=Proof("each target at the loss call equals the input token two positions later"),
         repair=_move_back(batch.label_key),
         fix=Fix(does='set labels to a copy of input_ids: the model shifts them itself', safety=Safety.SAFE),

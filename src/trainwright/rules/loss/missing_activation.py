@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
@@ -36,7 +37,7 @@ def missing_activation(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         message=f"{_MODULES[call.function]} takes {wanted}, and was given {kind} from {call.inputs.minimum:.3g} to "
         f"{call.inputs.maximum:.3g}" + (f": the loss is {call.value:.3g}" if call.value is not None else ""),
         measured={"smallest_score": call.inputs.minimum, "largest_score": call.inputs.maximum},
-        where=call.at or (call.failure.where if call.failure else None) or setup.place("model"),
+        where=call.at or (call.failure.where if call.failure else None) or setup.place(Role.MODEL),
         proof=Proof(f"the values given lie outside what {_MODULES[call.function]} takes"),
         repair=_logits_form(call),
         fix=Fix(does=_advice(call), safety=Safety.SAFE),

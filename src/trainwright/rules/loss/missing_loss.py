@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.loss import LossFacts
@@ -37,7 +38,7 @@ def missing_loss(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Itera
             "loss": loss.value if loss.value is not None else "none",
             "target": batch.label_key or "none",
         },
-        where=setup.place("compile", "train_call"),
+        where=setup.place(Role.COMPILE, Role.TRAIN_CALL),
         proof=Proof("no loss was computed in a step: none that was compiled, none that a layer added"),
         fix=Fix(
             does='give compile a loss: "sparse_categorical_crossentropy" for class numbers and probabilities, '

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Failure, Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
@@ -32,7 +33,7 @@ def shadowed_loss(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
         message=f"the {'second' if second else 'first'} step raised {failure.type}: {failure.message.splitlines()[0]}; "
         "the name of the loss function was given the loss",
         measured={"step": 2 if second else 1},
-        where=(loss.rebound_at if loss else None) or failure.where or setup.place("trainer"),
+        where=(loss.rebound_at if loss else None) or failure.where or setup.place(Role.TRAINER),
         proof=Proof(
             "the first step went through, and the same step again raised" if second else failure.message
         ),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import swap_activation
 from trainwright.stages.forward import ForwardFacts
@@ -34,7 +35,7 @@ def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFa
     yield Finding(
         message=f"{several} of the batch's {rows} rows have several labels, and {shared}",
         measured={"rows_of_several_labels": several, "rows": rows},
-        where=(call.activation_at if soft else None) or call.at or setup.place("model"),
+        where=(call.activation_at if soft else None) or call.at or setup.place(Role.MODEL),
         proof=Proof(f"the targets of {several} rows sum to more than 1, the probabilities they are compared with to 1"),
         repair=_binary_form(call),
         fix=Fix(does=_advice(call), safety=Safety.UNSAFE),

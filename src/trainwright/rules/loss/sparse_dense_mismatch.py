@@ -23,6 +23,7 @@ import numpy as np
 from trainwright.core.finding import Finding, Number, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.places import loss_place, rename_loss
 from trainwright.stages.batch import BatchFacts
@@ -64,7 +65,7 @@ def _in_evaluation(call: LossCall, label: str, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"{_message(call)} in the evaluation; in the training the targets have the form that it takes",
         measured=_measured(call),
-        where=setup.place("eval_dataset_made", "eval_dataset", "train_call"),
+        where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"the loss of an evaluation batch raised {call.failure}") if call.failure else None,
         repair=_reform(label, call.inputs.shape[-1] if _other(call) == SPARSE else 0),
         fix=Fix(does="give the evaluation labels of the form that the training has", safety=Safety.SAFE),

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.loss import LossCall, LossFacts
@@ -51,7 +52,7 @@ def _finding(call: LossCall, given: str, other: str, loss: LossFacts, setup: Set
         message=f"{call.own_name or call.function} takes class numbers 0 to {call.inputs.shape[-1] - 1}, and is given {given}, "
         f"which holds {low:.3g} to {high:.3g}, not whole; {other} holds such class numbers, and goes to another loss",
         measured={"given": given, "fitting": other, "outputs": ", ".join(loss.outputs)},
-        where=setup.place("labels", "train_dataset_made", "train_dataset", "train_call"),
+        where=setup.place(Role.LABELS, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"the loss raised {loss.failure}") if loss.failure else None,
         repair=Repair(
             f"exchange {given} and {other}", Seam.BATCH,

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import ChangedCollator
 from trainwright.stages.batch import BatchFacts
@@ -51,7 +52,7 @@ def two_losses(batch: BatchFacts, forward: ForwardFacts, setup: SetupFacts) -> I
         message=f"{_taker(setup)} takes the labels out of the batch, and {setup.model_class} is left without decoder "
         f"inputs, which it makes of them",
         measured={"given": ", ".join(forward.given), "batch_keys": ", ".join(batch.tensors)},
-        where=setup.place("collator", "trainer", "train_call"),
+        where=setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the model was called with {', '.join(forward.given)} alone; {then}"),
         repair=_make_decoder_inputs(batch.label_key or "labels"),
         fix=Fix(

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
@@ -43,7 +44,7 @@ def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
             message=f"{'the targets name' if role == 'labels' else f'{role} names'} {_listed(unknown)}, and the model has no "
             f"such output: it has {_listed(outputs)}",
             measured={"argument": role, "names": ", ".join(names), "outputs": ", ".join(outputs)},
-            where=setup.place(role, "train_dataset_made", "train_dataset", "compile", "train_call"),
+            where=setup.place(*(r for r in Role if r == role), Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COMPILE, Role.TRAIN_CALL),
             proof=Proof(str(loss.failure) if loss.failure else f"the model answers with {_listed(outputs)}, and no other names"),
             repair=_rename(role, meant) if renamed else None,
             fix=Fix(
@@ -63,7 +64,7 @@ def _unnamed(named: Sequence[str], missing: Sequence[str], loss: LossFacts, setu
     return Finding(
         message=f"loss names {_listed(named)}, and not the model's output {_listed(missing)}",
         measured={"argument": "loss", "names": ", ".join(named), "outputs": ", ".join(loss.outputs)},
-        where=setup.place("loss", "compile"),
+        where=setup.place(Role.LOSS, Role.COMPILE),
         proof=Proof(str(loss.failure)),
         repair=Repair(
             f"give {_listed(missing)} no loss", Seam.TRAINER, lambda call: _without_loss(call, missing)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.loss import LossCall, LossFacts
@@ -52,7 +53,7 @@ def wrong_head(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterato
     yield Finding(
         message=f"{message} ({setup.model_class})",
         measured={"score_vectors": given, "labels": wanted, "rows": batch.rows},
-        where=setup.place("model", "trainer"),
+        where=setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(f"{call.failure.type}: {call.failure.message}"),
         repair=repair,
         fix=Fix(does=fix),
@@ -80,7 +81,7 @@ def _one_output(call: LossCall, setup: SetupFacts) -> Finding:
             "smallest_label": targets.minimum or 0.0,
             "largest_label": targets.maximum or 0.0,
         },
-        where=setup.place("model", "trainer"),
+        where=setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(f"{call.failure.type}: {call.failure.message}" if call.failure else ""),
         repair=Repair("take the first score as the value, and compute mse_loss", Seam.LOSS, _as_regression),
         fix=Fix(does="give the model one output for a regression (num_labels=1)"),

@@ -15,6 +15,7 @@ import math
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.rules.places import loss_place
@@ -102,7 +103,7 @@ def _class(call: LossCall) -> str:
 
 def _edits(call: LossCall, setup: SetupFacts) -> tuple[SetKeyword, ...]:
     """The loss's name exchanged for its object, where the script's own name for the library is known."""
-    where: Place | None = setup.place("loss")
+    where: Place | None = setup.place(Role.LOSS)
     named = setup.arguments.get("loss")
     if where is None or not call.library or named is None or not isinstance(named.value, str):
         return ()

@@ -21,6 +21,7 @@ import numpy as np
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.gradients import GradientFacts
@@ -98,7 +99,7 @@ def _where(setup: SetupFacts, loss: LossFacts, batch: BatchFacts | None, call: L
     labels = batch.labels if batch else None
     if call.at and (labels is None or labels.dtype != call.targets.dtype):
         return call.at
-    return setup.place("train_dataset_made", "train_dataset") or loss.at or setup.place("trainer")
+    return setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET) or loss.at or setup.place(Role.TRAINER)
 
 
 def _cast(function: str, instead: str, dtype: str) -> Repair:
@@ -125,7 +126,7 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         yield Finding(
             message=f"the targets are an array of Python objects ({kind}), of which no tensor can be made",
             measured={"target_dtype": "object", "wanted_dtype": dtype},
-            where=setup.place("labels_made", "train_dataset_made", "train_dataset", "train_call"),
+            where=setup.place(Role.LABELS_MADE, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
             proof=Proof(f"each of the batch's targets is a Python {kind}; as {dtype} the step is made"),
             repair=Repair(f"cast the targets to {dtype}", Seam.BATCH, cast),
             fix=Fix(does=f'give the targets one number type: .astype("{dtype}")', safety=Safety.SAFE),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.optimizer import OptimizerFacts
@@ -28,6 +29,6 @@ def decayed_norms(optimizer: OptimizerFacts, forward: ForwardFacts, setup: Setup
     yield Finding(
         message=f"the group without weight decay is empty; {len(decayed)} biases and norms are decayed ({decayed[0]} first)",
         measured={"decayed": len(decayed), "first": decayed[0]},
-        where=setup.place("optimizer", "trainer"),
+        where=setup.place(Role.OPTIMIZER, Role.TRAINER),
         fix=Fix(does=f"match the names that the model has, such as {decayed[0]}", safety=Safety.UNSAFE),
     )

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.rules.repairs import unfreeze_model
 from trainwright.stages.setup import SetupFacts
@@ -35,7 +36,7 @@ def frozen_model(setup: SetupFacts) -> Iterator[Finding]:
     yield Finding(
         message=f"{count} frozen: none is left to train",
         measured={"parameters": setup.parameters, "trainable": 0},
-        where=next(iter(setup.frozen_at), None) or setup.place("model", "trainer"),
+        where=next(iter(setup.frozen_at), None) or setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof("none of them is trainable when training starts" if frozen else f"{setup.failure}"),
         repair=unfreeze_model() if frozen else None,
         fix=Fix(does="leave the layers that are to learn out of the freezing, the head at least"),

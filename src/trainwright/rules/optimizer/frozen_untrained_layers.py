@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.repairs import unfreeze
@@ -54,7 +55,7 @@ def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnos
             "share": round(size / total, 4),
             "first": frozen[0].name,
         },
-        where=_line(frozen) or setup.place("model", "trainer"),
+        where=_line(frozen) or setup.place(Role.MODEL, Role.TRAINER),
         proof=proof,
         repair=change,
         fix=Fix(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
@@ -27,7 +28,7 @@ def schedule_before_optimizer(optimizer: OptimizerFacts, setup: SetupFacts) -> I
         message="the training step moves the schedule on before the optimizer has made its update: "
         "the first rate of the schedule is never used",
         measured={"schedule": optimizer.schedule_kind},
-        where=setup.place("schedule_step", "training_step", "compute_loss", "trainer"),
+        where=setup.place(Role.SCHEDULE_STEP, Role.TRAINING_STEP, Role.COMPUTE_LOSS, Role.TRAINER),
         proof=Proof(
             "the schedule's counter was higher after a training step than before it, with no update between"
         ),

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Place, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
@@ -67,8 +68,10 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
 
 def _place(optimizer: OptimizerFacts, setup: SetupFacts) -> Place | None:
     if optimizer.schedule_given:
-        return setup.place("scheduler", "optimizer", "create_scheduler")
-    return setup.place("warmup_steps", "lr_scheduler_type", "lr_scheduler_kwargs", "arguments", "trainer")
+        return setup.place(Role.SCHEDULER, Role.OPTIMIZER, Role.CREATE_SCHEDULER)
+    return setup.place(
+        Role.WARMUP_STEPS, Role.LR_SCHEDULER_TYPE, Role.LR_SCHEDULER_KWARGS, Role.ARGUMENTS, Role.TRAINER
+    )
 
 
 def _proof(points: tuple[tuple[int, float], ...], optimizer: OptimizerFacts) -> Proof:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.repairs import unfreeze
@@ -59,7 +60,7 @@ def unregistered_parameters(
             message=f"{optimizer.kind} does not hold {len(names)} of {len(optimizer.trainable)} trainable parameters that "
             f"nothing has trained yet ({names[0]} first)",
             measured={"not_held": len(names), "trainable": len(optimizer.trainable), "first": names[0]},
-            where=setup.place("optimizer", "create_optimizer", "trainer"),
+            where=setup.place(Role.OPTIMIZER, Role.CREATE_OPTIMIZER, Role.TRAINER),
             proof=proof,
             repair=change,
             fix=Fix(does="build the optimizer from model.parameters()", safety=Safety.UNSAFE),
@@ -73,7 +74,7 @@ def _plain_list(one: PlainList, setup: SetupFacts) -> Finding:
         message=f"{one.name} is {'a plain' if plain else 'no layer but a'} {one.kind} of {one.modules} layers: their {one.parameters:,} weights are used and get "
         "gradients, and no optimizer holds them",
         measured={"attribute": one.name, "layers": one.modules, "parameters": one.parameters},
-        where=one.where or setup.place("model", "trainer"),
+        where=one.where or setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(
             "they were called in the forward pass, backward gave them gradients, the model's parameters lack them"
         ),
@@ -92,7 +93,7 @@ def _other_model(optimizer: OptimizerFacts, setup: SetupFacts) -> Finding:
         message=f"{optimizer.kind} holds {optimizer.foreign} tensors that the model does not have, and lacks "
         f"{len(optimizer.unregistered)} of its {len(optimizer.trainable)} trainable parameters",
         measured={"foreign": optimizer.foreign, "not_held": len(optimizer.unregistered)},
-        where=setup.place("optimizer", "create_optimizer", "trainer"),
+        where=setup.place(Role.OPTIMIZER, Role.CREATE_OPTIMIZER, Role.TRAINER),
         proof=Proof("compared by identity: what the optimizer holds, and the model's trainable parameters"),
         # A Keras model is walked on with an optimizer made anew: Keras itself refuses this one.
         repair=None

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.optimizer import OptimizerFacts
@@ -46,14 +47,21 @@ def unstepped_optimizer(
     if setup.precision == "fp16":  # its first steps are skipped while the loss scale is found
         return
     norm = f"{gradients.norm:.3g}" if gradients.norm is not None else "unknown"
-    if setup.call == "training loop" and setup.place("optimizer_step") is None:
+    if setup.call == "training loop" and setup.place(Role.OPTIMIZER_STEP) is None:
         yield _never_called(optimizer, held, setup)
         return
     yield Finding(
         message=f"one update changed none of the {len(held)} weights that {optimizer.kind} holds; the gradient's norm is "
         f"{norm} and the rate {rate:.3g}",
         measured={"changed": 0, "held": len(held), "learning_rate": rate},
-        where=setup.place("optimizer_step", "backward", "optimizer", "create_optimizer", "optim", "trainer"),
+        where=setup.place(
+            Role.OPTIMIZER_STEP,
+            Role.BACKWARD,
+            Role.OPTIMIZER,
+            Role.CREATE_OPTIMIZER,
+            Role.OPTIM,
+            Role.TRAINER,
+        ),
         proof=Proof("every weight is the same to the last bit before and after optimizer.step()"),
         fix=Fix(does=f"let {optimizer.kind}.step() update the weights (call super().step())"),
     )
@@ -63,14 +71,14 @@ def _never_called(optimizer: OptimizerFacts, held: list[str], setup: SetupFacts)
     return Finding(
         message=f"the training step never calls {optimizer.kind}.step(): none of the {len(held)} weights that it holds changes",
         measured={"changed": 0, "held": len(held)},
-        where=setup.place("update_by_hand", "backward", "optimizer", "trainer"),
+        where=setup.place(Role.UPDATE_BY_HAND, Role.BACKWARD, Role.OPTIMIZER, Role.TRAINER),
         proof=Proof("every weight is the same to the last bit before and after the step, in which no optimizer's step() was called"),
         fix=Fix(does=_IN_PLACE if "update_by_hand" in setup.places else "call optimizer.step(), with its parentheses, after backward"),
     )  # fmt: skip
 
 
 def _no_epoch(epochs: range, setup: SetupFacts) -> Finding:
-    where, end = setup.place("epochs", "train_call"), epochs.start + max(epochs.stop, 1)
+    where, end = setup.place(Role.EPOCHS, Role.TRAIN_CALL), epochs.start + max(epochs.stop, 1)
     edits = (SetKeyword(where.file, where.line, "epochs", str(end), "fit"),) if where else ()
     return Finding(
         message=f"fit begins with epoch {epochs.start} (initial_epoch) and ends at {epochs.stop} (epochs): it makes no update",
@@ -93,7 +101,7 @@ def _never_given(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Findi
         message=f"the model's own train_step gives {optimizer.kind} no gradients: it changes none of the "
         f"{len(optimizer.changed)} trainable weights",
         measured={"changed": 0, "held": len(optimizer.held), "learning_rate": optimizer.learning_rate},
-        where=setup.place("train_step", "train_call"),
+        where=setup.place(Role.TRAIN_STEP, Role.TRAIN_CALL),
         proof=Proof(
             "every weight is the same to the last bit before and after a step, in which no optimizer was applied"
         ),
@@ -114,7 +122,12 @@ def _no_optimizer(
         message=f"the step gives {len(reached)} parameters a gradient, and no optimizer updates them",
         measured={"changed": 0, "reached": len(reached), "optimizers": 0},
         where=setup.place(
-            "update_by_hand", "create_optimizer", "optimizer", "training_step", "trainer", "train_call"
+            Role.UPDATE_BY_HAND,
+            Role.CREATE_OPTIMIZER,
+            Role.OPTIMIZER,
+            Role.TRAINING_STEP,
+            Role.TRAINER,
+            Role.TRAIN_CALL,
         ),
         proof=Proof(
             "every weight is the same to the last bit before and after the step, which no optimizer takes part in"

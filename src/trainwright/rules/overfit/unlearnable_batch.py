@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
 from trainwright.rules.repairs import scale_learning_rate
@@ -60,7 +61,7 @@ def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
             "constant": constant,
             "rows": overfit.rows,
         },
-        where=setup.place("model", "trainer"),
+        where=setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(f"the best loss at {rates} times the rate is {best:.4g}, on three seeds each"),
         fix=Fix(
             does="look in forward for layers built anew, rows out of order, or inputs that are lost on the way"

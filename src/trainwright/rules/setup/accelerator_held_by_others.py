@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix
+from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.stages.setup import Accelerator, OtherProcess, SetupFacts
 
@@ -50,7 +51,7 @@ def _finding(gpu: Accelerator, held: int, setup: SetupFacts) -> Finding:
         f"{listed}{taking}",
         measured={"gpu": gpu.index, "held_bytes": held, "total_bytes": gpu.total_bytes, "pid": first.pid,
                   "process": first.name, "process_bytes": first.held_bytes},
-        where=failure.where if failure else setup.place("train_call", "trainer"),
+        where=failure.where if failure else setup.place(Role.TRAIN_CALL, Role.TRAINER),
         proof=Proof(f"{failure}, while the driver lists {_shown(first)}" if failure
                     else f"the driver lists {_shown(first)}"),
         fix=Fix(does=_advice(first, setup)),

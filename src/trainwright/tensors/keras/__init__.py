@@ -1,1 +1,1 @@
-"""Keras's tensors, layers and optimizers (`base.Tensors`)."""
+"""Keras's tensors, layers and optimizers (`core/tensors.py`)."""

@@ -1,4 +1,4 @@
-"""Keras's tensors, layers and optimizers on any of its backends (`base.Tensors`)."""
+"""Keras's tensors, layers and optimizers on any of its backends (`core/tensors.py`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from trainwright.core.repair import PartMissing
 from trainwright.stages.tensor import TensorFacts
-from trainwright.tensors.base import shifts
 from trainwright.tensors.keras.compiled import give_no_loss as give_no_loss
 from trainwright.tensors.keras.compiled import rename_outputs as rename_outputs
 from trainwright.tensors.keras.layers import activate as activate
@@ -33,6 +33,7 @@ from trainwright.tensors.keras.layers import value_of as value_of
 from trainwright.tensors.keras.layers import widen_head as widen_head
 from trainwright.tensors.keras.layers import zero_non_finite as zero_non_finite
 from trainwright.tensors.keras.versions import keras, ops, schedule_changed, version
+from trainwright.tensors.numbering import shifts
 
 # Statistics of larger tensors are taken over an even sample of this many values; finiteness over all.
 LARGEST_EXACT = 4_000_000
@@ -239,3 +240,15 @@ def leaves(structure: Any) -> Iterator[Any]:
     for one in keras.tree.flatten(structure):
         if one is not None:
             yield one
+
+
+def set_padding(model: Any, token: int) -> None:
+    raise PartMissing("Keras's models know no padding token")
+
+
+def decoder_inputs(model: Any, labels: Any) -> Any:
+    raise PartMissing("Keras's models shift no labels themselves")
+
+
+def detach_kept(model: Any) -> None:
+    raise PartMissing("Keras's layers keep no graph of a step")

@@ -1,1 +1,1 @@
-"""torch's tensors, models and optimizers (`base.Tensors`)."""
+"""torch's tensors, models and optimizers (`core/tensors.py`)."""

@@ -1,4 +1,4 @@
-"""torch's tensors, models and optimizers (`base.Tensors`)."""
+"""torch's tensors, models and optimizers (`core/tensors.py`)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from trainwright.core.repair import PartMissing
 from trainwright.stages.tensor import TensorFacts
-from trainwright.tensors.base import shifts
+from trainwright.tensors.numbering import shifts
 from trainwright.tensors.torch.rows import change_rows as change_rows
 from trainwright.tensors.torch.rows import choose_of_several as choose_of_several
 from trainwright.tensors.torch.rows import choose_rows as choose_rows
@@ -404,3 +405,15 @@ def shuffled(dataset: Any) -> Any:
 def _put(model: nn.Module, name: str, module: nn.Module) -> None:
     parent, _, attribute = name.rpartition(".")
     setattr(model.get_submodule(parent), attribute, module)
+
+
+def mask_padding(model: Any, embedding: str) -> None:
+    raise PartMissing("torch's layers are told of padding by an argument of their call")
+
+
+def rename_outputs(model: Any, role: str, names: Mapping[str, str]) -> None:
+    raise PartMissing("torch's models are not compiled with names of outputs")
+
+
+def give_no_loss(model: Any, names: Sequence[str]) -> None:
+    raise PartMissing("torch's models are not compiled with losses by output")

@@ -1,40 +1,27 @@
-"""The operations on a framework's objects that stages, rules' repairs and trials may use."""
+"""What rules' repairs may do with a framework's objects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
-from trainwright.stages.tensor import TensorFacts
-
-
-def shifts(numbers: Mapping[int, int]) -> list[tuple[int, int, int]]:
-    """Values and their new numbers as runs of neighbours that move alike: the first, the last, by how much."""
-    found: list[tuple[int, int, int]] = []
-    for value in sorted(numbers):
-        by = numbers[value] - value
-        if found and found[-1][1] == value - 1 and found[-1][2] == by:
-            found[-1] = (found[-1][0], value, by)
-        else:
-            found.append((value, value, by))
-    return found
-
 
 class Tensors(Protocol):
-    """One framework's tensors, models and optimizers. A module satisfies it by having these names."""
+    """One framework's tensors, models and optimizers. A module satisfies it by having these names (`tensors/`).
+
+    An operation that a framework has no use for raises PartMissing there, with the reason.
+    """
 
     def is_tensor(self, value: Any) -> bool:
         """Whether it is one of the framework's tensors."""
 
-    def facts(self, tensor: Any) -> TensorFacts:
-        """The tensor in numbers."""
+    def facts(self, tensor: Any) -> Any:
+        """The tensor in numbers (`stages/tensor.py`)."""
 
-    def to_numpy(self, tensor: Any) -> np.ndarray:
-        """Its values on the host; half precision becomes float32."""
+    def to_numpy(self, tensor: Any) -> Any:
+        """Its values on the host, as an array of NumPy's; half precision becomes float32."""
 
-    def like(self, array: np.ndarray, reference: Any, dtype: str | None = None) -> Any:
+    def like(self, array: Any, reference: Any, dtype: str | None = None) -> Any:
         """A tensor of these values, on the reference's device and of its dtype, or of `dtype`."""
 
     def cast(self, tensor: Any, dtype: str) -> Any:
@@ -153,5 +140,13 @@ class Tensors(Protocol):
     def shuffled(self, dataset: Any) -> Any:
         """The same rows in a random order that stays the same; of an iterable set, its first rows."""
 
+    def rename_outputs(self, model: Any, role: str, names: Mapping[str, str]) -> None:
+        """Let one of the dictionaries that a model was compiled with have other keys.
 
-Batch = Mapping[str, Any]
+        Args:
+            role: loss, loss_weights or metrics; of the targets (`labels`), the outputs take their names.
+            names: the key there is, and what it is to be.
+        """
+
+    def give_no_loss(self, model: Any, names: Sequence[str]) -> None:
+        """Let the dictionary of a model's losses name these outputs too, with None."""

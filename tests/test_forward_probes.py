@@ -46,21 +46,6 @@ class Rows(nn.Module):
         return self.layer(self.change(x))
 
 
-class Padded(nn.Module):
-    """The mean of the embeddings, of all positions or of those that the mask lets through."""
-
-    def __init__(self, masks):
-        super().__init__()
-        self.embed, self.head, self.masks = nn.Embedding(WORDS, 16), nn.Linear(16, 2), masks
-
-    def forward(self, input_ids, attention_mask):
-        seen = self.embed(input_ids)
-        if not self.masks:
-            return self.head(seen.mean(1))
-        kept = attention_mask[:, :, None].float()
-        return self.head((seen * kept).sum(1) / kept.sum(1))
-
-
 def features(seed=0):
     return torch.randn(ROWS, 4, generator=torch.Generator().manual_seed(seed))
 
@@ -104,13 +89,6 @@ def test_scores_of_rows_against_rows_are_no_leak():
             return seen @ seen.T
 
     assert "leaking_rows" not in run_probes(Probe(model=Matched(), inputs={"x": features()}))
-
-
-@pytest.mark.parametrize("masks", [True, False])
-def test_an_output_that_padding_changes_is_seen(masks):
-    inputs = {"input_ids": tokens(), "attention_mask": torch.ones(ROWS, LENGTH, dtype=torch.long)}
-    found = run_probes(Probe(model=Padded(masks), inputs=inputs, vocabulary=WORDS))
-    assert (found["padding_changes"] < 1e-5) == masks
 
 
 def test_a_fixed_number_of_rows_is_seen_at_the_batch_that_has_another():

@@ -343,7 +343,7 @@ def test_parts_of_a_checkpoint_in_evaluation_mode_are_on_purpose_the_whole_model
 
 
 def test_the_mended_batch_size_is_a_power_of_two_and_keeps_the_rows_of_an_update():
-    memory = MemoryFacts(device="cuda", total_bytes=8 * 10**9, free_bytes=0, weights_bytes=10**9, gradients_bytes=10**9,
+    memory = MemoryFacts(device="cuda", total_bytes=8 * 10**9, weights_bytes=10**9, gradients_bytes=10**9,
                          optimizer_bytes=2 * 10**9, activations_bytes=6 * 10**9, batch_rows=64, largest_rows=20)  # fmt: skip
     (finding,) = run(out_of_memory, ForwardFacts(memory=memory), replace(SETUP, accumulation=2))
     assert "per_device_train_batch_size=16 and gradient_accumulation_steps=8" in finding.fix.does

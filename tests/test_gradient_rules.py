@@ -25,7 +25,7 @@ def said(rule, **facts):
 
 
 def gradient(name, norm):
-    return GradientOf(name=name, module=name.rpartition(".")[0], shape=(2, 2), norm=norm, weight_norm=1.0)
+    return GradientOf(name=name, module=name.rpartition(".")[0], shape=(2, 2), norm=norm)
 
 
 def parameter(name, **facts):

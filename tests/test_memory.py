@@ -67,7 +67,7 @@ def test_what_others_hold_is_noted_and_named_where_the_memory_ends(driver):
     assert "holds 60.0 of the 80.0 GiB of GPU 0" in finding.message
     assert f"python3 (pid {PARENT}) with 60.0 GiB" in finding.message
     assert f"end process {PARENT} (python3)" in finding.fix.does and "memory_growth" not in finding.fix.does
-    memory = MemoryFacts(device="cuda", total_bytes=80 * GIB, free_bytes=0, weights_bytes=GIB, gradients_bytes=GIB,
+    memory = MemoryFacts(device="cuda", total_bytes=80 * GIB, weights_bytes=GIB, gradients_bytes=GIB,
                          optimizer_bytes=GIB, activations_bytes=GIB, batch_rows=64, largest_rows=20)  # fmt: skip
     (ended,) = out_of_memory.function(ForwardFacts(memory=memory), setup)
     assert "(batch_size=16) and pass gradient_accumulation_steps=4 to the optimizer" in ended.fix.does
@@ -93,7 +93,7 @@ def test_memory_growth_and_limits_are_read_from_tensorflow(monkeypatch):
     keras = pytest.importorskip("keras")
     if keras.config.backend() != "tensorflow":
         pytest.skip("TensorFlow is not the backend")
-    from trainwright.adapters.keras import memory
+    from trainwright.adapters.keras import backend
 
     state = SimpleNamespace(grows=False, limit=None)
     config = SimpleNamespace(
@@ -103,11 +103,11 @@ def test_memory_growth_and_limits_are_read_from_tensorflow(monkeypatch):
     )
     monkeypatch.delenv("TF_FORCE_GPU_ALLOW_GROWTH", raising=False)
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))
-    assert memory.takes_all_memory()
+    assert backend.takes_all_memory()
     state.limit = 4096
-    assert not memory.takes_all_memory()
+    assert not backend.takes_all_memory()
     state.grows, state.limit = True, None
-    assert not memory.takes_all_memory()
+    assert not backend.takes_all_memory()
     state.grows = False
     monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "true")
-    assert not memory.takes_all_memory()
+    assert not backend.takes_all_memory()

@@ -32,8 +32,6 @@ class LabelMaskFacts:
     """Positions after a row's first whose input is the end-of-sequence token, without padding."""
     eos_live: int = 0
     """Of those, positions whose label is live."""
-    pad_inputs: int = 0
-    """Padding positions."""
     pad_live: int = 0
     """Of those, positions whose label is live."""
     equals_inputs: bool = False
@@ -128,7 +126,6 @@ class BatchFacts(Facts):
     """Columns of the data set that the framework dropped, because forward does not name them."""
     collator: str = ""
     """What forms batches: the class or function's name."""
-    collator_where: str = ""
     accepts: tuple[str, ...] = ()
     """Arguments that the model's forward takes."""
     accepts_any: bool = False
@@ -177,8 +174,6 @@ class BatchFacts(Facts):
     """Positions at the ends of rows that hold the tokenizer's padding token, whatever the mask says."""
     collator_masks: bool = False
     """The attention mask is the collator's work: the rows that it was given have none, or another one."""
-    decoded: tuple[str, ...] = ()
-    """The first rows, decoded with the tokenizer in reach."""
     target_keys: tuple[str, ...] | None = None
     """Where the framework takes inputs and targets apart: the targets of this batch; None elsewhere."""
     targets_wanted_by: str = ""
@@ -187,9 +182,6 @@ class BatchFacts(Facts):
     """A library's training step takes labels for targets that it finds among the inputs, and gives them to the model too."""
     made_floats: tuple[str, ...] = ()
     """Integer inputs that the model makes floating-point numbers of."""
-    last_rows: int | None = None
-    """Rows of the last batch of an epoch, where that is known."""
-    evaluation_failure: Failure | None = None
     evaluation_tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
 
     @property
@@ -216,7 +208,6 @@ def measure_label_mask(inputs: np.ndarray, labels: np.ndarray, attention: np.nda
         rows=len(labels),
         eos_inputs=int(ends.sum()),
         eos_live=int((ends & live).sum()),
-        pad_inputs=int(padding.sum()),
         pad_live=int((padding & live).sum()),
         equals_inputs=equal,
         shifted_by_one=not equal and _is_next_token(inputs, labels, live),

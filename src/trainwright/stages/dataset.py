@@ -59,8 +59,6 @@ class ColumnFacts:
     dtype: str = ""
     shape: tuple[int, ...] = ()
     """Of the first item."""
-    same_shape: bool = True
-    shortest: int | None = None
     longest: int | None = None
     median_length: float | None = None
     minimum: float | None = None
@@ -82,7 +80,6 @@ class ColumnFacts:
     counted: int = 0
     values: Mapping[int | float | str, int] = field(default_factory=dict)
     """How often each value occurs, where a row holds one and at most FEW_VALUES differ; else empty."""
-    example: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +231,6 @@ class TokenizerFacts:
     """len(tokenizer): vocabulary with added tokens."""
     pad_id: int | None
     eos_id: int | None
-    unk_id: int | None
     longest_input: int | None
     name: str = ""
 
@@ -364,8 +360,6 @@ class DatasetFacts(Facts):
     """The names of the arguments that the model's forward takes, in order."""
     lookalikes: tuple[Lookalike, ...] = ()
     tokenizer: TokenizerFacts | None = None
-    decoded: tuple[str, ...] = ()
-    """A few training rows as the tokenizer reads them back."""
     shuffles: bool | None = None
     """Whether the training loader shuffles; None where it cannot be told."""
     drops_last: bool = False

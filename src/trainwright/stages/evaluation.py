@@ -68,8 +68,6 @@ class Comparison:
     """Share of the labels that the model's scores are right about by their largest, or by the side of the middle."""
     scores: tuple[int, ...] = ()
     """The shape of the model's output."""
-    in_graph: bool = False
-    """The result requires a gradient."""
     failure: Failure | None = None
 
 
@@ -145,7 +143,6 @@ class EvaluationFacts(Facts):
     labels: TensorFacts | None = None
     label_values: tuple[float, ...] = ()
     """The distinct labels it was given, where there are at most 32."""
-    ragged: bool = False
     metrics: Mapping[str, float] = field(default_factory=dict)
     """By the framework's names (eval_loss, eval_accuracy)."""
     returned: Mapping[str, float] = field(default_factory=dict)
@@ -154,7 +151,6 @@ class EvaluationFacts(Facts):
     """What the metric function returns when given something else; text: it raised that."""
     needs_all_rows: bool = False
     """The metric function raised on a sample and not on as many rows as the whole set has."""
-    has_metrics: bool = False
     metrics_by: str = "compute_metrics"
     """What the report calls the function that computes them."""
     continuous_labels: bool = False
@@ -189,8 +185,6 @@ class EvaluationFacts(Facts):
     watchers: tuple[Watcher, ...] = ()
     logged: tuple[str, ...] = ()
     """The names of all that the training logs at the end of an epoch; empty: not known."""
-    predicted: Mapping[int, int] = field(default_factory=dict)
-    """How often each class is predicted, for a classification."""
 
     in_loop: bool = False
     """It stands in a training loop of the user's own, and was run there."""

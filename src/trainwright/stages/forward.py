@@ -141,14 +141,10 @@ class ForwardFacts(Facts):
     rebuilt: tuple[RebuiltLayer, ...] = ()
     output: TensorFacts | None = None
     """The model's scores (logits), or its main output."""
-    output_rows_sum_to_one: bool = False
-    output_in_unit_range: bool = False
     head: ModuleFacts | None = None
     """The last linear layer that was called."""
     training: bool = True
     """The model's mode during the training step."""
-    stochastic: bool = False
-    """It has dropout or batch statistics, in force or not."""
     eval_modules: tuple[str, ...] = ()
     """Modules with dropout or batch statistics that stay in evaluation mode during the training step and
     whose parameters are trained."""
@@ -198,8 +194,6 @@ class ForwardFacts(Facts):
     padding_let_in_changes: float | None = None
     """By how much the output at real positions changes, relative to its scale, when only the padding tokens that the
     attention mask lets in are others; None: it lets none in."""
-    padding_changes: float | None = None
-    """By how much a row's output at real positions changes when padding is added, relative to its scale."""
     memory: MemoryFacts | None = None
 
     @property
@@ -229,7 +223,6 @@ class MemoryFacts:
 
     device: str
     total_bytes: int
-    free_bytes: int
     weights_bytes: int
     gradients_bytes: int
     optimizer_bytes: int

@@ -18,7 +18,6 @@ class GradientOf:
     shape: tuple[int, ...]
     norm: float | None
     """L2; None: no gradient arrived."""
-    weight_norm: float
     non_finite: int = 0
     where: Place | None = None
     """The user's line that built its module."""
@@ -95,8 +94,6 @@ class GradientFacts(Facts):
     """Seen between the model's input and the loss."""
     loss_finite: bool = True
     loss_requires_grad: bool = True
-    forward_parameters: tuple[str, ...] = ()
-    """Trainable parameters whose module was called in the forward pass."""
     leftover_ratio: float | None = None
     """After a second step: the share of the first batch's gradient still in the gradient; 0 is right."""
     loss_scale: float | None = None

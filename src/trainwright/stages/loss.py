@@ -51,8 +51,6 @@ class LossCall:
     """The distinct targets, where there are at most 32."""
     targets_one_hot: bool = False
     """The targets have the inputs' shape (rows, classes), and each row is 1 for one class and 0 for the others."""
-    targets_above_one_hot: bool = False
-    """Some row of vector targets sums to more than one."""
     rows_of_several_labels: int = 0
     """How many rows of vector targets do."""
     aligned_value: float | None = None
@@ -135,7 +133,6 @@ class LossFacts(Facts):
     """That of the first evaluation batch, where its targets have another form than those of the training."""
     value: float | None = None
     """In nats for a classification; None: it raised."""
-    scalar: bool = True
     requires_grad: bool = True
     classes: int | None = None
     """The width of the scores; None: not a classification."""
@@ -153,8 +150,6 @@ class LossFacts(Facts):
     crossed: CrossedTargets | None = None
     renormalised: tuple[Renormalised, ...] = ()
     paired: PairedLoss | None = None
-    own_model_loss: bool = True
-    """The loss is the one the framework's model computes; False: user code computes it."""
     padding_label_change: float | None = None
     """By how much of itself the loss changes when only the labels of padding change; None: not tried."""
     unchanged_by_weights: bool | None = None

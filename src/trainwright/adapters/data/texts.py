@@ -26,7 +26,6 @@ def tokenizer_facts(tokenizer: Any, scope: Mapping[str, Any]) -> TokenizerFacts 
         size=len(tokenizer),
         pad_id=tokenizer.pad_token_id,
         eos_id=tokenizer.eos_token_id,
-        unk_id=tokenizer.unk_token_id,
         longest_input=longest if longest < 10**9 else None,
         name=type(tokenizer).__name__,
     )

@@ -83,7 +83,7 @@ class KerasAdapter:
     def measure_batch(self) -> BatchFacts:
         twin = self.twin
         with quiet():
-            return measure_batch(twin.data, twin.model, scope=twin.scope, batches=twin.changed_pool())
+            return measure_batch(twin.data, twin.model, batches=twin.changed_pool())
 
     def measure_step(self) -> step.StepFacts:
         return step.measure_step(self.twin)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -69,13 +68,11 @@ def measure(twin: Twin, batches: int) -> EvaluationFacts:
         },
         returned=alone,
         metrics_when=_when(twin, taken[0], first) if alone or failure is not None else {},
-        has_metrics=_has_metrics(twin),
         metrics_by="the metric given to compile",
         continuous_labels=_continuous(labels),
         rows=source.length,
         repeatable=_same(outputs[0], again.output),
         batches=len(taken),
-        predicted=_predicted(first),
         counters=tuple(counters(twin.model, lambda: _metrics(twin, taken[0], outputs[0], fresh=False))),
     )
 
@@ -186,10 +183,3 @@ def _same(first: Any, second: Any) -> bool | None:
     return all(
         np.allclose(tensors.to_numpy(a), tensors.to_numpy(b), atol=1e-6, equal_nan=True) for a, b in pairs
     )
-
-
-def _predicted(outputs: list[Any]) -> dict[int, int]:
-    scores = tensors.to_numpy(outputs[0]) if len(outputs) == 1 else np.zeros(0)
-    if scores.ndim != 2 or scores.shape[1] < 2:
-        return {}
-    return dict(Counter(int(c) for c in scores.argmax(1)))

@@ -46,9 +46,6 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
         clip_at=getattr(optimizer, "global_clipnorm", None) or getattr(optimizer, "clipnorm", None),
         loss_finite=record.loss is None or math.isfinite(record.loss),
         loss_requires_grad=bool(norms) or not found,
-        forward_parameters=tuple(
-            g.name for g in found
-        ),  # fit runs the backward pass itself, once, over all of them
         accumulation=getattr(optimizer, "gradient_accumulation_steps", None) or 1,
         backwards=(None,),
         plain_lists=tuple(unlisted_layers(twin.model, record.unlisted)) if strayed else (),
@@ -97,7 +94,6 @@ def _gradients(
                 module=path,
                 shape=tuple(variable.shape),
                 norm=None if values is None else math.sqrt(_product(values, values)),
-                weight_norm=float(np.linalg.norm(tensors.value_of(variable))),
                 non_finite=0 if values is None else int((~np.isfinite(values)).sum()),
                 where=twin.seen.modules.get(layers.get(path)) if path in layers else None,
             )

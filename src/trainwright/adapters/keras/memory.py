@@ -47,7 +47,6 @@ def measure_memory(twin: Twin, batch: Batch) -> MemoryFacts:
     return MemoryFacts(
         device=device,
         total_bytes=max((gpu.total_bytes for gpu in accelerators(device)), default=0),
-        free_bytes=0,
         weights_bytes=_size(weights),
         gradients_bytes=_size(model.trainable_variables),
         optimizer_bytes=_size(model.optimizer.variables) if model.optimizer is not None else 0,

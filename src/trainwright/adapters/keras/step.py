@@ -91,7 +91,6 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
     failed = record.failure if record.failed_stage == Stage.FORWARD else None
     output = first_array(record.output)
     scores = scores_of(record, output)
-    unit = scores is not None and bool(scores.size) and bool(((scores >= 0) & (scores <= 1)).all())
     dense = [m for m in record.modules if m.kind == "Dense"]
     answers = failed is None and record.output is not None and not twin.own_step
     targets = tensors.to_numpy(record.kept_losses[-1].targets) if record.kept_losses else None
@@ -108,11 +107,8 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
         parameters=tuple(parameter_facts(twin)),
         rebuilt=tuple(rebuilt_layers(record, again)),
         output=tensors.array_facts(scores, requires_grad=True) if scores is not None else None,
-        output_in_unit_range=unit,
-        output_rows_sum_to_one=unit and _rows_sum_to_one(scores),
         head=dense[-1] if dense else None,
         training=record.modes is None or record.modes.training,
-        stochastic=bool(tensors.stochastic_layers(twin.model)),
         eval_modules=tuple(inactive),
         mode_by_call=True,
         called_at=next(iter(inactive.values()), None),
@@ -148,12 +144,6 @@ def _has_statistics(layer: Any) -> bool:
     if mean is None or variance is None:
         return False
     return bool(tensors.value_of(mean).any()) or bool((tensors.value_of(variance) != 1).any())
-
-
-def _rows_sum_to_one(scores: np.ndarray | None) -> bool:
-    if scores is None or scores.ndim < 2 or scores.shape[-1] < 2:
-        return False
-    return bool(np.abs(scores.sum(-1) - 1).max() < 1e-3)
 
 
 def scores_of(record: StepRecord, output: np.ndarray | None) -> np.ndarray | None:
@@ -254,7 +244,6 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
         computed_by_nothing=not calls and _computes_no_loss(twin),
         crossed=crossed_targets(twin, record, batch),
         paired=None if twin.own_step else paired_loss(twin, record, batch),
-        own_model_loss=False,
         targets_are_labels=True,
         outputs=outputs,
         outputs_named=compiled.outputs_named(twin.model, batch.y, outputs),

@@ -293,7 +293,6 @@ def _facts(
         batches=len(first),
         comparisons=comparisons,
         counters=tuple(c if whole or not c.training else replace(c, share="") for c in counters),
-        has_metrics=bool(comparisons),
         training_mode=any(c.training for c in noisy),
         active_noise=tuple({k: n for c in noisy for k, n in c.noise.items()}.values()),
         repeatable=_repeatable(noisy[0]) if noisy else None,

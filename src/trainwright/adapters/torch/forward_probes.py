@@ -18,7 +18,7 @@ from trainwright.adapters.torch.called_model import (
     rows_of,
     take_rows,
 )
-from trainwright.adapters.torch.token_probes import future_leak, padding, padding_let_in
+from trainwright.adapters.torch.token_probes import future_leak, padding_let_in, unmasked_padding
 from trainwright.seams.failures.blame import failure_of, note_own, tolerated
 from trainwright.seams.torch.evaluation import tensors_in
 from trainwright.seams.torch.trace import Trace, difference, first_difference, last_difference
@@ -50,7 +50,14 @@ def run_probes(probe: Probe) -> dict[str, Any]:
     if base is None or not bool(torch.isfinite(base).all()):
         return found
     rows = rows_of(probe.inputs)
-    for measure in (_other_inputs, _ignored_inputs, _leaking_rows, future_leak, padding, padding_let_in):
+    for measure in (
+        _other_inputs,
+        _ignored_inputs,
+        _leaking_rows,
+        future_leak,
+        unmasked_padding,
+        padding_let_in,
+    ):
         with contextlib.suppress(
             Exception
         ):  # a probe's own inputs may not suit the model: then it says nothing

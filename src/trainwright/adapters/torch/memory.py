@@ -31,12 +31,11 @@ def measure_memory(model: nn.Module, batch: Mapping[str, Any], step: Callable[[M
             step(take_rows(batch, range(largest)))
         activations = saved.total * rows // largest
         optimizer_bytes = _state_bytes(update)
-    free, total = torch.cuda.mem_get_info(device) if device.type == "cuda" else (0, 0)
+    total = torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else 0
     model.zero_grad(set_to_none=True)
     return MemoryFacts(
         device=device.type,
         total_bytes=total,
-        free_bytes=free,
         weights_bytes=size_of([*model.parameters(), *model.buffers()]),
         gradients_bytes=size_of(p for p in model.parameters() if p.requires_grad),
         optimizer_bytes=optimizer_bytes,

@@ -37,14 +37,11 @@ def forward_facts(record: StepRecord, model: nn.Module, probe: Probe | None, pla
     """
     failed = record.failure if record.failed_stage == Stage.FORWARD else None
     scores = record.scores
-    seen = scores.detach().float() if scores is not None else None
-    unit = bool(((seen >= 0) & (seen <= 1)).all()) if seen is not None and seen.numel() else False
-    classes = seen.shape[-1] if seen is not None and seen.dim() > 1 else 0
     linear = [m for m in record.modules if m.kind == "Linear"]
     stochastic = {
         n: m for n, m in model.named_modules() if isinstance(m, (_DROPOUT, _BATCH_STATISTICS))
     }  # fmt: skip
-    unanswered = failed or (record.failed_stage == Stage.LOSS and seen is None)
+    unanswered = failed or (record.failed_stage == Stage.LOSS and scores is None)
     probes = run_probes(probe) if probe is not None and not unanswered else {}
     # A step over several micro-batches compares the outputs of each with its own targets.
     targets = [kept.targets for kept in record.kept_losses] or [record.targets]
@@ -58,11 +55,8 @@ def forward_facts(record: StepRecord, model: nn.Module, probe: Probe | None, pla
         modules=tuple(record.modules),
         parameters=tuple(parameter_facts(model, fresh)),
         output=tensors.facts(scores) if scores is not None else None,
-        output_in_unit_range=unit,
-        output_rows_sum_to_one=unit and classes > 1 and bool((seen.sum(-1) - 1).abs().max() < 1e-3),  # type: ignore[union-attr]
         head=linear[-1] if linear else None,
         training=record.training,
-        stochastic=bool(stochastic),
         eval_modules=tuple(_inactive(record, model, stochastic)),
         non_finite_from=record.non_finite_from,
         works_at_rows=rows_that_work(probe)
@@ -239,7 +233,6 @@ def gradient_facts(record: StepRecord, model: nn.Module, places: Callable[[nn.Mo
                 module=owner,
                 shape=tuple(parameter.shape),
                 norm=None if grad is None else float(grad.detach().float().norm()),
-                weight_norm=float(parameter.detach().float().norm()),
                 non_finite=0 if grad is None else int((~torch.isfinite(grad)).sum()),
                 where=places(module),
             )
@@ -252,11 +245,5 @@ def gradient_facts(record: StepRecord, model: nn.Module, places: Callable[[nn.Mo
         clip_at=clip_at,
         loss_finite=record.loss is None or math.isfinite(record.loss),
         loss_requires_grad=record.loss_tensor is None or record.loss_tensor.requires_grad,
-        forward_parameters=tuple(_called_parameters(record, model)),
         accumulation=accumulation,
     )
-
-
-def _called_parameters(record: StepRecord, model: nn.Module) -> list[str]:
-    called = set(record.called)
-    return [n for n, p in model.named_parameters() if p.requires_grad and n.rpartition(".")[0] in called]

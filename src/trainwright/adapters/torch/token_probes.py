@@ -81,31 +81,23 @@ def _before(rows: int, length: int, half: int) -> Callable[[torch.Tensor], torch
     return keep
 
 
-def padding(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
-    tokens, mask = probe.inputs.get("input_ids"), probe.inputs.get("attention_mask")
-    if not isinstance(tokens, torch.Tensor) or tokens.dim() != 2:
+def unmasked_padding(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
+    """What a mask of the padding would change, where the pipeline gives none."""
+    tokens = probe.inputs.get("input_ids")
+    if not isinstance(tokens, torch.Tensor) or tokens.dim() != 2 or probe.pad_id is None:
         return {}
-    if mask is None:
-        return _unmasked_padding(probe, base, tokens)
-    if not isinstance(mask, torch.Tensor) or mask.dim() != 2:
+    if probe.inputs.get("attention_mask") is not None:
         return {}
-    if not bool((mask[:, 0] == 1).all()):  # padded on the left: appending would change positions
+    real = torch.as_tensor(real_positions(tokens.cpu().numpy(), None, pad_id=probe.pad_id))
+    if bool(real.all()) or not bool(real.any(dim=1).all()):
         return {}
-    extra = 4
-    pad = torch.full((rows, extra), probe.pad_id or 0, dtype=tokens.dtype, device=tokens.device)
-    padded = {
-        "input_ids": torch.cat([tokens, pad], 1),
-        "attention_mask": torch.cat([mask, torch.zeros_like(pad)], 1),
-    }
-    if "token_type_ids" in probe.inputs:
-        padded["token_type_ids"] = torch.cat([probe.inputs["token_type_ids"], torch.zeros_like(pad)], 1)
-    changed = probe.scores(padded)
-    if changed is None:
+    changed = probe.scores({**probe.inputs, "attention_mask": real.to(tokens.dtype)})
+    if changed is None or changed.shape != base.shape:
         return {}
     if base.dim() == 3 and base.shape[1] == tokens.shape[1]:
-        real = mask.bool().to(base.device)
-        return {"padding_changes": difference(base[real], changed[:, : base.shape[1]][real])}
-    return {"padding_changes": difference(base, changed)} if changed.shape == base.shape else {}
+        at = real.to(base.device)
+        return {"unmasked_padding_changes": difference(base[at], changed[at])}
+    return {"unmasked_padding_changes": difference(base, changed)}
 
 
 def padding_let_in(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
@@ -122,19 +114,3 @@ def padding_let_in(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any
         return {}
     at = real.to(base.device) if base.dim() == 3 and base.shape[1] == tokens.shape[1] else slice(None)
     return {"padding_let_in_changes": difference(base[at], changed[at])}
-
-
-def _unmasked_padding(probe: Probe, base: torch.Tensor, tokens: torch.Tensor) -> dict[str, Any]:
-    """What a mask of the padding would change, where the pipeline gives none."""
-    if probe.pad_id is None:
-        return {}
-    real = torch.as_tensor(real_positions(tokens.cpu().numpy(), None, pad_id=probe.pad_id))
-    if bool(real.all()) or not bool(real.any(dim=1).all()):
-        return {}
-    changed = probe.scores({**probe.inputs, "attention_mask": real.to(tokens.dtype)})
-    if changed is None or changed.shape != base.shape:
-        return {}
-    if base.dim() == 3 and base.shape[1] == tokens.shape[1]:
-        at = real.to(base.device)
-        return {"unmasked_padding_changes": difference(base[at], changed[at])}
-    return {"unmasked_padding_changes": difference(base, changed)}

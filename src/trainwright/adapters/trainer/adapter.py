@@ -72,9 +72,7 @@ class HFTrainerAdapter:
 
     def _batch_facts(self, batch: Any, facts: dict[str, Any]) -> BatchFacts:
         twin, model = self.twin, self.twin.trainer.model
-        held, held_failure = None, None
-        if twin.evaluation_set() is not None:
-            held, held_failure, _ = twin.first_batch(evaluation=True)
+        held = twin.first_batch(evaluation=True)[0] if twin.evaluation_set() is not None else None
         key, tokenizer = twin.label_key(batch), twin.tokenizer()
         tokens = token_rows(twin.trainer.train_dataset) if tokenizer is not None else []
         return BatchFacts(
@@ -83,7 +81,6 @@ class HFTrainerAdapter:
             others={k: type(v).__name__ for k, v in batch.items() if not tensors.is_tensor(v)},
             label_key=key,
             evaluation_tensors={k: tensors.facts(v) for k, v in (held or {}).items() if tensors.is_tensor(v)},
-            evaluation_failure=held_failure,
             vocabulary_facts=vocabulary_facts(tokens, tokenizer, model) if tokens else None,
             images=image_facts(batch),
             **token_facts(batch, key, model, tokenizer),

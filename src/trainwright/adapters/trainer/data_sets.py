@@ -11,7 +11,7 @@ from types import FrameType
 from trainwright.adapters.data.alignment import alignment_of
 from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.label_sources import label_sources
-from trainwright.adapters.data.reading import as_mapping, length, objects_in_scope, read_split
+from trainwright.adapters.data.reading import length, objects_in_scope, read_split
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.data.texts import text_facts, tokenizer_facts
 from trainwright.adapters.data.unusable_rows import suspicious_rows
@@ -48,7 +48,6 @@ def measure_dataset(twin: Twin, frame: FrameType) -> DatasetFacts:
         evaluation_alignment=alignment_of(held, evaluation, accepts) if held and evaluation else None,
         lookalikes=tuple(_lookalikes(twin)),
         tokenizer=tokenizer_facts(twin.tokenizer(), twin.scope),
-        decoded=_decoded_items(twin),
         shuffles=_shuffles(twin),
         drops_last=trainer.args.dataloader_drop_last,
         batch_size=trainer.args.train_batch_size,
@@ -59,17 +58,6 @@ def measure_dataset(twin: Twin, frame: FrameType) -> DatasetFacts:
         label_place=setup.label_place(frame, train.labels.column if train.labels else ""),
         **between(read, train, held, evaluation, accepts),
     )
-
-
-def _decoded_items(twin: Twin) -> tuple[str, ...]:
-    """The first rows as the tokenizer reads them back."""
-    tokenizer, data = twin.tokenizer(), twin.trainer.train_dataset
-    if tokenizer is None or length(data) in (None, 0):
-        return ()
-    with contextlib.suppress(Exception):  # decoding is an illustration; a set without tokens has none
-        rows = [as_mapping(data[i]).get(_TOKENS) for i in range(min(3, len(data)))]
-        return tuple(tokenizer.decode(r) for r in rows if r is not None)
-    return ()
 
 
 def _lookalikes(twin: Twin) -> Iterator[Lookalike]:

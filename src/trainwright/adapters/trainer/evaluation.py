@@ -154,7 +154,6 @@ def measure(trainer: Any, data: Any, batches: int, repairs: Sequence[Repair],
         repeatable=_repeatable(trainer, batch, repairs, mended_batch) if failure is None else None,
         batch_keys=tuple(batch),
         loss_keys=_loss_keys(trainer, batch) if lossless else (),
-        predicted=_predicted(seen[0], labels),
         **base,
     )
 
@@ -165,7 +164,6 @@ def _arguments(trainer: Any) -> dict[str, Any]:
     sets = trainer.eval_dataset
     return {
         "planned": str(getattr(args.eval_strategy, "value", args.eval_strategy)) != "no",
-        "has_metrics": trainer.compute_metrics is not None,
         "label_keys": tuple(trainer.label_names),
         "best_metric": best,
         "best_greater": args.greater_is_better if best else None,
@@ -271,12 +269,3 @@ def _gives_loss(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
 def _scalar(answer: Any) -> Any:
     first = answer[0] if isinstance(answer, (tuple, list)) and answer else None
     return first if isinstance(first, torch.Tensor) and first.numel() == 1 else None
-
-
-def _predicted(scores: Any, labels: np.ndarray | None) -> dict[int, int]:
-    if not isinstance(scores, np.ndarray) or scores.ndim != 2 or labels is None or labels.ndim != 1:
-        return {}
-    if scores.dtype == object or scores.shape[1] < 2:
-        return {}
-    values, counts = np.unique(scores.argmax(-1), return_counts=True)
-    return {int(v): int(n) for v, n in zip(values, counts)}

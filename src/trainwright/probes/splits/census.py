@@ -183,7 +183,7 @@ def _measure_column(name: str, values: Sequence[Any] | None, split: Split) -> Co
     rows: Sequence[int] = range(len(values)) if values is not None else split.indices
     values = values if values is not None else [item.get(name) for item in split.items]
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufb" and len(values):
-        return _measure_table(values, {"name": name, "counted": len(values), "example": _shorten(values[0])})
+        return _measure_table(values, {"name": name, "counted": len(values)})
     missing = [row for row, v in zip(rows, values) if v is None]
     base: dict[str, Any] = {"name": name, "counted": len(values), "missing": len(missing),
                             "missing_rows": tuple(missing[:MOST_NAMED_ROWS])}  # fmt: skip
@@ -191,7 +191,6 @@ def _measure_column(name: str, values: Sequence[Any] | None, split: Split) -> Co
     if not present:
         return ColumnFacts(kind="missing", **base)
     first = present[0][1]
-    base["example"] = _shorten(first)
     if isinstance(first, str):
         texts = [v for _, v in present[:CENSUS_LABELS] if isinstance(v, str)]
         return ColumnFacts(kind="text", dtype="text", values=_few(Counter(texts)), **base,
@@ -262,9 +261,7 @@ def _measure_numbers(numbered: Sequence[tuple[int, np.ndarray]], base: dict[str,
         bad = [(row, int((~np.isfinite(a)).sum())) for row, a in numbered if a.dtype.kind == "f"]
         base = base | _in_passing({row: n for row, n in bad if n})
     lengths = _lengths([len(a) if a.shape else 0 for a in arrays]) if shape else {}
-    return ColumnFacts(
-        kind=kind, dtype=str(arrays[0].dtype), shape=shape, same_shape=same, **lengths, **facts, **base
-    )
+    return ColumnFacts(kind=kind, dtype=str(arrays[0].dtype), shape=shape, **lengths, **facts, **base)
 
 
 def _statistics(values: np.ndarray) -> dict[str, Any]:
@@ -377,7 +374,7 @@ def _first_rows(values: Sequence[Any]) -> dict[Any, int]:
 
 
 def _lengths(sizes: list[int]) -> dict[str, Any]:
-    return {"shortest": min(sizes), "longest": max(sizes), "median_length": float(median(sizes))}
+    return {"longest": max(sizes), "median_length": float(median(sizes))}
 
 
 def _same_size(arrays: Sequence[np.ndarray]) -> bool:
@@ -387,8 +384,3 @@ def _same_size(arrays: Sequence[np.ndarray]) -> bool:
 def _number(value: Any) -> int | float:
     number = float(value)
     return int(number) if number.is_integer() else number
-
-
-def _shorten(value: Any, width: int = 80) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= width else text[: width - 1] + "…"

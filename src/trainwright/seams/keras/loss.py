@@ -176,7 +176,6 @@ def measure_call(
         largest_target=int(finite.max()) if bounded else None,
         target_values=tuple(float(x) for x in distinct) if len(distinct) <= _MOST_DISTINCT else (),
         targets_one_hot=one_hot,
-        targets_above_one_hot=several > 0,
         rows_of_several_labels=several,
         aligned_value=_aligned(kept, scores, targets),
         plain_value=_plain(kept, seen, targets),

@@ -76,7 +76,6 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
         largest_target=bounds[1] if len(bounds) == 2 else None,
         target_values=tuple(float(x) for x in distinct) if distinct.numel() <= _MOST_DISTINCT else (),
         targets_one_hot=is_one_hot(kept.scores, targets),
-        targets_above_one_hot=several > 0,
         rows_of_several_labels=several,
         aligned_value=_aligned_value(kept),
         plain_value=_plain_value(kept),

@@ -120,7 +120,6 @@ def comparison_of(word: str, predictions: torch.Tensor, labels: torch.Tensor, re
         equal_share=share,
         right_share=_right_share(scores, labels),
         scores=tuple(scores.shape) if scores is not None else (),
-        in_graph=isinstance(result, torch.Tensor) and result.requires_grad,
         failure=failure,
     )
 

@@ -10,7 +10,6 @@ import numpy as np
 from trainwright.adapters.keras.input.fit_data import WEIGHT, Batch, FitData, X
 from trainwright.adapters.keras.input.nested_values import named
 from trainwright.adapters.keras.input.reading import target_view
-from trainwright.adapters.keras.input.text import readable_rows
 from trainwright.adapters.keras.model_inputs import ModelInputs, inputs_of, losing_at_targets
 from trainwright.core.finding import Failure
 from trainwright.seams.failures.blame import failure_of
@@ -30,12 +29,11 @@ _TOKENS, _MASK = "input_ids", "attention_mask"
 _LABELS = ("labels", "label", "label_ids")
 
 
-def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None = None,
+def measure_batch(data: FitData, model: Any, *,
                   batches: Sequence[Batch] | None = None) -> BatchFacts:  # fmt: skip
     """Form the first batches as training would.
 
     Args:
-        scope: the script's objects.
         batches: the batches to be measured instead: those that repairs have changed.
     """
     try:
@@ -47,8 +45,7 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
         return BatchFacts(failure=nothing, collator=_former(data))
     first, taken = formed[0], inputs_of(model)
     targets = tuple(target_view(first))
-    held, failure = _evaluation_batch(data)
-    last = data.last_batch()
+    held = _evaluation_batch(data)
     weightless, every = data.weightless_rows() if all(b.weighs_nothing for b in formed) else (0, False)
     return BatchFacts(
         rows=first.rows,
@@ -67,11 +64,8 @@ def measure_batch(data: FitData, model: Any, *, scope: Mapping[str, Any] | None 
         made_floats=_made_floats(first, taken),
         weightless_rows=weightless,
         all_weightless=every,
-        last_rows=last.rows if last is not None else None,
         label_counts=tuple(c for b in formed if (c := _count(b)) is not None),
         images=image_facts(first, taken),
-        decoded=readable_rows(data, scope or {}),
-        evaluation_failure=failure,
         evaluation_tensors=tensor_facts(held) if held is not None else {},
         **_accepted(first, taken),
         **_token_facts(formed, taken),
@@ -218,10 +212,12 @@ def _count(batch: Batch) -> Any:
     return measure_label_count(labels)
 
 
-def _evaluation_batch(data: FitData) -> tuple[Batch | None, Failure | None]:
+def _evaluation_batch(data: FitData) -> Batch | None:
+    """The first batch that fit validates on; what it raises is met again in the evaluation stage."""
     if data.validation is None:
-        return None, None
+        return None
     try:
-        return next(iter(data.validation.pool(1)), None), None
-    except Exception as error:  # the user's data raised: that is what we came to see
-        return None, failure_of(error)
+        return next(iter(data.validation.pool(1)), None)
+    except Exception as error:  # the user's data raised; ours is not hidden
+        failure_of(error)
+        return None

@@ -18,7 +18,6 @@ from trainwright.adapters.keras.input.fit_data import Batch, FitData, X, rows_of
 from trainwright.adapters.keras.input.nested_values import named
 from trainwright.adapters.keras.input.reading import class_columns, read_set, target_names, without_labels
 from trainwright.adapters.keras.input.sources import Arrays, Drawn
-from trainwright.adapters.keras.input.text import readable_rows
 from trainwright.core.finding import Place
 from trainwright.probes.splits.census import batch_majority, measure_split
 from trainwright.probes.splits.two_sets import between
@@ -61,7 +60,6 @@ def measure_dataset(
         alignment=alignment,
         aligned_source=aligned_source(classes[0], train, alignment, inputs, scope),
         evaluation_alignment=alignment_of(classes[1], evaluation, inputs) if classes[1] and evaluation else None,
-        decoded=readable_rows(data, scope),
         shuffles=_shuffles(data),
         batch_size=data.batch_size or (data.pool(1)[0].rows if read.failure is None and data.pool(1) else 0),
         batch_majority=_batch_majority(classes[0], train, data),

@@ -499,7 +499,7 @@ def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
     import keras
 
     from trainwright.adapters.keras.forward_probes import probes_of
-    from trainwright.adapters.keras.training import Fit, Twin
+    from trainwright.adapters.keras.training import FitCall, FitTraining
     from trainwright.seams.listening.seen import Seen
 
     inputs = {name: keras.Input((3,), name=name) for name in ("used", "late", "unused")}
@@ -510,10 +510,10 @@ def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
     model.compile("sgd", "mse")
     rows = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
     given = {"x": dict.fromkeys(inputs, rows), "y": rows[:, :1], "batch_size": 8}
-    twin = Twin(Fit(model=model, given=given, frame=sys._getframe()), Seen())
+    fit = FitTraining(FitCall(model=model, given=given, frame=sys._getframe()), Seen())
     before = keras.ops.convert_to_numpy(model.layers[-1].kernel).copy()
-    with twin.ready(0):
-        assert probes_of(twin, twin.take(1, seed=0), None).ignored_inputs == ("unused",)
+    with fit.ready(0):
+        assert probes_of(fit, fit.take(1, seed=0), None).ignored_inputs == ("unused",)
     assert np.array_equal(keras.ops.convert_to_numpy(model.layers[-1].kernel), before)
 
 

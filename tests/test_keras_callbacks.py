@@ -123,9 +123,9 @@ def test_where_a_callback_takes_its_metric_and_direction_is_known(name, position
 
     from trainwright.adapters.keras.callbacks import _watcher
 
-    twin = SimpleNamespace(seen=SimpleNamespace(callbacks={}), model=None)
+    fit = SimpleNamespace(seen=SimpleNamespace(callbacks={}), model=None)
     path = () if name == "EarlyStopping" else ("best-{epoch}-{val_loss:.2f}.keras",)
-    watcher = _watcher(getattr(keras.callbacks, name)(*path, monitor="val_loss", mode="min"), twin)
+    watcher = _watcher(getattr(keras.callbacks, name)(*path, monitor="val_loss", mode="min"), fit)
     assert (watcher.position, watcher.mode_position, watcher.greater) == (*positions, False)
     assert watcher.in_file_name == bool(path)
 
@@ -138,7 +138,7 @@ def test_only_what_the_users_own_code_raises_is_passed_over(monkeypatch: pytest.
         raise RuntimeError("broken")
 
     held = SimpleNamespace(pool=fail)
-    twin = SimpleNamespace(
+    fit = SimpleNamespace(
         data=SimpleNamespace(validation=held),
         own_step=False,
         model=SimpleNamespace(test_on_batch=fail),
@@ -146,11 +146,11 @@ def test_only_what_the_users_own_code_raises_is_passed_over(monkeypatch: pytest.
         tensors_of=lambda batch: (batch, None, None),
     )
     monkeypatch.setattr(callbacks, "is_own", lambda model, name: False)
-    assert evaluation.loss_call(twin, None) is None and callbacks._taken(twin, "test", [1]) == ()
-    held.pool, twin.model.test_on_batch = lambda size: [1], lambda *args, **kwargs: {"loss": 0.5}
+    assert evaluation.loss_call(fit, None) is None and callbacks._taken(fit, "test", [1]) == ()
+    held.pool, fit.model.test_on_batch = lambda size: [1], lambda *args, **kwargs: {"loss": 0.5}
     for module, name in ((evaluation, "_forms"), (callbacks, "_names")):
         monkeypatch.setattr(module, name, fail)
     with pytest.raises(RuntimeError, match="broken"):
-        evaluation.loss_call(twin, None)
+        evaluation.loss_call(fit, None)
     with pytest.raises(RuntimeError, match="broken"):
-        callbacks._taken(twin, "test", [1])
+        callbacks._taken(fit, "test", [1])

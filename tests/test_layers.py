@@ -82,6 +82,7 @@ INSIDE = {
     "tensors.torch": {"tensors.numbering"},
     "tensors.keras": {"tensors.numbering"},
     "probes.metrics": set(),
+    "probes.pairing": set(),
     "probes.labels": set(),
     "probes.splits": set(),
     "lm.atomic": set(),

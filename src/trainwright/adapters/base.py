@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -48,6 +49,54 @@ class Change:
     def all(self) -> list[Repair]:
         """In the order in which they are applied."""
         return [*self.kept, *self.tried]
+
+
+class Record(Protocol):
+    """What a step leaves."""
+
+    failure: Failure | None
+    loss: float | None
+
+
+class Training(Protocol):
+    """A training whose steps can be taken with repairs in force; a batch is whatever it calls one."""
+
+    change: Change
+
+    def take(self, count: int, *, seed: int) -> list[Any]:
+        """Some of the first batches; one is among those with most classes."""
+
+    def rows_of(self, batch: Any) -> int:
+        """How many rows it holds."""
+
+    def reset(self) -> None:
+        """Back to the weights from which training would start."""
+
+    def ready(self, seed: int) -> AbstractContextManager[None]:
+        """Prepare the model as training does, with seeded random numbers."""
+
+    def build_optimizer(self) -> None:
+        """Make the optimizer as training would, with the repairs in force."""
+
+    def take_step(self, batch: Any, number: int) -> Record:
+        """One step with its update; what it raised is in the record."""
+
+    def loss_of(self, batch: Any) -> float:
+        """The loss of a batch from the weights at the start, always with the same random numbers.
+
+        Raises:
+            Exception: whatever the step raised.
+        """
+
+    def apply(self, repair: Repair) -> None:
+        """Keep a repair in force from now on.
+
+        Raises:
+            Exception: whatever its change raised; it is then not in force.
+        """
+
+    def put_back(self) -> None:
+        """Undo everything since the training was met."""
 
 
 class Adapter(Protocol):

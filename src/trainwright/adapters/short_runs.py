@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
-from trainwright.adapters.base import Change, Run
-from trainwright.core.finding import Failure
+from trainwright.adapters.base import Run, Training
 from trainwright.core.repair import Repair
 
 # A run whose loss stays above three times the first one for six steps, after a dozen, does not come back in thirty.
@@ -31,38 +29,7 @@ def rate_share(step: int, warmup: int) -> float:
     return min(1.0, (step + 1) / (rise + 1))
 
 
-class Record(Protocol):
-    """What a step leaves."""
-
-    failure: Failure | None
-    loss: float | None
-
-
-class Steps(Protocol):
-    """A training whose steps can be taken; a batch is whatever it calls one."""
-
-    change: Change
-
-    def take(self, count: int, *, seed: int) -> list[Any]:
-        """Some of the first batches; one is among those with most classes."""
-
-    def rows_of(self, batch: Any) -> int:
-        """How many rows it holds."""
-
-    def reset(self) -> None:
-        """Back to the weights from which training would start."""
-
-    def ready(self, seed: int) -> AbstractContextManager[None]:
-        """Prepare the model as training does, with seeded random numbers."""
-
-    def build_optimizer(self) -> None:
-        """Make the optimizer as training would, with the repairs in force."""
-
-    def take_step(self, batch: Any, number: int) -> Any:
-        """One step with its update; what it raised is in the record."""
-
-
-def train(training: Steps, at_end: Callable[[Sequence[Any]], dict[str, Any]], *, steps: int, batches: int, seed: int,
+def train(training: Training, at_end: Callable[[Sequence[Any]], dict[str, Any]], *, steps: int, batches: int, seed: int,
           changes: Sequence[Repair] = (), seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
     """Take steps over the same batches in turn, from the weights at the start; then put these back.
 

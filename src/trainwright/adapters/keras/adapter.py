@@ -19,7 +19,7 @@ from trainwright.adapters.keras.input.data_sets import measure_dataset, planned_
 from trainwright.adapters.keras.optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras.saving import refused_files
 from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
-from trainwright.adapters.keras.training import Fit, Twin
+from trainwright.adapters.keras.training import FitCall, FitTraining
 from trainwright.core.repair import Repair
 from trainwright.seams.keras.loss import KeptLoss
 from trainwright.seams.listening.seen import Seen, quiet
@@ -45,100 +45,100 @@ class KerasAdapter:
     ) -> None:
         walk_version_of(model)
         self._planned = planned
-        self.fit = Fit(model=model, given=given, frame=frame)
+        self.fit_call = FitCall(model=model, given=given, frame=frame)
         self._epochs: EpochFacts | None = None
         with quiet():
-            self.twin = Twin(self.fit, seen)
+            self.fit = FitTraining(self.fit_call, seen)
 
     @property
     def planned_updates(self) -> int | None:
         """How many updates the real training would make; None: not known, or none is planned."""
         if not self._planned:
             return None
-        return planned_updates(self.twin.data, self.twin.model.optimizer, self._epochs)
+        return planned_updates(self.fit.data, self.fit.model.optimizer, self._epochs)
 
     def measure_setup(self) -> SetupFacts:
-        twin, data = self.twin, self.twin.data
+        fit, data = self.fit, self.fit.data
         with quiet():
-            twin.try_to_build()
-            later = setup.later_freezes(twin.model, self.fit.frame)
-            freezes = setup.ineffective_freezes(twin.model, twin.seen, later, twin.real_step)
-            twin.reset()
+            fit.try_to_build()
+            later = setup.later_freezes(fit.model, self.fit_call.frame)
+            freezes = setup.ineffective_freezes(fit.model, fit.seen, later, fit.real_step)
+            fit.reset()
             facts = setup.setup_facts(
-                twin.model, self.fit.given, self.fit.frame, twin.seen, twin.backend,
+                fit.model, self.fit_call.given, self.fit_call.frame, fit.seen, fit.backend,
                 batch_size=data.batch_size, planned_updates=self.planned_updates, epochs=data.plan.epochs,
-                optimizers=twin.optimizers(),
+                optimizers=fit.optimizers(),
             )  # fmt: skip
-            files = refused_files(twin.model, self.fit.frame)
+            files = refused_files(fit.model, self.fit_call.frame)
             return replace(facts, ineffective_freezes=freezes, refused_files=files)
 
     def measure_dataset(self) -> DatasetFacts:
-        twin, data = self.twin, self.twin.data
-        labels = setup.find_places(twin.model, self.fit.frame, twin.seen).get("labels_made")
+        fit, data = self.fit, self.fit.data
+        labels = setup.find_places(fit.model, self.fit_call.frame, fit.seen).get("labels_made")
         with quiet():
-            facts = measure_dataset(data, scope=twin.scope, label_place=labels, outcome=twin.outcome)
+            facts = measure_dataset(data, scope=fit.scope, label_place=labels, outcome=fit.outcome)
         self._epochs = facts.epochs
         return facts
 
     def measure_batch(self) -> BatchFacts:
-        twin = self.twin
+        fit = self.fit
         with quiet():
-            return measure_batch(twin.data, twin.model, batches=twin.changed_pool())
+            return measure_batch(fit.data, fit.model, batches=fit.changed_pool())
 
     def measure_step(self) -> step.StepFacts:
-        return step.measure_step(self.twin)
+        return step.measure_step(self.fit)
 
     def measure_optimizer(self) -> OptimizerFacts:
-        twin, model = self.twin, self.twin.model
-        twin.rate_of_short_runs = None  # the first update is measured at the rate that it has
-        batch = twin.take(1, seed=0)[0]
-        twin.reset()
-        attribute = next(iter(twin.optimizers()), "optimizer")
+        fit, model = self.fit, self.fit.model
+        fit.rate_of_short_runs = None  # the first update is measured at the rate that it has
+        batch = fit.take(1, seed=0)[0]
+        fit.reset()
+        attribute = next(iter(fit.optimizers()), "optimizer")
         optimizer = getattr(model, attribute)
-        given = is_rate_given(optimizer, twin.seen) if optimizer is not None else True
-        built = optimizer in twin.seen.optimizers if optimizer is not None else False
-        planned, first = self.planned_updates, int(self.fit.given.get("initial_epoch") or 0)
-        epochs = range(first, int(self.fit.given.get("epochs") or 1))
-        with twin.ready(0):
-            schedule = dry_run(optimizer, callbacks_of(self.fit.given), planned, epochs)
-            observer = twin.observer(detail=False)
+        given = is_rate_given(optimizer, fit.seen) if optimizer is not None else True
+        built = optimizer in fit.seen.optimizers if optimizer is not None else False
+        planned, first = self.planned_updates, int(self.fit_call.given.get("initial_epoch") or 0)
+        epochs = range(first, int(self.fit_call.given.get("epochs") or 1))
+        with fit.ready(0):
+            schedule = dry_run(optimizer, callbacks_of(self.fit_call.given), planned, epochs)
+            observer = fit.observer(detail=False)
             with catching(observer.record):
-                twin.build_optimizer()
+                fit.build_optimizer()
             before = trained_values(model)
-            record = observer.record if observer.record.failure else twin.take_step(batch, 0)
+            record = observer.record if observer.record.failure else fit.take_step(batch, 0)
             facts = optimizer_facts(
                 getattr(model, attribute), model, before, record.failure, rate_given=given or schedule.by_callback, planned=planned,
                 schedule=schedule,
-                held=twin.held_at_start if attribute == "optimizer" else None,
-                given_gradients=bool(record.gradients) if twin.own_step else None, user_built=built,
-                library=setup.library_name(twin.scope),
+                held=fit.held_at_start if attribute == "optimizer" else None,
+                given_gradients=bool(record.gradients) if fit.own_step else None, user_built=built,
+                library=setup.library_name(fit.scope),
             )  # fmt: skip
             inner = getattr(optimizer, "inner_optimizer", optimizer)
-            position = twin.seen.position_given(inner, "learning_rate") if built else None
+            position = fit.seen.position_given(inner, "learning_rate") if built else None
             facts = replace(
-                facts, rate_position=position, epochs=epochs, failure=facts.failure or failure_in_graph(twin)
+                facts, rate_position=position, epochs=epochs, failure=facts.failure or failure_in_graph(fit)
             )
-        twin.reset()
-        twin.rate_of_short_runs = rate_of_short_runs(schedule)
+        fit.reset()
+        fit.rate_of_short_runs = rate_of_short_runs(schedule)
         return facts
 
     def measure_evaluation(self, batches: int) -> EvaluationFacts:
-        twin = self.twin
-        twin.reset()
-        with twin.ready(0):
-            facts = evaluation.measure(twin, batches)
-            facts = replace(facts, **measure_callbacks(twin))
-        twin.reset()
+        fit = self.fit
+        fit.reset()
+        with fit.ready(0):
+            facts = evaluation.measure(fit, batches)
+            facts = replace(facts, **measure_callbacks(fit))
+        fit.reset()
         return facts
 
     def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
               seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
-        before = self.twin.steps.compiling_seconds
+        before = self.fit.steps.compiling_seconds
         run = short_runs.train(
-            self.twin, self._at_end, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds,
+            self.fit, self._at_end, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds,
             enough=enough,
         )  # fmt: skip
-        compiling = self.twin.steps.compiling_seconds - before  # once, whatever the number of steps and runs
+        compiling = self.fit.steps.compiling_seconds - before  # once, whatever the number of steps and runs
         return replace(run, seconds=max(run.seconds - compiling, 1e-3))
 
     def _at_end(self, batches: Sequence[Any]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class KerasAdapter:
         losses: list[float] = []
         kept: list[list[KeptLoss]] = []
         for batch in batches:
-            record, loss = self.twin.look_at(batch)
+            record, loss = self.fit.look_at(batch)
             if record.failure is not None or loss is None:
                 return {}
             losses.append(loss)
@@ -164,12 +164,12 @@ class KerasAdapter:
 
     def apply(self, repair: Repair) -> None:
         with quiet():
-            self.twin.apply(repair)
+            self.fit.apply(repair)
 
     def put_back(self) -> None:
         with quiet():
-            self.twin.put_back()
+            self.fit.put_back()
 
     def for_training(self) -> dict[str, Any]:
         """fit's arguments that must be given anew, because looking has drawn from them."""
-        return self.twin.data.for_training()
+        return self.fit.data.for_training()

@@ -14,7 +14,7 @@ from typing import Any
 
 from trainwright.adapters.keras.calls import callbacks_of, catching, is_own
 from trainwright.adapters.keras.custom_step import packed
-from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.keras.watch import StepRecord
@@ -31,15 +31,15 @@ _HANDED_LOGS = ("on_epoch_end", "on_test_end")
 _READING = ("get", "items", "keys", "values", "copy")
 
 
-def measure_callbacks(twin: Twin) -> dict[str, Any]:
+def measure_callbacks(fit: FitTraining) -> dict[str, Any]:
     """What the callbacks watch and what there is to watch, as fields of the evaluation's facts."""
-    callbacks = callbacks_of(twin.fit.given)
+    callbacks = callbacks_of(fit.fit_call.given)
     watching = [c for c in callbacks if _watches(c)]
-    names = _logged(twin) if watching else ()
+    names = _logged(fit) if watching else ()
     if not names:
         return {}
     return {
-        "watchers": tuple(_watcher(c, twin) for c in watching),
+        "watchers": tuple(_watcher(c, fit) for c in watching),
         "logged": () if any(map(may_add_to_logs, callbacks)) else names,
     }
 
@@ -58,9 +58,9 @@ def _is_of_keras(callback: Any) -> bool:
     return type(callback).__module__.partition(".")[0] == version().package
 
 
-def _watcher(callback: Any, twin: Twin) -> Watcher:
-    kind, built = type(callback).__name__, twin.seen.callbacks.get(callback)
-    greater, failure = _direction(callback, twin.model)
+def _watcher(callback: Any, fit: FitTraining) -> Watcher:
+    kind, built = type(callback).__name__, fit.seen.callbacks.get(callback)
+    greater, failure = _direction(callback, fit.model)
     purpose = "keep the best weights" if hasattr(callback, "save_best_only") else _PURPOSES.get(kind, "act")
     path = str(getattr(callback, "filepath", ""))
     taken = list(inspect.signature(type(callback)).parameters)
@@ -72,7 +72,7 @@ def _watcher(callback: Any, twin: Twin) -> Watcher:
         in_file_name=re.search(f"{{{re.escape(callback.monitor)}[:}}]", path) is not None,
         mode_position=taken.index("mode") if "mode" in taken else None,
         greater=greater,
-        usual=_usual_direction(callback, twin.model),
+        usual=_usual_direction(callback, fit.model),
         failure=failure,
         where=built.place if built is not None else None,
     )
@@ -103,39 +103,39 @@ def _direction(callback: Any, model: Any, **settings: Any) -> tuple[bool | None,
     return bool(tensors.to_numpy(keras.ops.convert_to_tensor(copied.monitor_op(_FAR, 0.0)))), None
 
 
-def _logged(twin: Twin) -> tuple[str, ...]:
+def _logged(fit: FitTraining) -> tuple[str, ...]:
     """The names that a training step and an evaluation step log, taken as fit takes them; none where one raises."""
-    held = twin.data.validation
-    trained = _taken(twin, "train", twin.take(1, seed=0))
+    held = fit.data.validation
+    trained = _taken(fit, "train", fit.take(1, seed=0))
     if held is None or not trained:
         return trained
-    tested = _taken(twin, "test", [twin.repaired(b) for b in held.pool(1)[:1]])
+    tested = _taken(fit, "test", [fit.repaired(b) for b in held.pool(1)[:1]])
     return (*trained, *(f"val_{name}" for name in tested)) if tested else ()
 
 
-def _taken(twin: Twin, kind: str, batches: Sequence[Any]) -> tuple[str, ...]:
+def _taken(fit: FitTraining, kind: str, batches: Sequence[Any]) -> tuple[str, ...]:
     """The names of what a step logs; none where there is no batch, or the step raises.
 
     Args:
         kind: train or test.
     """
-    twin.model.run_eagerly = True
+    fit.model.run_eagerly = True
     silent, record = contextlib.redirect_stdout(io.StringIO()), StepRecord()
     logs: Any = None
-    with silent, twin.observer(detail=False), catching(record):  # what it raises is other stages' matter
+    with silent, fit.observer(detail=False), catching(record):  # what it raises is other stages' matter
         for batch in batches[:1]:
-            logs = _logs(twin, kind, twin.tensors_of(batch))
+            logs = _logs(fit, kind, fit.tensors_of(batch))
     return tuple(_names(logs)) if isinstance(logs, Mapping) else ()
 
 
-def _logs(twin: Twin, kind: str, data: tuple[Any, Any, Any]) -> Any:
+def _logs(fit: FitTraining, kind: str, data: tuple[Any, Any, Any]) -> Any:
     """What a step of the model's returns: one of the user's own is given its batch as fit gives it."""
-    model = twin.model
+    model = fit.model
     if not is_own(model, f"{kind}_step"):
         x, y, weight = data
         return getattr(model, f"{kind}_on_batch")(x, y, sample_weight=weight, return_dict=True)
     if kind == "train":
-        return twin.own_step_of(model).run(data, StepRecord(), update=False)
+        return fit.own_step_of(model).run(data, StepRecord(), update=False)
     return model.test_step(packed(data))
 
 

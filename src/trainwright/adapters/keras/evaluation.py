@@ -13,7 +13,7 @@ from trainwright.adapters.keras.custom_step import packed
 from trainwright.adapters.keras.input.fit_data import Batch
 from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.adapters.keras.metric_state import counters
-from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Seam
 from trainwright.probes.metrics import others
@@ -25,37 +25,37 @@ from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors.keras import objects as tensors
 
 
-def measure(twin: Twin, batches: int) -> EvaluationFacts:
+def measure(fit: FitTraining, batches: int) -> EvaluationFacts:
     """Evaluate on the first batches, twice, and look at what the metrics make of these and of other predictions.
 
     Metrics without validation data are those of the training batches, as fit shows them.
     """
-    held = twin.data.validation
-    if twin.own_step:
-        return _by_own_step(twin, batches)
-    if held is None and not _has_metrics(twin):
+    held = fit.data.validation
+    if fit.own_step:
+        return _by_own_step(fit, batches)
+    if held is None and not _has_metrics(fit):
         return EvaluationFacts(present=False, planned=False)
-    prefix, source = ("val_", held) if held is not None else ("", twin.data)
-    taken = [twin.repaired(b) for b in itertools.islice(source.elements(), batches)]
+    prefix, source = ("val_", held) if held is not None else ("", fit.data)
+    taken = [fit.repaired(b) for b in itertools.islice(source.elements(), batches)]
     losses: list[float] = []
     outputs: list[Any] = []
     metrics: dict[str, float] = {}
     failure = None
-    twin.model.reset_metrics()
+    fit.model.reset_metrics()
     for batch in taken:
-        record, loss = twin.look_at(batch)
+        record, loss = fit.look_at(batch)
         if record.failure is not None:
             return EvaluationFacts(failure=record.failure, rows=source.length, batches=len(taken))
         losses += [loss] if loss is not None else []
         outputs.append(record.output)
-        failure, metrics = _metrics(twin, batch, record.output, fresh=False)
+        failure, metrics = _metrics(fit, batch, record.output, fresh=False)
         if failure is not None:
             break
     if not outputs:
         return EvaluationFacts(rows=source.length)
     labels, first = taken[0].y, [t for t in tensors.leaves(outputs[0]) if tensors.is_tensor(t)]
-    again = twin.look_at(taken[0])[0]
-    _, alone = _metrics(twin, taken[0], outputs[0], fresh=True)
+    again = fit.look_at(taken[0])[0]
+    _, alone = _metrics(fit, taken[0], outputs[0], fresh=True)
     return EvaluationFacts(
         planned=held is not None,
         metrics_failure=failure,
@@ -67,29 +67,29 @@ def measure(twin: Twin, batches: int) -> EvaluationFacts:
             **{f"{prefix}{k}": v for k, v in metrics.items()},
         },
         returned=alone,
-        metrics_when=_when(twin, taken[0], first) if alone or failure is not None else {},
+        metrics_when=_when(fit, taken[0], first) if alone or failure is not None else {},
         metrics_by="the metric given to compile",
         continuous_labels=_continuous(labels),
         rows=source.length,
         repeatable=_same(outputs[0], again.output),
         batches=len(taken),
-        counters=tuple(counters(twin.model, lambda: _metrics(twin, taken[0], outputs[0], fresh=False))),
+        counters=tuple(counters(fit.model, lambda: _metrics(fit, taken[0], outputs[0], fresh=False))),
     )
 
 
-def loss_call(twin: Twin, trained: Batch) -> LossCall | None:
+def loss_call(fit: FitTraining, trained: Batch) -> LossCall | None:
     """How the first validation batch meets the loss, where its targets have another form than the training's."""
-    held = twin.data.validation
-    if held is None or twin.own_step:
+    held = fit.data.validation
+    if held is None or fit.own_step:
         return None
     batch: Batch | None = None
     with catching(StepRecord()):  # data that raise are the batch stage's matter
         batch = next(iter(held.pool(1)), None)
     if batch is None or _forms(batch) == _forms(trained):
         return None
-    observer = twin.observer(detail=True)
+    observer = fit.observer(detail=True)
     with observer, catching(observer.record):
-        twin.compute(twin.tensors_of(batch), observer, training=False)
+        fit.compute(fit.tensors_of(batch), observer, training=False)
     return next(iter(observer.record.loss_calls), None)
 
 
@@ -97,16 +97,16 @@ def _forms(batch: Batch) -> list[tuple[int, ...]]:
     return [np.shape(a)[1:] for a in leaves(batch.y)]
 
 
-def _by_own_step(twin: Twin, batches: int) -> EvaluationFacts:
+def _by_own_step(fit: FitTraining, batches: int) -> EvaluationFacts:
     """The model's own test_step over some batches; what it returns are the metrics."""
-    held, record = twin.data.validation, StepRecord()
-    if held is None or twin.backend.name == "jax":
+    held, record = fit.data.validation, StepRecord()
+    if held is None or fit.backend.name == "jax":
         return EvaluationFacts(present=False, planned=held is not None)
     logs: Any = {}
-    twin.model.reset_metrics()
-    with twin.observer(detail=False, training=False), catching(record):
+    fit.model.reset_metrics()
+    with fit.observer(detail=False, training=False), catching(record):
         for batch in itertools.islice(held.elements(), batches):
-            logs = twin.model.test_step(packed(twin.tensors_of(twin.repaired(batch))))
+            logs = fit.model.test_step(packed(fit.tensors_of(fit.repaired(batch))))
     values = (
         {k: number(v) for k, v in logs.items() if not isinstance(v, dict)} if isinstance(logs, dict) else {}
     )
@@ -118,42 +118,44 @@ def _by_own_step(twin: Twin, batches: int) -> EvaluationFacts:
     )
 
 
-def _has_metrics(twin: Twin) -> bool:
+def _has_metrics(fit: FitTraining) -> bool:
     """Whether the script gave metrics to compile."""
-    given = twin.compiled.given if twin.compiled else {}
+    given = fit.compiled.given if fit.compiled else {}
     return bool(given.get("metrics") or given.get("weighted_metrics"))
 
 
-def _when(twin: Twin, batch: Any, outputs: list[Any]) -> dict[Given, dict[str, float] | str]:
+def _when(fit: FitTraining, batch: Any, outputs: list[Any]) -> dict[Given, dict[str, float] | str]:
     """What the metrics return when they are given something else, of a model with one output and one array of targets."""
     if len(outputs) != 1 or not isinstance(batch.y, np.ndarray):
         return {}
     found: dict[Given, dict[str, float] | str] = {}
     for given, predictions in others(tensors.to_numpy(outputs[0]), batch.y).items():
-        failure, values = _metrics(twin, batch, as_tensors(predictions), fresh=True)
+        failure, values = _metrics(fit, batch, as_tensors(predictions), fresh=True)
         found[given] = str(failure) if failure is not None else values
     return found
 
 
-def _metrics(twin: Twin, batch: Any, output: Any, *, fresh: bool) -> tuple[Failure | None, dict[str, float]]:
+def _metrics(
+    fit: FitTraining, batch: Any, output: Any, *, fresh: bool
+) -> tuple[Failure | None, dict[str, float]]:
     """What the user's metrics make of a batch.
 
     Args:
         fresh: of this batch alone.
     """
     record = StepRecord()
-    x, y, weight = twin.tensors_of(batch)
+    x, y, weight = fit.tensors_of(batch)
     with catching(record):
         if fresh:
-            twin.model.reset_metrics()
-        repairs = [r for r in twin.change.all if r.seam == Seam.METRICS]
+            fit.model.reset_metrics()
+        repairs = [r for r in fit.change.all if r.seam == Seam.METRICS]
         if repairs and y is not None and tensors.is_tensor(output):
             call = Call(seam=Seam.METRICS, given={"predictions": tensors.to_numpy(output), "labels": tensors.to_numpy(y)},
                         tensors=tensors)  # fmt: skip
             for repair in repairs:
                 call = mended(repair, call)
             y, output = as_tensors(call["labels"]), as_tensors(call["predictions"])
-        answer = twin.model.compute_metrics(x, y, output, sample_weight=weight)
+        answer = fit.model.compute_metrics(x, y, output, sample_weight=weight)
         named = {k: number(v) for k, v in answer.items() if k != "loss" and not isinstance(v, dict)}
         return None, {k: v for k, v in named.items() if v is not None}
     return record.failure, {}

@@ -12,7 +12,7 @@ from trainwright.adapters.keras.input.fit_data import Batch
 from trainwright.adapters.keras.memory import is_out_of_memory
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.token_probes import FutureLeak, future_leak, next_token_input
-from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
 from trainwright.seams.failures.blame import failure_of, note_own
 from trainwright.tensors.keras import objects as tensors
@@ -37,43 +37,43 @@ class Probes:
     future_leak: FutureLeak | None = None
 
 
-def probes_of(twin: Twin, batches: Sequence[Batch], targets: Any) -> Probes:
+def probes_of(fit: FitTraining, batches: Sequence[Batch], targets: Any) -> Probes:
     """All probes, each from the weights at the start.
 
     Args:
         targets: what the loss of the first batch compares with, as an array; None: no loss that compares was seen.
     """
     found = Probes()
-    twin.reset()
-    first = _answer(twin, batches[0])
+    fit.reset()
+    first = _answer(fit, batches[0])
     if first is None:
         return found
     if len(batches) > 1 and batches[1].rows == batches[0].rows:
-        other = _answer(twin, batches[1])
+        other = _answer(fit, batches[1])
         if other is not None and other.shape == first.shape and _differ(batches[0].x, batches[1].x):
             # Batch statistics that nothing has gathered yet leave a raw scale as it is: training is not evaluation.
-            found.same_for_other_inputs = _same(first, other) and _same_in_training(twin, batches)
+            found.same_for_other_inputs = _same(first, other) and _same_in_training(fit, batches)
             if found.same_for_other_inputs:
-                found.same_when_perturbed = _same_perturbed(twin, batches)
-    _leaks(twin, batches, first, found)
-    _other_rows(twin, batches[0], found)
-    found.ignored_inputs = tuple(_ignored(twin, batches[0]))
+                found.same_when_perturbed = _same_perturbed(fit, batches)
+    _leaks(fit, batches, first, found)
+    _other_rows(fit, batches[0], found)
+    found.ignored_inputs = tuple(_ignored(fit, batches[0]))
     if name := next_token_input(batches[0], targets):
-        found.predicts_next_token, found.future_leak = True, future_leak(twin, batches[0], name)
-    twin.reset()
+        found.predicts_next_token, found.future_leak = True, future_leak(fit, batches[0], name)
+    fit.reset()
     return found
 
 
-def _same_in_training(twin: Twin, batches: Sequence[Batch]) -> bool:
-    one, other = (_answer(twin, b, training=True) for b in batches[:2])
-    twin.reset()
+def _same_in_training(fit: FitTraining, batches: Sequence[Batch]) -> bool:
+    one, other = (_answer(fit, b, training=True) for b in batches[:2])
+    fit.reset()
     return one is None or other is None or _same(one, other)
 
 
-def _answer(twin: Twin, batch: Batch, *, training: bool = False) -> np.ndarray | None:
-    seed_everything(twin.model, 0)  # what a layer draws is to be the same each time
+def _answer(fit: FitTraining, batch: Batch, *, training: bool = False) -> np.ndarray | None:
+    seed_everything(fit.model, 0)  # what a layer draws is to be the same each time
     try:
-        output = twin.answer(batch, training=training)
+        output = fit.answer(batch, training=training)
     except Exception as error:  # a batch that raises is measured as a step
         note_own(error)
         return None
@@ -91,46 +91,46 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(np.abs(one.astype(np.float64) - other).max() <= _SAME_WITHIN * scale)
 
 
-def _same_perturbed(twin: Twin, batches: Sequence[Batch]) -> bool | None:
-    _move_weights(twin)
-    one, other = (_answer(twin, b) for b in batches[:2])
-    twin.reset()
+def _same_perturbed(fit: FitTraining, batches: Sequence[Batch]) -> bool | None:
+    _move_weights(fit)
+    one, other = (_answer(fit, b) for b in batches[:2])
+    fit.reset()
     return None if one is None or other is None else _same(one, other)
 
 
-def _move_weights(twin: Twin) -> None:
+def _move_weights(fit: FitTraining) -> None:
     """Perturb all weights that train, until `reset`."""
     random = np.random.default_rng(0)
-    for variable in twin.model.trainable_variables:
+    for variable in fit.model.trainable_variables:
         values = tensors.value_of(variable)
         spread = float(values.std()) or 0.1
         variable.assign(values + random.normal(0, _PERTURBED_BY * spread, values.shape).astype(values.dtype))
 
 
-def _leaks(twin: Twin, batches: Sequence[Batch], first: np.ndarray, found: Probes) -> None:
+def _leaks(fit: FitTraining, batches: Sequence[Batch], first: np.ndarray, found: Probes) -> None:
     """By how much row 0's output changes when only the other rows do."""
     rows = batches[0].rows
     if len(batches) < 2 or rows < 2 or batches[1].rows != rows or first.ndim == 0 or len(first) != rows:
         return
-    again = _answer(twin, batches[0])
+    again = _answer(fit, batches[0])
     if again is None or not np.array_equal(again, first):  # it keeps a state from call to call
         return
     mixed = keras.tree.map_structure(lambda a, b: np.concatenate([a[:1], b[1:]]) if a.shape == b.shape else a,
                                      batches[0].x, batches[1].x)  # fmt: skip
-    answer = _answer(twin, Batch(x=mixed, y=batches[0].y))
+    answer = _answer(fit, Batch(x=mixed, y=batches[0].y))
     if answer is None or answer.shape != first.shape:
         return
     scale = float(np.abs(first).max()) or 1.0
     found.leaking_rows = float(np.abs(answer[0].astype(np.float64) - first[0]).max() / scale)
 
 
-def _other_rows(twin: Twin, batch: Batch, found: Probes) -> None:
+def _other_rows(fit: FitTraining, batch: Batch, found: Probes) -> None:
     """Whether the forward pass takes the last training batch, or another number of rows."""
-    last = twin.data.last_batch()
-    if last is None or last.rows in (0, batch.rows) or twin.drops_last:
+    last = fit.data.last_batch()
+    if last is None or last.rows in (0, batch.rows) or fit.drops_last:
         return
     try:
-        twin.answer(twin.repaired(last))
+        fit.answer(fit.repaired(last))
     except Exception as error:  # what a smaller batch raises is the finding
         if is_out_of_memory(error):
             return
@@ -139,40 +139,40 @@ def _other_rows(twin: Twin, batch: Batch, found: Probes) -> None:
         found.other_rows_from = "the last training batch"
 
 
-def _ignored(twin: Twin, batch: Batch) -> list[str]:
+def _ignored(fit: FitTraining, batch: Batch) -> list[str]:
     """Names of inputs, of several, whose exchange between rows changes neither an output nor the loss.
 
     What begins with weights of zero lets nothing through either: the suspects are tried again with the weights moved.
     """
     if not isinstance(batch.x, dict) or len(batch.x) < 2 or batch.rows < 2:
         return []
-    suspects = _without_effect(twin, batch, version().inputs_to_answer(twin.model, batch.x))
+    suspects = _without_effect(fit, batch, version().inputs_to_answer(fit.model, batch.x))
     if suspects:
-        _move_weights(twin)
-        suspects = _without_effect(twin, batch, suspects)
-        twin.reset()
+        _move_weights(fit)
+        suspects = _without_effect(fit, batch, suspects)
+        fit.reset()
     return list(suspects)
 
 
-def _without_effect(twin: Twin, batch: Batch, inputs: Mapping[str, Any]) -> dict[str, Any]:
+def _without_effect(fit: FitTraining, batch: Batch, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Those of these inputs, at the weights in force; what is no array, or the same in each row, is none of them."""
-    whole, loss = _whole_answer(twin, batch), twin.look_at(batch)[1]
+    whole, loss = _whole_answer(fit, batch), fit.look_at(batch)[1]
     found: dict[str, Any] = {}
     for name, values in inputs.items() if whole else ():
         turned = np.roll(values, 1, axis=0) if isinstance(values, np.ndarray) else values
         if turned is values or np.array_equal(turned, values):
             continue
         changed = replace(batch, x={**batch.x, name: turned})
-        if _whole_answer(twin, changed) == whole and twin.look_at(changed)[1] == loss:
+        if _whole_answer(fit, changed) == whole and fit.look_at(changed)[1] == loss:
             found[name] = values
     return found
 
 
-def _whole_answer(twin: Twin, batch: Batch) -> list[bytes]:
+def _whole_answer(fit: FitTraining, batch: Batch) -> list[bytes]:
     """Every output of the model, to the last bit."""
-    seed_everything(twin.model, 0)
+    seed_everything(fit.model, 0)
     try:
-        output = twin.answer(batch)
+        output = fit.answer(batch)
     except Exception as error:  # a batch that raises is measured as a step
         note_own(error)
         return []

@@ -11,7 +11,7 @@ import numpy as np
 
 from trainwright.adapters.keras.input.fit_data import Batch
 from trainwright.adapters.keras.state import seed_everything
-from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.unknown_layers import unlisted_layers
 from trainwright.core.stage import Stage
 from trainwright.seams.keras.watch import StepRecord
@@ -24,20 +24,20 @@ _LOSSES_OF = 4
 _SCALES = (64.0, 128.0)
 
 
-def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
+def gradient_facts(fit: FitTraining, record: StepRecord) -> GradientFacts | None:
     """What reached each weight; None if gradients were not reached."""
     if record.failed_stage in (Stage.FORWARD, Stage.LOSS):
         return None
-    unlisted = {id(v) for v in twin.unlisted}
+    unlisted = {id(v) for v in fit.unlisted}
     arrived = [
         (v, _copied(g)) for v, g in zip(record.trained, record.gradients or [None] * len(record.trained))
     ]
-    if _stopped_in_steps(twin, record, arrived):
+    if _stopped_in_steps(fit, record, arrived):
         arrived = [(v, None) for v, _ in arrived]
-    found = _gradients(twin, record, [(v, g) for v, g in arrived if id(v) not in unlisted])
+    found = _gradients(fit, record, [(v, g) for v, g in arrived if id(v) not in unlisted])
     strayed = any(g is not None and g.any() for v, g in arrived if id(v) in unlisted)
     norms = [g.norm for g in found if g.norm is not None]
-    optimizer = twin.model.optimizer
+    optimizer = fit.model.optimizer
     lost = tuple(g.name for g in found if g.norm is None)
     return GradientFacts(
         failure=record.failure if record.failed_stage == Stage.GRADIENTS else None,
@@ -48,17 +48,17 @@ def gradient_facts(twin: Twin, record: StepRecord) -> GradientFacts | None:
         loss_requires_grad=bool(norms) or not found,
         accumulation=getattr(optimizer, "gradient_accumulation_steps", None) or 1,
         backwards=(None,),
-        plain_lists=tuple(unlisted_layers(twin.model, record.unlisted)) if strayed else (),
+        plain_lists=tuple(unlisted_layers(fit.model, record.unlisted)) if strayed else (),
         cuts=tuple(_cuts(record, lost, nothing=not norms)),
     )
 
 
 def _stopped_in_steps(
-    twin: Twin, record: StepRecord, arrived: Sequence[tuple[Any, np.ndarray | None]]
+    fit: FitTraining, record: StepRecord, arrived: Sequence[tuple[Any, np.ndarray | None]]
 ) -> bool:
     """Whether JAX's zeros everywhere are those of a function that changes in steps, where others give no gradient."""
     zero = all(g is None or not g.any() for _, g in arrived)
-    return twin.backend.name == "jax" and bool(record.discrete) and zero
+    return fit.backend.name == "jax" and bool(record.discrete) and zero
 
 
 def _cuts(record: StepRecord, lost: tuple[str, ...], *, nothing: bool) -> Iterator[CutOff]:
@@ -78,15 +78,15 @@ def _copied(gradient: Any) -> np.ndarray | None:
 
 
 def _gradients(
-    twin: Twin, record: StepRecord, arrived: Sequence[tuple[Any, np.ndarray | None]]
+    fit: FitTraining, record: StepRecord, arrived: Sequence[tuple[Any, np.ndarray | None]]
 ) -> list[GradientOf]:
     """The gradient of each weight that the model knows as its own."""
-    names = {id(v): (n, p) for n, (p, v) in tensors.named_variables(twin.model).items()}
-    layers, found = tensors.named_layers(twin.model), []
+    names = {id(v): (n, p) for n, (p, v) in tensors.named_variables(fit.model).items()}
+    layers, found = tensors.named_layers(fit.model), []
     for variable, values in arrived:
         name, path = names.get(id(variable), (variable.name, ""))
         # JAX gives zeros where others give none; that it is the graph and not a dead unit, a cut that was seen tells.
-        if twin.backend.name == "jax" and record.cuts and values is not None and not values.any():
+        if fit.backend.name == "jax" and record.cuts and values is not None and not values.any():
             values = None
         found.append(
             GradientOf(
@@ -95,13 +95,13 @@ def _gradients(
                 shape=tuple(variable.shape),
                 norm=None if values is None else math.sqrt(_product(values, values)),
                 non_finite=0 if values is None else int((~np.isfinite(values)).sum()),
-                where=twin.seen.modules.get(layers.get(path)) if path in layers else None,
+                where=fit.seen.modules.get(layers.get(path)) if path in layers else None,
             )
         )
     return found
 
 
-def further_steps(twin: Twin, facts: GradientFacts, batches: Sequence[Batch]) -> GradientFacts:
+def further_steps(fit: FitTraining, facts: GradientFacts, batches: Sequence[Batch]) -> GradientFacts:
     """The facts with what further steps show; no weight is updated.
 
     Args:
@@ -109,43 +109,43 @@ def further_steps(twin: Twin, facts: GradientFacts, batches: Sequence[Batch]) ->
     """
     if facts.failure is not None:
         return facts
-    if twin.own_step and facts.norm:
-        leftover, (scale, follows) = _leftover(twin, batches[0], batches[-1]), _loss_scaling(twin, batches[0])
+    if fit.own_step and facts.norm:
+        leftover, (scale, follows) = _leftover(fit, batches[0], batches[-1]), _loss_scaling(fit, batches[0])
         facts = replace(facts, leftover_ratio=leftover, loss_scale=scale, follows_loss_scale=follows)
         if scale and follows is not None and follows > 0.5:
             facts = _without_loss_scale(facts, scale)
-        twin.reset()
-    return replace(facts, batch_losses=tuple(_losses(twin)))
+        fit.reset()
+    return replace(facts, batch_losses=tuple(_losses(fit)))
 
 
-def _leftover(twin: Twin, first: Batch, second: Batch) -> float | None:
+def _leftover(fit: FitTraining, first: Batch, second: Batch) -> float | None:
     """How much of the first batch's gradient is in that of the second step, where nobody clears between the two.
 
     None on other backends than torch, which alone keeps gradients; where a step raises, or gives no optimizer any
     gradient, as one that accumulates them does.
     """
-    if twin.backend.name != "torch":
+    if fit.backend.name != "torch":
         return None
     seconds = []
     for cleared in (True, False):
-        twin.reset()
-        before = _step(twin, first, 12, True)
-        seconds.append(_step(twin, second, 11, cleared))
+        fit.reset()
+        before = _step(fit, first, 12, True)
+        seconds.append(_step(fit, second, 11, cleared))
     alone, after = seconds
     return _projection(after, alone, before)
 
 
-def _loss_scaling(twin: Twin, batch: Batch) -> tuple[float | None, float | None]:
+def _loss_scaling(fit: FitTraining, batch: Batch) -> tuple[float | None, float | None]:
     """The loss scale at the start, and by what share of themselves the gradients grow when another one is doubled."""
-    scale = getattr(twin.model.optimizer, "dynamic_scale", None)
+    scale = getattr(fit.model.optimizer, "dynamic_scale", None)
     if scale is None:
         return None, None
-    twin.reset()
+    fit.reset()
     at_start, steps = float(tensors.value_of(scale)), []
     for value in _SCALES:
-        twin.reset()
+        fit.reset()
         scale.assign(value)
-        steps.append(_step(twin, batch, 11, True))
+        steps.append(_step(fit, batch, 11, True))
     one, doubled = steps
     if not one or not doubled:
         return at_start, None
@@ -158,16 +158,16 @@ def _without_loss_scale(facts: GradientFacts, scale: float) -> GradientFacts:
     return replace(facts, gradients=gradients, norm=None if facts.norm is None else facts.norm / scale)
 
 
-def _step(twin: Twin, batch: Batch, seed: int, cleared: bool) -> dict[int, np.ndarray]:
+def _step(fit: FitTraining, batch: Batch, seed: int, cleared: bool) -> dict[int, np.ndarray]:
     """The gradients that a step gives its optimizers, by variable; none where it raises.
 
     Args:
         cleared: what torch keeps of the step before is dropped first.
     """
     if cleared:
-        tensors.clear_gradients(twin.model)
-    seed_everything(twin.model, seed)
-    record = twin.step_gradients(batch, twin.observer(detail=False))
+        tensors.clear_gradients(fit.model)
+    seed_everything(fit.model, seed)
+    record = fit.step_gradients(batch, fit.observer(detail=False))
     if record.failure is not None:
         return {}
     pairs = zip(record.trained, map(_copied, record.gradients or []))
@@ -188,11 +188,11 @@ def _product(left: np.ndarray, right: np.ndarray) -> float:
     return float(np.einsum("i,i->", left.reshape(-1), right.reshape(-1), dtype=np.float64))
 
 
-def _losses(twin: Twin) -> list[float]:
+def _losses(fit: FitTraining) -> list[float]:
     """The loss of each of the first batches at the weights of the start."""
     found = []
-    for batch in twin.take(_LOSSES_OF, seed=0):
-        record, loss = twin.look_at(batch)
+    for batch in fit.take(_LOSSES_OF, seed=0):
+        record, loss = fit.look_at(batch)
         if record.failure is None and loss is not None:
             found.append(loss)
     return found

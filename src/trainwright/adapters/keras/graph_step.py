@@ -11,7 +11,7 @@ from typing import Any
 from trainwright.adapters.keras.custom_step import packed
 from trainwright.adapters.keras.held_variables import renew_optimizer
 from trainwright.adapters.keras.input.fit_data import Batch
-from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.seen import Construction
@@ -19,20 +19,18 @@ from trainwright.seams.source.places import is_users
 from trainwright.tensors.keras.versions import keras
 
 
-def failure_in_graph(twin: Twin) -> Failure | None:
+def failure_in_graph(fit: FitTraining) -> Failure | None:
     """What a step raises by the function that fit makes of it.
 
     None where no step of the walk's own failed when it was compiled, and no code of the user's is beside it.
     """
-    model, stream = twin.model, None
-    beside = twin.own_step or any(
-        map(_is_users_function, _given(twin.compiled, "metrics", "weighted_metrics"))
-    )
-    unlike = twin.change.kept or model.run_eagerly or model.optimizer is None
-    if twin.backend.name != "tensorflow" or unlike or (twin.compiles and not beside):
+    model, stream = fit.model, None
+    beside = fit.own_step or any(map(_is_users_function, _given(fit.compiled, "metrics", "weighted_metrics")))
+    unlike = fit.change.kept or model.run_eagerly or model.optimizer is None
+    if fit.backend.name != "tensorflow" or unlike or (fit.compiles and not beside):
         return None
     with contextlib.suppress(Exception):  # values that no tf.data.Dataset can hold
-        stream = _repeated(twin, twin.take(1, seed=0)[0])
+        stream = _repeated(fit, fit.take(1, seed=0)[0])
     if stream is None:
         return None
     if model.train_function is None:
@@ -49,9 +47,9 @@ def failure_in_graph(twin: Twin) -> Failure | None:
     return None
 
 
-def _repeated(twin: Twin, batch: Batch) -> Iterator[Any]:
+def _repeated(fit: FitTraining, batch: Batch) -> Iterator[Any]:
     """A batch as TensorFlow's training function takes it, again and again."""
-    data = packed(tuple(map(_without_lists, twin.tensors_of(batch))))
+    data = packed(tuple(map(_without_lists, fit.tensors_of(batch))))
     return iter(sys.modules["tensorflow"].data.Dataset.from_tensors(data).repeat())
 
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from trainwright.adapters.keras.input.fit_data import Batch
-from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ParameterFacts
 from trainwright.tensors.keras import objects as tensors
 
 
 def stay_identical(
-    parameters: Sequence[ParameterFacts], twin: Twin, batch: Batch
+    parameters: Sequence[ParameterFacts], fit: FitTraining, batch: Batch
 ) -> tuple[ParameterFacts, ...]:
     """The facts, with whether equal units stay equal over some steps; the weights are left as the steps made them."""
     suspects = {p.name for p in parameters if p.identical_rows and p.trainable}
@@ -22,7 +22,7 @@ def stay_identical(
         return tuple(parameters)
     reached: set[int] = set()
     for _ in range(STEPS_UNTIL_DIFFERENT):
-        record = twin.step_gradients(batch, twin.observer(detail=False))
+        record = fit.step_gradients(batch, fit.observer(detail=False))
         pairs = zip(record.trained, record.gradients or ())
         moved = [(v, tensors.to_numpy(g)) for v, g in pairs if g is not None]
         reached |= {id(v) for v, _ in moved}
@@ -34,7 +34,7 @@ def stay_identical(
             variable.assign(
                 tensors.value_of(variable) - (STEP_LENGTH / norm * gradient).astype(gradient.dtype)
             )
-    variables = {name: v for name, (_, v) in tensors.named_variables(twin.model).items()}
+    variables = {name: v for name, (_, v) in tensors.named_variables(fit.model).items()}
     return tuple(
         replace(p, identical_after_steps=units_equal(tensors.value_of(variables[p.name])))
         if p.name in suspects and id(variables[p.name]) in reached

@@ -12,7 +12,7 @@ from typing import Any
 
 from trainwright.adapters.keras.calls import catching
 from trainwright.adapters.keras.input.fit_data import Batch
-from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.largest_batch import largest_fitting
 from trainwright.seams.devices.memory_owners import accelerators, memory_ended
 from trainwright.seams.keras.watch import StepRecord
@@ -33,17 +33,17 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     return False
 
 
-def measure_memory(twin: Twin, batch: Batch) -> MemoryFacts:
+def measure_memory(fit: FitTraining, batch: Batch) -> MemoryFacts:
     """What holds the memory for this batch, by trying smaller ones; the weights are put back.
 
     Raises:
         Exception: what a smaller batch raised that is no matter of memory.
     """
-    rows, model = batch.rows, twin.model
-    largest = largest_fitting(rows, lambda count: _fits(twin, _cut(batch, count)))
-    activations = _activation_bytes(twin, _cut(batch, largest)) * rows // largest if largest else 0
+    rows, model = batch.rows, fit.model
+    largest = largest_fitting(rows, lambda count: _fits(fit, _cut(batch, count)))
+    activations = _activation_bytes(fit, _cut(batch, largest)) * rows // largest if largest else 0
     weights = list(model.variables)
-    device = twin.backend.device(weights[0]) if weights else "cpu"
+    device = fit.backend.device(weights[0]) if weights else "cpu"
     return MemoryFacts(
         device=device,
         total_bytes=max((gpu.total_bytes for gpu in accelerators(device)), default=0),
@@ -61,37 +61,37 @@ def _cut(batch: Batch, rows: int) -> Batch:
     return batch.renewed(tensors.take_rows(batch.view(), rows))
 
 
-def _fits(twin: Twin, batch: Batch) -> bool:
+def _fits(fit: FitTraining, batch: Batch) -> bool:
     """Whether a step with its update goes through."""
     with contextlib.suppress(Exception):  # what it raises, the step raises again
-        twin.build(batch)
-    twin.reset()
-    record = twin.step_gradients(batch, twin.observer(detail=False))
-    if record.failure is None and record.gradients is not None and twin.model.optimizer is not None:
+        fit.build(batch)
+    fit.reset()
+    record = fit.step_gradients(batch, fit.observer(detail=False))
+    if record.failure is None and record.gradients is not None and fit.model.optimizer is not None:
         with catching(record):
-            twin.update(record.gradients, record.trained)
+            fit.update(record.gradients, record.trained)
     error, record = record.error, StepRecord()
-    twin.reset()
+    fit.reset()
     if error is not None and not is_out_of_memory(error):
         raise error
     if error is None:
         return True
     del error
     gc.collect()  # the exception's frames hold what the step had made
-    torch = sys.modules.get("torch") if twin.backend.name == "torch" else None
+    torch = sys.modules.get("torch") if fit.backend.name == "torch" else None
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
     return False
 
 
-def _activation_bytes(twin: Twin, batch: Batch) -> int:
+def _activation_bytes(fit: FitTraining, batch: Batch) -> int:
     """Bytes of what the layers give, which is the least that a step keeps for its backward pass; 0: not known."""
-    if twin.own_step:
+    if fit.own_step:
         return 0
-    observer = twin.observer(detail=True)
+    observer = fit.observer(detail=True)
     with observer, catching(observer.record):
-        twin.compute(twin.tensors_of(batch), observer)
-    twin.reset()
+        fit.compute(fit.tensors_of(batch), observer)
+    fit.reset()
     given = {m.name: m.output for m in observer.record.modules if m.leaf and m.output is not None}
     return sum(math.prod(t.shape) * _width(t.dtype) for t in given.values())
 

@@ -18,7 +18,7 @@ from trainwright.adapters.keras.gradients import further_steps, gradient_facts
 from trainwright.adapters.keras.identical_units import stay_identical, units_equal
 from trainwright.adapters.keras.input.fit_data import Batch
 from trainwright.adapters.keras.memory import is_out_of_memory, measure_memory
-from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.unknown_layers import rebuilt_layers
 from trainwright.core.finding import Place
 from trainwright.core.stage import Stage
@@ -35,30 +35,30 @@ from trainwright.tensors.keras.versions import keras, version
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
 
 
-def measure_step(twin: Twin) -> StepFacts:
+def measure_step(fit: FitTraining) -> StepFacts:
     """Take one observed step without an update, then the further ones; what follows a stage that raised is None."""
-    batches = twin.take(2, seed=0)
-    twin.reset()
-    with twin.ready(0):
-        record = _observed(twin, batches[0])
-        memory = _memory(twin, batches[0]) if is_out_of_memory(record.error) else None
-        loss = loss_facts(twin, record, batches[0])
+    batches = fit.take(2, seed=0)
+    fit.reset()
+    with fit.ready(0):
+        record = _observed(fit, batches[0])
+        memory = _memory(fit, batches[0]) if is_out_of_memory(record.error) else None
+        loss = loss_facts(fit, record, batches[0])
         if loss is not None and loss.failure is None:
-            loss = replace(loss, evaluation_call=loss_call(twin, batches[0]))
-        gradients = gradient_facts(twin, record)
-        twin.reset()
-        forward = replace(forward_facts(twin, record, batches), memory=memory)
+            loss = replace(loss, evaluation_call=loss_call(fit, batches[0]))
+        gradients = gradient_facts(fit, record)
+        fit.reset()
+        forward = replace(forward_facts(fit, record, batches), memory=memory)
         if gradients is not None:
-            forward = replace(forward, parameters=stay_identical(forward.parameters, twin, batches[0]))
-            twin.reset()
-            gradients = further_steps(twin, gradients, batches)
-    twin.reset()
+            forward = replace(forward, parameters=stay_identical(forward.parameters, fit, batches[0]))
+            fit.reset()
+            gradients = further_steps(fit, gradients, batches)
+    fit.reset()
     return forward, loss, gradients
 
 
-def _memory(twin: Twin, batch: Batch) -> MemoryFacts | None:
+def _memory(fit: FitTraining, batch: Batch) -> MemoryFacts | None:
     try:
-        return measure_memory(twin, batch)
+        return measure_memory(fit, batch)
     except (
         Exception
     ) as error:  # a smaller batch fails for another reason: the failure stands as it was raised
@@ -66,19 +66,19 @@ def _memory(twin: Twin, batch: Batch) -> MemoryFacts | None:
         return None
 
 
-def _observed(twin: Twin, batch: Batch) -> StepRecord:
+def _observed(fit: FitTraining, batch: Batch) -> StepRecord:
     """The step's record: layers and losses seen eagerly, then the gradients of the same step."""
-    if twin.own_step:
-        return twin.step_gradients(batch, twin.observer(detail=True))
-    observer = twin.observer(detail=True)
+    if fit.own_step:
+        return fit.step_gradients(batch, fit.observer(detail=True))
+    observer = fit.observer(detail=True)
     record = observer.record
     with observer, catching(record):
-        record.loss = twin.number(twin.compute(twin.tensors_of(batch), observer))
+        record.loss = fit.number(fit.compute(fit.tensors_of(batch), observer))
     if record.failure is not None:
         return record
-    twin.unlisted = [v for layer in record.unlisted for v in layer.trainable_variables]
-    twin.reset()
-    second = twin.step_gradients(batch, twin.observer(detail=False))
+    fit.unlisted = [v for layer in record.unlisted for v in layer.trainable_variables]
+    fit.reset()
+    second = fit.step_gradients(batch, fit.observer(detail=False))
     record.gradients, record.trained = second.gradients, second.trained
     record.failure, record.failed_stage, record.error = second.failure, second.failed_stage, second.error
     if second.loss is not None:
@@ -86,25 +86,25 @@ def _observed(twin: Twin, batch: Batch) -> StepRecord:
     return record
 
 
-def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> ForwardFacts:
+def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]) -> ForwardFacts:
     """What the observed step and the probes say of the forward pass."""
     failed = record.failure if record.failed_stage == Stage.FORWARD else None
     output = first_array(record.output)
     scores = scores_of(record, output)
     dense = [m for m in record.modules if m.kind == "Dense"]
-    answers = failed is None and record.output is not None and not twin.own_step
+    answers = failed is None and record.output is not None and not fit.own_step
     targets = tensors.to_numpy(record.kept_losses[-1].targets) if record.kept_losses else None
-    probes = probes_of(twin, batches, targets) if answers else Probes()
-    again = twin.look_at(batches[0])[0] if record.unlisted else record
+    probes = probes_of(fit, batches, targets) if answers else Probes()
+    again = fit.look_at(batches[0])[0] if record.unlisted else record
     leak = probes.future_leak
-    inactive = _inactive(twin, record)
+    inactive = _inactive(fit, record)
     given = batches[0].x
     return ForwardFacts(
         failure=failed,
         failed_module=record.failed_module if failed is not None else None,
         given=tuple(given) if isinstance(given, dict) else ("x",),
         modules=tuple(record.modules),
-        parameters=tuple(parameter_facts(twin)),
+        parameters=tuple(parameter_facts(fit)),
         rebuilt=tuple(rebuilt_layers(record, again)),
         output=tensors.array_facts(scores, requires_grad=True) if scores is not None else None,
         head=dense[-1] if dense else None,
@@ -126,11 +126,11 @@ def forward_facts(twin: Twin, record: StepRecord, batches: Sequence[Batch]) -> F
     )
 
 
-def _inactive(twin: Twin, record: StepRecord) -> dict[str, Place | None]:
+def _inactive(fit: FitTraining, record: StepRecord) -> dict[str, Place | None]:
     """Layers that act in training alone and were called in evaluation mode, in trained blocks, with the line of the call."""
     pairs = zip(record.trained, record.gradients or [])
     trained = {id(v) for v, gradient in pairs if gradient is not None}
-    layers, found = tensors.named_layers(twin.model), {}
+    layers, found = tensors.named_layers(fit.model), {}
     for name, at in record.modes.inactive.items() if record.modes is not None else ():
         around = next(tensors.layers_around(layers, name.rpartition(".")[0]))
         if any(id(v) in trained for v in around.trainable_variables) and not _has_statistics(layers[name]):
@@ -151,11 +151,11 @@ def scores_of(record: StepRecord, output: np.ndarray | None) -> np.ndarray | Non
     return tensors.to_numpy(record.kept_losses[-1].scores) if record.kept_losses else output
 
 
-def parameter_facts(twin: Twin) -> list[ParameterFacts]:
+def parameter_facts(fit: FitTraining) -> list[ParameterFacts]:
     """Every weight as it stands."""
-    trained = {id(v) for v in twin.model.trainable_variables}
-    layers, found = tensors.named_layers(twin.model), []
-    for name, (path, variable) in tensors.named_variables(twin.model).items():
+    trained = {id(v) for v in fit.model.trainable_variables}
+    layers, found = tensors.named_layers(fit.model), []
+    for name, (path, variable) in tensors.named_variables(fit.model).items():
         values = tensors.value_of(variable)
         facts = tensors.array_facts(values, dtype=str(variable.dtype))
         layer = layers[path]
@@ -172,9 +172,9 @@ def parameter_facts(twin: Twin) -> list[ParameterFacts]:
                 unit_axis=-1,
                 module=path,
                 module_kind=type(layer).__name__,
-                freshly_initialised=None if twin.seen.is_as_drawn(variable) else False,
+                freshly_initialised=None if fit.seen.is_as_drawn(variable) else False,
                 default_deviation=_default_deviation(layer, name, facts.shape),
-                frozen_at=None if id(variable) in trained else _frozen_at(twin, layers, path),
+                frozen_at=None if id(variable) in trained else _frozen_at(fit, layers, path),
                 initial_deviation=None if id(variable) in trained else _drawn_deviation(layer, variable),
             )
         )
@@ -201,17 +201,17 @@ def _drawn_deviation(layer: Any, variable: Any) -> float | None:
     return float(tensors.to_numpy(initializer(tuple(variable.shape))).std())
 
 
-def _frozen_at(twin: Twin, layers: Mapping[str, Any], path: str) -> Any:
-    frozen = twin.seen.frozen_layers
+def _frozen_at(fit: FitTraining, layers: Mapping[str, Any], path: str) -> Any:
+    frozen = fit.seen.frozen_layers
     return next((frozen[la] for la in tensors.layers_around(layers, path) if la in frozen), None)
 
 
-def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None:
+def loss_facts(fit: FitTraining, record: StepRecord, batch: Batch) -> LossFacts | None:
     """What the observed step says of the loss; None if it was not reached."""
     if record.failed_stage == Stage.FORWARD:
         return None
-    library = setup.library_name(twin.scope)
-    weights = [] if twin.own_step else version().loss_weights(twin.model)
+    library = setup.library_name(fit.scope)
+    weights = [] if fit.own_step else version().loss_weights(fit.model)
     factors = weights if len(weights) == len(record.loss_calls) else [None] * len(record.loss_calls)
     calls = tuple(replace(c, library=library, factor=f) for c, f in zip(record.loss_calls, factors))
     call = _main(calls)
@@ -223,12 +223,12 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
     )
     chance = math.log(classes) if classes and classes > 1 else None
     rows = (
-        losses_of_rows(kept, twin.run_loss)
+        losses_of_rows(kept, fit.run_loss)
         if kept is not None and record.failed_stage != Stage.GRADIENTS
         else None
     )
     place = call.at if call else None
-    outputs = compiled.output_names(twin.model, record.output)
+    outputs = compiled.output_names(fit.model, record.output)
     return LossFacts(
         failure=record.failure if record.failed_stage == Stage.LOSS else None,
         function=call.function if call else "",
@@ -238,22 +238,22 @@ def loss_facts(twin: Twin, record: StepRecord, batch: Batch) -> LossFacts | None
         classes=classes,
         chance_nats=chance,
         expected=_expected(call, chance),
-        at=place or twin.loss_place(None),
+        at=place or fit.loss_place(None),
         row_losses=tuple(float(x) for x in rows) if rows is not None else (),
         row_labels=_row_labels(kept, rows),
-        computed_by_nothing=not calls and _computes_no_loss(twin),
-        crossed=crossed_targets(twin, record, batch),
-        paired=None if twin.own_step else paired_loss(twin, record, batch),
+        computed_by_nothing=not calls and _computes_no_loss(fit),
+        crossed=crossed_targets(fit, record, batch),
+        paired=None if fit.own_step else paired_loss(fit, record, batch),
         targets_are_labels=True,
         outputs=outputs,
-        outputs_named=compiled.outputs_named(twin.model, batch.y, outputs),
+        outputs_named=compiled.outputs_named(fit.model, batch.y, outputs),
         outputs_keyed=isinstance(record.output, dict),
     )
 
 
-def _computes_no_loss(twin: Twin) -> bool:
-    model = twin.model
-    by_class = twin.own_step or is_own(model, "compute_loss") or version().has_library_step(model)
+def _computes_no_loss(fit: FitTraining) -> bool:
+    model = fit.model
+    by_class = fit.own_step or is_own(model, "compute_loss") or version().has_library_step(model)
     return getattr(model, "loss", None) is None and not by_class and not model.losses
 
 

@@ -11,7 +11,7 @@ from trainwright.adapters.keras.input.batch import is_tokens
 from trainwright.adapters.keras.input.fit_data import Batch, X
 from trainwright.adapters.keras.input.nested_values import named, renewed
 from trainwright.adapters.keras.state import seed_everything
-from trainwright.adapters.keras.training import Twin
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.seams.keras.trace import Given, first_difference, relative_change, traced
 from trainwright.stages.batch import asks_for_next_token
 from trainwright.stages.forward import Origin
@@ -38,7 +38,7 @@ def next_token_input(batch: Batch, targets: Any) -> str:
     return next((n for n, tokens in inputs.items() if asks_for_next_token(tokens, targets)), "")
 
 
-def future_leak(twin: Twin, batch: Batch, name: str) -> FutureLeak | None:
+def future_leak(fit: FitTraining, batch: Batch, name: str) -> FutureLeak | None:
     """Change the later half of the tokens of an input alone, and see what earlier positions say.
 
     Args:
@@ -48,8 +48,8 @@ def future_leak(twin: Twin, batch: Batch, name: str) -> FutureLeak | None:
     half = tokens.shape[1] // 2
     altered = tokens.copy()
     altered[:, half:] = (altered[:, half:] + 1) % (int(tokens.max()) + 1)
-    one, first = _pass(twin, batch, tokens.shape[1])
-    other, second = _pass(twin, Batch(x=renewed(batch.x, X, {**dict(named(batch.x, X)), name: altered}), y=batch.y),
+    one, first = _pass(fit, batch, tokens.shape[1])
+    other, second = _pass(fit, Batch(x=renewed(batch.x, X, {**dict(named(batch.x, X)), name: altered}), y=batch.y),
                           tokens.shape[1])  # fmt: skip
     if first is None or second is None or first.shape != second.shape:
         return None
@@ -57,14 +57,14 @@ def future_leak(twin: Twin, batch: Batch, name: str) -> FutureLeak | None:
     return FutureLeak(change, first_difference(one, other, LEAKS_BEYOND) if change > LEAKS_BEYOND else None)
 
 
-def _pass(twin: Twin, batch: Batch, length: int) -> tuple[list[Given], np.ndarray | None]:
+def _pass(fit: FitTraining, batch: Batch, length: int) -> tuple[list[Given], np.ndarray | None]:
     """What the layers, and the model, say of the first half of the positions."""
 
     def keep(values: np.ndarray) -> np.ndarray | None:
         return values[:, : length // 2] if values.ndim == 3 and values.shape[1] == length else None
 
-    seed_everything(twin.model, 0)
-    with traced(twin.model, twin.seen, keep) as given:
-        answer = twin.answer(batch)
+    seed_everything(fit.model, 0)
+    with traced(fit.model, fit.seen, keep) as given:
+        answer = fit.answer(batch)
     first = next((t for t in tensors.leaves(answer) if tensors.is_tensor(t)), None)
     return given, keep(tensors.to_numpy(first)) if first is not None else None

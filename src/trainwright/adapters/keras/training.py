@@ -42,7 +42,7 @@ Changing = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit:
+class FitCall:
     """One call of `fit`: the model, the arguments by name, and where it stands."""
 
     model: Any
@@ -50,22 +50,22 @@ class Fit:
     frame: FrameType
 
 
-class Twin:
+class FitTraining:
     """The model itself, its optimizer and its data, put back to what they were after every run.
 
     A copy would not do: a subclassed model cannot be made anew from outside.
     """
 
-    def __init__(self, fit: Fit, seen: Seen) -> None:
-        self.fit, self.seen = fit, seen
-        self.model = fit.model
-        self.scope: dict[str, Any] = {**fit.frame.f_globals, **fit.frame.f_locals}
+    def __init__(self, call: FitCall, seen: Seen) -> None:
+        self.fit_call, self.seen = call, seen
+        self.model = call.model
+        self.scope: dict[str, Any] = {**call.frame.f_globals, **call.frame.f_locals}
         self.change = Change()
         self.backend: Backend = backend_of()
         model = self.model
         self._given = AllState([model], loose_generators(self.scope.values()))
         self._script = ScriptState([*user_parts(model, self.compiled)], leave=[model])
-        self.data: FitData = fit_data(fit.given, floats=keras.config.floatx(), listed=version().takes_lists)
+        self.data: FitData = fit_data(call.given, floats=keras.config.floatx(), listed=version().takes_lists)
         self.held_at_start = held_by(model.optimizer)
         self._start: KerasState | None = None
         self.batch_changes: list[Changing] = []
@@ -78,7 +78,7 @@ class Twin:
         self.steps = CompiledSteps(model, self.backend)
         self.unlisted: list[Any] = []
         """Weights that a step uses and that the model does not know as its own."""
-        self.compiles = not fit.model.run_eagerly
+        self.compiles = not call.model.run_eagerly
         self._applied: set[str] | None = None
 
     @property
@@ -332,6 +332,19 @@ class Twin:
         with without_gradients():
             scaled = [None if g is None else scale(g) for g in gradients]
             self.backend.apply(optimizer, scaled, variables)
+
+    def loss_of(self, batch: Batch) -> float:
+        """The loss of a batch by one step from the weights at the start, always with the same random numbers.
+
+        Raises:
+            Exception: whatever the step raised.
+        """
+        self.reset()
+        seed_everything(self.model, 0)
+        record = self.step_gradients(batch, self.observer(detail=False))
+        if record.error is not None:
+            raise record.error
+        return math.nan if record.loss is None else record.loss
 
     def look_at(self, batch: Batch) -> tuple[StepRecord, Any]:
         """The batch in evaluation mode, nothing updated: the record, and the loss."""

@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from trainwright.adapters.loop.turn import Turn
-from trainwright.adapters.torch.gradients import Gradient, Window, clear, gradients_now
+from trainwright.adapters.torch.gradients import clear, gradients_now
+from trainwright.adapters.torch.training import Gradient, Window
 from trainwright.seams.torch.gates import Passed
 from trainwright.seams.torch.watch import StepRecord
 from trainwright.stages.gradients import CutOff, GradientFacts

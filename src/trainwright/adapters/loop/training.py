@@ -35,10 +35,9 @@ from trainwright.adapters.loop.turn import Turn
 from trainwright.adapters.torch.batches import RecordingCollator
 from trainwright.adapters.torch.called_model import rows_of, take_rows
 from trainwright.adapters.torch.constant import TargetsSeen
-from trainwright.adapters.torch.gradients import Gradient, Window
 from trainwright.adapters.torch.optimizer import peak_rates, set_rates
-from trainwright.adapters.torch.runs import Look
 from trainwright.adapters.torch.schedule import DryRun, planned_schedule
+from trainwright.adapters.torch.training import Gradient, Look, Window
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.failures.blame import of_pipeline, passed_on

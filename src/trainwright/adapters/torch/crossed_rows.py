@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
-from trainwright.adapters.base import Change
+from trainwright.adapters.torch.training import TorchTraining
 from trainwright.core.repair import Call, Repair, Seam
+from trainwright.probes.pairing import crosses_rows
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.torch.all_pairs import Pairing
 from trainwright.stages.loss import CrossedTargets
 
-# A mean over the same pairs in another order differs by rounding alone.
-_SAME_WITHIN = 1e-5
-# Another shape that matters changes the loss of an untrained model by some hundredths at least.
-_OTHER_WITHIN = 1e-3
-
-
-class Steps(Protocol):
-    """What is needed of the training."""
-
-    change: Change
-
-    def loss_of(self, batch: Any) -> float:
-        """The loss of a batch, always with the same random numbers."""
-
 
 def crossed_targets(
-    pairings: Sequence[Pairing], training: Steps, batches: Sequence[Any]
+    pairings: Sequence[Pairing], training: TorchTraining, batches: Sequence[Any]
 ) -> CrossedTargets | None:
     """What the loss of a batch is with the targets of its rows exchanged, and in the outputs' shape.
 
@@ -52,11 +38,7 @@ def crossed_targets(
             return None
         now, exchanged = loss(moved=True), loss(moved=True, exchanged=True)
         in_shape, in_shape_exchanged = (loss(moved=True, exchanged=e, aligned=True) for e in (False, True))
-        if not all(map(math.isfinite, (now, exchanged, in_shape, in_shape_exchanged))):
-            return None
-        if _differ(now, exchanged) > _SAME_WITHIN:
-            return None
-        if min(_differ(now, in_shape), _differ(in_shape, in_shape_exchanged)) <= _OTHER_WITHIN:
+        if not crosses_rows(now, exchanged, in_shape, in_shape_exchanged):
             return None
         return CrossedTargets(
             shape=pairing.targets,
@@ -69,7 +51,7 @@ def crossed_targets(
     return None
 
 
-def _same_targets(pairing: Pairing, training: Steps, batches: Sequence[Any]) -> bool:
+def _same_targets(pairing: Pairing, training: TorchTraining, batches: Sequence[Any]) -> bool:
     """Whether what the outputs of two batches meet are the same numbers: a grid, not their targets."""
     met: list[torch.Tensor] = []
 
@@ -110,13 +92,9 @@ def _change(pairing: Pairing, moved: bool, exchanged: bool, aligned: bool) -> Ca
     return change
 
 
-def _loss_with(training: Steps, batch: Any, repair: Repair) -> float:
+def _loss_with(training: TorchTraining, batch: Any, repair: Repair) -> float:
     training.change.tried = [repair]
     try:
         return training.loss_of(batch)
     finally:
         training.change.tried = []
-
-
-def _differ(one: float, other: float) -> float:
-    return abs(one - other) / max(abs(one), abs(other), 1e-12)

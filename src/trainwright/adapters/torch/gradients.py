@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
+from trainwright.adapters.torch.training import Gradient, TorchTraining
 from trainwright.core.finding import Failure
-from trainwright.core.repair import Repair
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.listening.torch_patches import unclipped
 from trainwright.seams.torch.graph import GraphWatch, anomalies, kept_tensors, plain_lists
@@ -26,46 +26,6 @@ MOST_MICRO_BATCHES = 4
 SECONDS = 10.0
 # Two gradients that differ by less than this share of their size are the same but for rounding.
 SAME_WITHIN = 1e-3
-
-
-Gradient = dict[str, torch.Tensor]
-
-
-@dataclass(frozen=True)
-class Window:
-    """The gradient of some micro-batches as training accumulates it, and that of each by itself."""
-
-    together: Gradient
-    alone: Sequence[Gradient]
-    """Of the loss as it is without division by the number of micro-batches."""
-
-
-class Steps(Protocol):
-    """What is needed of the training; a batch is whatever it calls one."""
-
-    @property
-    def model(self) -> nn.Module:
-        """What is trained."""
-
-    @property
-    def repairs(self) -> list[Repair]:
-        """Those in force."""
-
-    began_clear: bool | None
-    """Whether the last step that was taken as in training began without gradients; None: that is not known."""
-
-    def step_as_training(self, batch: Any, *, seed: int, cleared: bool) -> Gradient:
-        """The gradient with which training would update after this batch; nothing is updated.
-
-        Args:
-            cleared: clear all gradients first; False: as training goes from one step to the next.
-        """
-
-    def loss_of(self, batch: Any) -> float:
-        """The loss of a batch, always with the same random numbers."""
-
-    def accumulate(self, batches: Sequence[Any]) -> Window | None:
-        """What accumulation over these micro-batches does; None where that cannot be told."""
 
 
 def graph_facts(facts: GradientFacts, watch: GraphWatch, model: nn.Module, owners: Mapping[str, Any],
@@ -84,7 +44,7 @@ def graph_facts(facts: GradientFacts, watch: GraphWatch, model: nn.Module, owner
     )
 
 
-def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Any]) -> GradientFacts:
+def further_steps(facts: GradientFacts, steps: TorchTraining, batches: Sequence[Any]) -> GradientFacts:
     """The facts with what further steps show; nothing is updated, and what they raise is recorded.
 
     Args:
@@ -114,7 +74,7 @@ def further_steps(facts: GradientFacts, steps: Steps, batches: Sequence[Any]) ->
     return facts
 
 
-def _with_anomaly(facts: GradientFacts, steps: Steps, batch: Any) -> GradientFacts:
+def _with_anomaly(facts: GradientFacts, steps: TorchTraining, batch: Any) -> GradientFacts:
     with tolerated(), anomalies() as found:  # it raised before, and does so again
         steps.step_as_training(batch, seed=1, cleared=True)
     if not found:
@@ -122,7 +82,7 @@ def _with_anomaly(facts: GradientFacts, steps: Steps, batch: Any) -> GradientFac
     return replace(facts, anomaly=found[0][0], anomaly_at=found[0][1])
 
 
-def _leftover(steps: Steps, first: Any, second: Any) -> tuple[float | None, Failure | None]:
+def _leftover(steps: TorchTraining, first: Any, second: Any) -> tuple[float | None, Failure | None]:
     """How much of the first batch's gradient is in that of the second step, as training goes from one to the other."""
     found: list[Gradient] = []
     try:
@@ -140,7 +100,7 @@ def _leftover(steps: Steps, first: Any, second: Any) -> tuple[float | None, Fail
     return (_dot(difference, before) / size if size else None), None
 
 
-def _accumulated(steps: Steps, batches: Sequence[Any], count: int) -> dict[str, Any]:
+def _accumulated(steps: TorchTraining, batches: Sequence[Any], count: int) -> dict[str, Any]:
     """The gradient of a window of micro-batches, as training accumulates it, against those of each by itself."""
     window = steps.accumulate([batches[i % len(batches)] for i in range(count)])
     if window is None:
@@ -161,7 +121,7 @@ def _accumulated(steps: Steps, batches: Sequence[Any], count: int) -> dict[str, 
     }
 
 
-def _losses(steps: Steps, batches: Sequence[Any], seconds: float) -> list[float]:
+def _losses(steps: TorchTraining, batches: Sequence[Any], seconds: float) -> list[float]:
     """The loss of each batch at the same weights, for as long as it may take."""
     found: list[float] = []
     started = time.monotonic()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import nn
 
-from trainwright.adapters.base import Change
 from trainwright.adapters.torch.crossed_rows import crossed_targets
+from trainwright.adapters.torch.training import TorchTraining
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Stage
 from trainwright.seams.failures.blame import note_own, tolerated
@@ -152,35 +152,10 @@ def _rebound_at(failure: Failure | None) -> Place | None:
     return rebinding_place(failure.where)
 
 
-class Steps(Protocol):
-    """What further looks at a loss need of the training."""
-
-    change: Change
-
-    @property
-    def model(self) -> nn.Module:
-        """What is trained."""
-
-    def loss_of(self, batch: Any) -> float:
-        """The loss of a batch, without gradients, always with the same random numbers."""
-
-    def second_step(self, batch: Any) -> Failure | None:
-        """What a step raises."""
-
-    def label_of(self, batch: Any) -> Any:
-        """The labels of a batch, or None."""
-
-    def rows_of(self, batch: Any) -> int:
-        """How many rows a batch holds."""
-
-    def chosen_rows(self, batch: Any, rows: Sequence[int]) -> Any:
-        """The same batch with some of its rows only."""
-
-
 def further_losses(
     loss: LossFacts,
     gradients: GradientFacts | None,
-    training: Steps,
+    training: TorchTraining,
     batches: Sequence[Any],
     record: StepRecord,
 ) -> LossFacts:
@@ -207,7 +182,7 @@ def further_losses(
     return loss
 
 
-def _one_by_one(loss: LossFacts, training: Steps, batch: Any) -> LossFacts:
+def _one_by_one(loss: LossFacts, training: TorchTraining, batch: Any) -> LossFacts:
     count = training.rows_of(batch)
     rows = min(count, _MOST_SINGLE_ROWS)
     try:

@@ -4,36 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import Run
-from trainwright.adapters.torch.constant import Targets, constant_and_floor
+from trainwright.adapters.torch.constant import constant_and_floor
+from trainwright.adapters.torch.training import Look, TorchTraining
 from trainwright.core.repair import Repair
 from trainwright.tensors.torch import objects as tensors
 
 
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """A batch in evaluation mode, after a run."""
-
-    loss: float
-    targets: list[Targets]
-    scores: Any
-    """(rows, classes), or None."""
-    labels: Any
-    """(rows), or None."""
-
-
-class Steps(short_runs.Steps, Protocol):
-    """A training of torch's whose steps can be taken."""
-
-    def look(self, batch: Any) -> Look | None:
-        """The batch in evaluation mode, nothing updated; None where that raised or cannot be had."""
-
-
-def train(training: Steps, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
+def train(training: TorchTraining, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
           seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
     """Take steps over the same batches in turn, from the weights at the start; then put these back."""
     return short_runs.train(
@@ -42,7 +23,7 @@ def train(training: Steps, *, steps: int, batches: int, seed: int, changes: Sequ
     )  # fmt: skip
 
 
-def _at_end(training: Steps, batches: Sequence[Any]) -> dict[str, Any]:
+def _at_end(training: TorchTraining, batches: Sequence[Any]) -> dict[str, Any]:
     """Losses and predictions of the batches in evaluation mode, and what a constant prediction loses there."""
     looks: list[Look] = []
     for batch in batches:

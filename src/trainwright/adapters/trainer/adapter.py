@@ -17,7 +17,7 @@ from trainwright.adapters.torch.schedule import dry_run
 from trainwright.adapters.torch.vocabulary import vocabulary_facts
 from trainwright.adapters.trainer import data_sets, evaluation, setup, step
 from trainwright.adapters.trainer.batch import collator_masks, dropped_columns, token_rows
-from trainwright.adapters.trainer.training import Twin
+from trainwright.adapters.trainer.training import TrainerTraining
 from trainwright.core.repair import Repair
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.torch.watch import Observer
@@ -30,40 +30,40 @@ from trainwright.tensors.torch import objects as tensors
 
 
 class HFTrainerAdapter:
-    """One `Trainer` that is about to train, measured on its twin."""
+    """One `Trainer` that is about to train, measured on its training."""
 
     framework = "transformers"
 
     def __init__(self, trainer: Any, frame: FrameType, seen: Seen) -> None:
         self.trainer = trainer
-        self.twin = Twin(trainer, frame, seen)
+        self.training = TrainerTraining(trainer, frame, seen)
         self._frame = frame
         self._seen = seen
 
     def measure_setup(self) -> SetupFacts:
         return setup.setup_facts(
             self.trainer, self._frame, self._seen,
-            planned_updates=self.twin.planned_updates(), ignored=self.twin.ignored_arguments,
+            planned_updates=self.training.planned_updates(), ignored=self.training.ignored_arguments,
         )  # fmt: skip
 
     def measure_dataset(self) -> DatasetFacts:
-        return data_sets.measure_dataset(self.twin, self._frame)
+        return data_sets.measure_dataset(self.training, self._frame)
 
     def measure_batch(self) -> BatchFacts:
-        twin = self.twin
-        names, takes_any, required = twin.accepts()
-        collator = twin.trainer.data_collator
+        training = self.training
+        names, takes_any, required = training.accepts()
+        collator = training.trainer.data_collator
         facts: dict[str, Any] = {
             "accepts": names,
             "accepts_any": takes_any,
             "required": required,
             "collator": getattr(collator, "__name__", type(collator).__name__),
         }
-        batch, failure, recorder = twin.first_batch(evaluation=False)
-        facts["dropped_columns"] = dropped_columns(twin.trainer)
+        batch, failure, recorder = training.first_batch(evaluation=False)
+        facts["dropped_columns"] = dropped_columns(training.trainer)
         if failure is None and batch is not None:
             facts["collator_masks"] = collator_masks(recorder, batch)
-            failure, recorder = twin.form_pool()
+            failure, recorder = training.form_pool()
         facts |= item_facts(recorder)
         if failure is not None or batch is None:
             return BatchFacts(failure=failure, equal_rows_collate=collates_equal_rows(recorder),
@@ -71,10 +71,10 @@ class HFTrainerAdapter:
         return self._batch_facts(batch, facts)
 
     def _batch_facts(self, batch: Any, facts: dict[str, Any]) -> BatchFacts:
-        twin, model = self.twin, self.twin.trainer.model
-        held = twin.first_batch(evaluation=True)[0] if twin.evaluation_set() is not None else None
-        key, tokenizer = twin.label_key(batch), twin.tokenizer()
-        tokens = token_rows(twin.trainer.train_dataset) if tokenizer is not None else []
+        training, model = self.training, self.training.trainer.model
+        held = training.first_batch(evaluation=True)[0] if training.evaluation_set() is not None else None
+        key, tokenizer = training.label_key(batch), training.tokenizer()
+        tokens = token_rows(training.trainer.train_dataset) if tokenizer is not None else []
         return BatchFacts(
             rows=rows_of(batch),
             tensors={k: tensors.facts(v) for k, v in batch.items() if tensors.is_tensor(v)},
@@ -84,56 +84,60 @@ class HFTrainerAdapter:
             vocabulary_facts=vocabulary_facts(tokens, tokenizer, model) if tokens else None,
             images=image_facts(batch),
             **token_facts(batch, key, model, tokenizer),
-            **several_batches_facts(twin.pool.batches, key, model, tokenizer),
+            **several_batches_facts(training.pool.batches, key, model, tokenizer),
             **facts,
         )
 
     def measure_step(self) -> step.StepFacts:
-        return step.measure_step(self.twin, self._seen)
+        return step.measure_step(self.training, self._seen)
 
     def measure_optimizer(self) -> OptimizerFacts:
-        twin, trainer = self.twin, self.twin.trainer
-        batch = twin.pool.take(1, seed=0)[0]
-        twin.reset()
-        with twin.ready(0):
-            twin.build_optimizer()
+        training, trainer = self.training, self.training.trainer
+        batch = training.pool.take(1, seed=0)[0]
+        training.reset()
+        with training.ready(0):
+            training.build_optimizer()
             moved = False
             before = {n: p.detach().clone() for n, p in trainer.model.named_parameters() if p.requires_grad}
             schedules = [s for s in (trainer.lr_scheduler, self.trainer.lr_scheduler) if s is not None]
             counts = [getattr(s, "last_epoch", 0) for s in schedules]
-            with Observer(twin.wrapped, twin.change.all).catching() as record:
-                twin.compute(batch, record)
+            with Observer(training.wrapped, training.change.all).catching() as record:
+                training.compute(batch, record)
                 moved = any(getattr(s, "last_epoch", 0) > count for s, count in zip(schedules, counts))
-                twin.update()
+                training.update()
             trainer.lr_scheduler = self.trainer.lr_scheduler
-            own, planned = self.trainer.optimizer, twin.planned_updates()
+            own, planned = self.trainer.optimizer, training.planned_updates()
             own_schedule = setup.makes_schedule(self.trainer)
             facts = optimizer_facts(
                 [trainer.optimizer], trainer.model, before, record.failure, dry_run(trainer, planned),
-                user_built=twin.given_optimizer is not None, planned=planned,
+                user_built=training.given_optimizer is not None, planned=planned,
                 rate_given=setup.rate_is_written(self.trainer, self._seen),
                 rate_position=self._seen.position_given(own, "lr") if own is not None else None,
                 schedule_given=own_schedule, schedule_first=moved,
                 warmup=trainer.args.get_warmup_steps(planned) if planned and not own_schedule else None,
             )  # fmt: skip
-            twin.warmup_updates = short_runs.warmup_updates(facts.schedule)
-        twin.reset()
+            training.warmup_updates = short_runs.warmup_updates(facts.schedule)
+        training.reset()
         return facts
 
     def measure_evaluation(self, batches: int) -> EvaluationFacts:
-        twin = self.twin
-        twin.reset()
-        with twin.ready(0):
+        training = self.training
+        training.reset()
+        with training.ready(0):
             facts = evaluation.measure(
-                twin.trainer, twin.evaluation_set(), batches, twin.change.all, twin.mended_batch
+                training.trainer,
+                training.evaluation_set(),
+                batches,
+                training.change.all,
+                training.mended_batch,
             )
-        twin.reset()
+        training.reset()
         return facts
 
     def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
               seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
         return runs.train(
-            self.twin,
+            self.training,
             steps=steps,
             batches=batches,
             seed=seed,
@@ -143,7 +147,7 @@ class HFTrainerAdapter:
         )
 
     def apply(self, repair: Repair) -> None:
-        self.twin.apply(repair)
+        self.training.apply(repair)
 
     def put_back(self) -> None:
-        self.twin.put_back()
+        self.training.put_back()

@@ -16,7 +16,7 @@ from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.data.texts import text_facts, tokenizer_facts
 from trainwright.adapters.data.unusable_rows import suspicious_rows
 from trainwright.adapters.trainer import setup
-from trainwright.adapters.trainer.training import Twin
+from trainwright.adapters.trainer.training import TrainerTraining
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.two_sets import between
 from trainwright.seams.listening.seen import quiet
@@ -27,14 +27,14 @@ from trainwright.tensors.torch import objects as tensors
 _TOKENS = "input_ids"
 
 
-def measure_dataset(twin: Twin, frame: FrameType) -> DatasetFacts:
+def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts:
     """Read a sample of the data and a census of its labels."""
-    trainer = twin.trainer
+    trainer = training.trainer
     names = list(dict.fromkeys([*trainer.label_names, "labels", "label", "label_ids"]))
-    accepts = twin.accepts()[0]
+    accepts = training.accepts()[0]
     read = read_split("train", trainer.train_dataset)
     train = measure_split(read, names, accepts)
-    data = twin.evaluation_set()
+    data = training.evaluation_set()
     held = read_split("evaluation", data) if data is not None else None
     evaluation = measure_split(held, names, accepts) if held else None
     passed = [trainer.train_dataset, trainer.eval_dataset, data]
@@ -44,41 +44,41 @@ def measure_dataset(twin: Twin, frame: FrameType) -> DatasetFacts:
         evaluation=evaluation,
         accepts=accepts,
         alignment=alignment,
-        aligned_source=aligned_source(read, train, alignment, accepts, twin.scope),
+        aligned_source=aligned_source(read, train, alignment, accepts, training.scope),
         evaluation_alignment=alignment_of(held, evaluation, accepts) if held and evaluation else None,
-        lookalikes=tuple(_lookalikes(twin)),
-        tokenizer=tokenizer_facts(twin.tokenizer(), twin.scope),
-        shuffles=_shuffles(twin),
+        lookalikes=tuple(_lookalikes(training)),
+        tokenizer=tokenizer_facts(training.tokenizer(), training.scope),
+        shuffles=_shuffles(training),
         drops_last=trainer.args.dataloader_drop_last,
         batch_size=trainer.args.train_batch_size,
         repetition=repetition_of(trainer.train_dataset, read, train),
-        sources=tuple(label_sources(train, evaluation, held, twin.scope, passed)),
-        texts=text_facts(read, twin.tokenizer()),
-        unusable_rows={s.name: _try_rows(twin, s) for s in (train, evaluation) if s is not None},
+        sources=tuple(label_sources(train, evaluation, held, training.scope, passed)),
+        texts=text_facts(read, training.tokenizer()),
+        unusable_rows={s.name: _try_rows(training, s) for s in (train, evaluation) if s is not None},
         label_place=setup.label_place(frame, train.labels.column if train.labels else ""),
         **between(read, train, held, evaluation, accepts),
     )
 
 
-def _lookalikes(twin: Twin) -> Iterator[Lookalike]:
+def _lookalikes(training: TrainerTraining) -> Iterator[Lookalike]:
     """Objects in scope with the rows of a passed set that hold a required input which the set lacks."""
-    passed = {"train": twin.trainer.train_dataset, "evaluation": twin.evaluation_set()}
+    passed = {"train": training.trainer.train_dataset, "evaluation": training.evaluation_set()}
     for split, data in passed.items():
         columns = getattr(data, "column_names", None)
         if columns is None or (count := length(data)) is None:
             continue
-        for named in objects_in_scope(twin.scope):
+        for named in objects_in_scope(training.scope):
             other = getattr(named.value, "column_names", None)
             if isinstance(other, list) and named.value is not data and length(named.value) == count:
                 yield Lookalike(expression=named.expression, columns=tuple(other), split=split)
 
 
-def _shuffles(twin: Twin) -> bool | None:
+def _shuffles(training: TrainerTraining) -> bool | None:
     """Whether the training loader draws rows in a random order; None where that cannot be told."""
-    if length(twin.trainer.train_dataset) is None:
+    if length(training.trainer.train_dataset) is None:
         return False
     with contextlib.suppress(Exception), quiet():  # a loader that cannot be built is the batch stage's matter
-        loader = twin.loader(evaluation=False)
+        loader = training.loader(evaluation=False)
         # accelerate's loader has a SequentialSampler of its own; the one in force is the batch sampler's.
         sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(
             loader, "sampler", None
@@ -88,38 +88,38 @@ def _shuffles(twin: Twin) -> bool | None:
     return None
 
 
-def _try_rows(twin: Twin, facts: SplitFacts) -> str:
+def _try_rows(training: TrainerTraining, facts: SplitFacts) -> str:
     """What training does with rows whose inputs or labels are missing or not finite; empty: nothing bad."""
-    bad = suspicious_rows(facts, twin.accepts()[0])
+    bad = suspicious_rows(facts, training.accepts()[0])
     if not bad or facts.rows is None:
         return ""
-    trainer = twin.trainer
+    trainer = training.trainer
     kept = trainer.train_dataset
-    data = kept if facts.name == "train" else twin.evaluation_set()
+    data = kept if facts.name == "train" else training.evaluation_set()
     # Half of each, in one batch: a loss that leaves unknown labels out needs some that are known.
     count = max(1, min(16, trainer.args.train_batch_size) // 2)
     others = list(itertools.islice((r for r in range(facts.rows) if r not in bad), count))
     try:
         trainer.train_dataset = tensors.choose_rows(data, others)
-        usual = _outcome(twin) if others else ""
+        usual = _outcome(training) if others else ""
         if usual:
             return f"{UNTRIED}: {usual}"
         known = others if trainer.args.train_batch_size > 1 else []
         trainer.train_dataset = tensors.choose_rows(data, [*known, *sorted(bad)[:count]])
-        return _outcome(twin)
+        return _outcome(training)
     finally:
         trainer.train_dataset = kept
 
 
-def _outcome(twin: Twin) -> str:
+def _outcome(training: TrainerTraining) -> str:
     """What becomes of a step on the training set's first batch: an exception, a loss that is not finite, or ""."""
-    batch, failure, _ = twin.first_batch(evaluation=False)
+    batch, failure, _ = training.first_batch(evaluation=False)
     if batch is None or failure is not None:
         return str(failure)
-    twin.reset()
-    with twin.ready(0), Observer(twin.wrapped, twin.change.all).catching() as record:
-        twin.compute(batch, record)
-    twin.reset()
+    training.reset()
+    with training.ready(0), Observer(training.wrapped, training.change.all).catching() as record:
+        training.compute(batch, record)
+    training.reset()
     if record.failure is not None:
         return str(record.failure)
     return "" if record.loss is None or math.isfinite(record.loss) else f"the loss is {record.loss}"

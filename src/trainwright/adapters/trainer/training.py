@@ -21,10 +21,10 @@ from trainwright.adapters.torch.batches import Pool, RecordingCollator
 from trainwright.adapters.torch.called_model import rows_of, take_rows
 from trainwright.adapters.torch.constant import TargetsSeen
 from trainwright.adapters.torch.cpu_replay import on_cpu
-from trainwright.adapters.torch.gradients import Gradient, Window, clear, gradients_now
+from trainwright.adapters.torch.gradients import clear, gradients_now
 from trainwright.adapters.torch.optimizer import set_rates
-from trainwright.adapters.torch.runs import Look
 from trainwright.adapters.torch.schedule import stand_in_schedule
+from trainwright.adapters.torch.training import Gradient, Look, Window
 from trainwright.adapters.trainer import setup, versions
 from trainwright.adapters.trainer.state import FurtherModels, script_state
 from trainwright.core.finding import Failure
@@ -42,7 +42,7 @@ from trainwright.tensors.torch import objects as tensors
 _PREPARED = ("forward", "_original_forward")  # what Accelerator.prepare_model writes into a model
 
 
-class Twin:
+class TrainerTraining:
     """A shallow copy of a `Trainer` (`self.trainer`), without callbacks or logging, and how it takes a step.
 
     The model and the accelerator are shared with the user's (`self.original`), and put back from snapshots.
@@ -427,7 +427,7 @@ class Twin:
                 setattr(trainer, name, changed[role])
         self.ignored_arguments = changed["ignored_arguments"]
         for method, names in self.ignored_arguments.items():
-            if method != "log":  # the twin logs nothing
+            if method != "log":  # the training logs nothing
                 setattr(trainer, method, setup.without_arguments(trainer, method, names))
         trainer._signature_columns = None
         self._start = ModelState(trainer.model)

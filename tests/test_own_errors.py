@@ -117,7 +117,7 @@ def test_a_wrapper_around_the_users_collator_that_fails_is_ours(
 @every_framework
 def test_a_hook_in_the_users_forward_pass_that_fails_is_ours(framework, tmp_path, monkeypatch, capfd) -> None:
     needs(framework)
-    hook = "keras:Observer._note" if framework == "keras" else "torch:Observer._after"
+    hook = "keras.watch:Observer._note" if framework == "keras" else "torch.watch:Observer._after"
     plant(monkeypatch, f"trainwright.seams.{hook}")
     assert_ours(*check(faulty(framework), tmp_path, monkeypatch, capfd))
 
@@ -125,7 +125,9 @@ def test_a_hook_in_the_users_forward_pass_that_fails_is_ours(framework, tmp_path
 @every_framework
 def test_a_repair_that_fails_is_ours_and_not_called_tried(framework, tmp_path, monkeypatch, capfd) -> None:
     needs(framework)
-    plant(monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}:widen_head")
+    plant(
+        monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}.objects:widen_head"
+    )
     status, report, text = check(faulty(framework), tmp_path, monkeypatch, capfd)
     assert_ours_beside_the_fault(status, report, text)
 
@@ -135,7 +137,9 @@ def test_a_repair_that_fails_in_the_midst_of_the_users_loss_is_ours_and_not_call
     framework, tmp_path, monkeypatch, capfd
 ) -> None:
     needs(framework)
-    plant(monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}:renumbered")
+    plant(
+        monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}.objects:renumbered"
+    )
     script = HERE / "evaluation_mended" / f"with_{framework}.py"
     status, report, text = check(script, tmp_path, monkeypatch, capfd)
     assert_ours_beside_the_fault(status, report, text)

@@ -52,7 +52,14 @@ def test_objects_are_checked_where_all_else_is_hidden(name: str, script: str, tm
     assert passed_as_objects(report), said(report)
 
 
-@pytest.mark.parametrize("script", sorted({s for one in ENVIRONMENTS.values() for s in one.scripts}))
+# A Trainer and fit are walked there at once with all else hidden; what they import is seen before a release.
+IMPORTING = [
+    pytest.param(s, marks=pytest.mark.slow if s in ("keras_fit.py", "trainer.py") else ())
+    for s in sorted({s for one in ENVIRONMENTS.values() for s in one.scripts})
+]
+
+
+@pytest.mark.parametrize("script", IMPORTING)
 def test_a_check_imports_no_framework_that_the_script_does_not(script: str, tmp_path: Path) -> None:
     """Lightning imports transformers, and Keras JAX, where these are installed: so they do without a check."""
     backends = ("tensorflow", "jax") if script.startswith("keras") else ("",)

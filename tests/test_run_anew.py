@@ -12,10 +12,10 @@ import pytest
 TESTS = Path(__file__).parent
 LOOPS = [
     pytest.param("one_cycle_per_batch", marks=pytest.mark.slow),  # dropout, batch norm, a schedule by batches
-    pytest.param("sgd_batch_norm", marks=pytest.mark.slow),  # a schedule by epochs
+    "sgd_batch_norm",  # a schedule by epochs
     pytest.param("loader_with_workers", marks=pytest.mark.slow),
     pytest.param("accumulation_enumerate", marks=pytest.mark.slow),
-    "accelerate_accumulation",
+    pytest.param("accelerate_accumulation", marks=pytest.mark.slow),
     pytest.param("trainer_class", marks=pytest.mark.slow),
 ]
 ANEW = "The script now starts anew, for real, in a process of its own.\n"

@@ -133,8 +133,13 @@ def _script(folder: Path, model: str, bug: str | None) -> Path:
     return file
 
 
+# test_examples.py finds most of these in one script.
+QUICK = ("labels shuffled", "all but one layer frozen")
+EACH_BUG = [pytest.param(b, marks=() if b in QUICK else pytest.mark.slow, id=b) for b in BUGS]
+
+
 @pytest.mark.parametrize("model", EACH_MODEL)
-@pytest.mark.parametrize("bug", BUGS)
+@pytest.mark.parametrize("bug", EACH_BUG)
 def test_the_bug_is_the_first_cause_at_its_line(bug: str, model: str, tmp_path: Path) -> None:
     script = _script(tmp_path, model, bug)
     report = walk(script)

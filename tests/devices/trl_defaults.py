@@ -1,4 +1,5 @@
 """TRL's SFTTrainer as it comes: in bf16."""
+# slow
 
 from datasets import Dataset
 from material import tokenizer, tweets

@@ -107,9 +107,6 @@ def token_facts(
     if unknown is not None and unknown != eos_id and real.any():
         facts["unknown_share"] = float((tokens.cpu().numpy()[real] == unknown).mean())
     facts["mask"] = label_mask(batch, label_key, pad_id, eos_id)
-    if tokenizer is not None:
-        with contextlib.suppress(Exception):  # ids of another vocabulary: another fact shows that
-            facts["decoded"] = tuple(tokenizer.decode(row) for row in tokens[:3])
     return facts
 
 

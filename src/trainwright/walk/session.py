@@ -152,7 +152,7 @@ class Session:
             raise self._own_error
         return self.reports[-1]
 
-    # What the script does (seams.seen.Listener)
+    # What the script does (seams.listening.seen.Listener)
 
     def refused(self, name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception,
                 frame: FrameType) -> Mapping[str, Any] | None:  # fmt: skip

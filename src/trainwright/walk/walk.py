@@ -276,6 +276,8 @@ class Walk:
     def repair_failed(self, finding: Finding, error: BaseException) -> None:
         """A repair's change raised: the finding stands, unmended."""
         self.findings[self.findings.index(finding)] = replace(finding, repair=None)
+        for known in (self._mended, self._through):  # its identity may come again
+            known.discard(id(finding))
         if not isinstance(error, PartMissing):
             self.internal_error(f"repair of {finding.name}", error)
 

@@ -155,7 +155,7 @@ class LightningBody:
         iter(combined)  # its length is known from then on
         return combined
 
-    # The body (adapters.body.Body)
+    # The body (adapters.loop.body.Body)
 
     @property
     def scope(self) -> dict[str, Any]:

@@ -28,7 +28,6 @@ _WATCHING = tuple(
         "devices/",
         "intercept.py",
         "failures/blame.py",
-        "failures/refusals.py",
     )
 )
 # What raises below one of our calls, with no line of the user's between, is the user's pipeline in these, else ours.

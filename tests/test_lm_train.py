@@ -399,11 +399,11 @@ def test_data_that_are_gone_over_too_often_are_said_to_be(
     data: PreparedData, tmp_path: Path, said: list[str]
 ) -> None:
     train(data, tmp_path / "run", small_recipe("run.updates=40", "data.limit=16"))
-    (told,) = [text for text in said if "learnt by heart" in text]
+    (told,) = [text for text in said if "memorized" in text]
     assert told.startswith("40 updates go over the 16 windows 20 times") and "--set run.updates=32" in told
     said.clear()
     train(data, tmp_path / "other", small_recipe("run.updates=32", "data.limit=16"))
-    assert not [text for text in said if "learnt by heart" in text]
+    assert not [text for text in said if "memorized" in text]
 
 
 # The command

@@ -182,7 +182,7 @@ def test_a_stage_that_is_not_reached_any_more_verifies_nothing() -> None:
 
 
 def test_the_stages_that_a_rule_needs_must_have_been_walked() -> None:
-    """The rule on rates looks at the batch learnt by heart, whatever stage its code belongs to."""
+    """The rule on rates looks at the batch memorized, whatever stage its code belongs to."""
     first = report(RATE, overfit=Status.FAILED)
     assert names(verified(first, lambda copies: report())) == ["excessive-learning-rate"]
     seen = verified(first, lambda copies: report(overfit=Status.FAILED))

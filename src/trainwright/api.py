@@ -140,12 +140,12 @@ def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> 
             continue
         if not hasattr(value, "__iter__") or hasattr(value, "__next__"):
             once = (
-                " that can be gone over only once; give a DataLoader or a list"
+                " that can be iterated only once; give a DataLoader or a list"
                 if hasattr(value, "__next__")
                 else ""
             )
             raise UsageError(
-                f"{name}= must give batches each time it is gone over; got {type(value).__name__}{once}."
+                f"{name}= must give batches each time it is iterated; got {type(value).__name__}{once}."
             )
 
 

@@ -36,7 +36,7 @@ class Trial:
     """Changes that are in force in both arms."""
     steps: int = 16
     batches: int = 1
-    """How many batches the steps go through in turn; 1 is one batch learnt by heart."""
+    """How many batches the steps go through in turn; 1 is one batch memorized."""
     judged_by: str = LOSS
     seeds: int = 3
 

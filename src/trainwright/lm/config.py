@@ -203,6 +203,31 @@ def checked(recipe: Recipe) -> Recipe:
     Raises:
         UsageError: if they do not.
     """
+    _check_numbers(recipe)
+    if recipe.model.width % recipe.model.heads or recipe.model.width // recipe.model.heads % 2:
+        raise UsageError(
+            "model.width must be an even multiple of model.heads; "
+            f"got width {recipe.model.width} and {recipe.model.heads} heads."
+        )
+    if recipe.data.micro_windows and recipe.data.windows % recipe.data.micro_windows:
+        raise UsageError(
+            "data.windows must be a multiple of data.micro_windows; "
+            f"got {recipe.data.windows} and {recipe.data.micro_windows}."
+        )
+    if not recipe.run.updates and not recipe.run.epochs > 0:
+        raise UsageError("run.updates or run.epochs must be above 0; both are 0.")
+    if recipe.run.threads > MOST_THREADS:
+        raise UsageError(f"run.threads must be {MOST_THREADS} at most; got {recipe.run.threads}.")
+    unknown = set(recipe.run.sinks) - {"tensorboard", "trackio", "wandb"}
+    if unknown:
+        raise UsageError(
+            f"run.sinks may name tensorboard, trackio and wandb; got {', '.join(sorted(unknown))}."
+        )
+    return recipe
+
+
+def _check_numbers(recipe: Recipe) -> None:
+    """That each number lies where it may."""
     positive = {
         "model.layers": recipe.model.layers,
         "model.heads": recipe.model.heads,
@@ -234,26 +259,6 @@ def checked(recipe: Recipe) -> Recipe:
     }.items():
         if not 0 <= share <= 1:
             raise UsageError(f"{name} must lie from 0 to 1; got {share}.")
-    if recipe.model.width % recipe.model.heads or recipe.model.width // recipe.model.heads % 2:
-        raise UsageError(
-            "model.width must be an even multiple of model.heads; "
-            f"got width {recipe.model.width} and {recipe.model.heads} heads."
-        )
-    if recipe.data.micro_windows and recipe.data.windows % recipe.data.micro_windows:
-        raise UsageError(
-            "data.windows must be a multiple of data.micro_windows; "
-            f"got {recipe.data.windows} and {recipe.data.micro_windows}."
-        )
-    if not recipe.run.updates and not recipe.run.epochs > 0:
-        raise UsageError("run.updates or run.epochs must be above 0; both are 0.")
-    if recipe.run.threads > MOST_THREADS:
-        raise UsageError(f"run.threads must be {MOST_THREADS} at most; got {recipe.run.threads}.")
-    unknown = set(recipe.run.sinks) - {"tensorboard", "trackio", "wandb"}
-    if unknown:
-        raise UsageError(
-            f"run.sinks may name tensorboard, trackio and wandb; got {', '.join(sorted(unknown))}."
-        )
-    return recipe
 
 
 def _numbers(recipe: Recipe) -> dict[str, float]:

@@ -23,9 +23,9 @@ STEPS = 8
 STUCK_SHARE = 0.7
 # A loss that never rises on the way is not thrown about by its rate: a lower one would only be slower.
 RISEN_FACTOR = 1.1
-# One batch is learnt by heart even while its loss is thrown about, which is a rise by this share of the first loss above
+# One batch is memorized even while its loss is thrown about, which is a rise by this share of the first loss above
 # the lowest so far, and by a pre-trained model that loses what it knew: then several batches are tried in turn. What
-# was known is missed only on more of them than a model soon knows by heart.
+# was known is missed only on more of them than a model soon memorizes.
 JUMP_SHARE = 0.25
 THROWN_ABOUT = (4, 16)  # batches, steps
 FORGETTING = (12, 36)
@@ -59,7 +59,7 @@ class Better:
 
 
 def is_stuck(overfit: OverfitFacts) -> bool:
-    """Whether learning one batch by heart went astray: the loss rose on the way, and most of it is left."""
+    """Whether memorizing one batch went astray: the loss rose on the way, and most of it is left."""
     first = overfit.losses[0]
     rose = any(not x <= RISEN_FACTOR * first for x in overfit.losses)
     return rose and (overfit.diverged or overfit.final > STUCK_SHARE * first)

@@ -94,7 +94,7 @@ def _(facts: LossFacts) -> str:
         and facts.value is not None
         and abs(of_call - facts.value) <= 0.01 * abs(facts.value)
     )
-    return value + (f", {facts.expected:.4f} is that of knowing nothing" if facts.expected and alone else "")
+    return value + (f" (an uninformed model scores {facts.expected:.4f})" if facts.expected and alone else "")
 
 
 def _is_weighted(call: LossCall) -> bool:

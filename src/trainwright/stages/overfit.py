@@ -1,4 +1,4 @@
-"""Stage 8, overfit: one batch learnt by heart."""
+"""Stage 8, overfit: one batch memorized."""
 
 from __future__ import annotations
 

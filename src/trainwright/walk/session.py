@@ -122,7 +122,7 @@ class Session:
                 with contextlib.ExitStack() as self._leaving, listening(self) as self._seen:
                     start()
                 ended: Exception | SystemExit | None = None
-            except (Exception, SystemExit) as error:
+            except (Exception, SystemExit) as error:  # let out below, unless the script starts anew
                 ended = error
             if self._devices.own_error is not None:
                 self._own_error = self._devices.own_error

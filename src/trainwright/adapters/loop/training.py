@@ -440,7 +440,7 @@ class LoopTraining:
     def carries(self) -> bool:
         """Whether a batch's loss is another one after a step that updated nothing: something else was kept of it.
 
-        A queue of earlier keys, a memory, a state from one chunk to the next: such a batch cannot be learnt by heart.
+        A queue of earlier keys, a memory, a state from one chunk to the next: such a batch cannot be memorized.
         """
         turn = self.take(1, seed=0)[0]
         self.reset()

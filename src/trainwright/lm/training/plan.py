@@ -57,8 +57,8 @@ class Plan:
             return ""
         enough = max(1, MOST_PASSES * len(self.windows) // self.at_once)
         return (
-            f"{self.updates:,} updates go over the {len(self.windows):,} windows {passes:,.0f} times: so little code is learnt "
-            f"by heart. Prepare more, or end sooner: --set run.updates={enough}."
+            f"{self.updates:,} updates go over the {len(self.windows):,} windows {passes:,.0f} times: so little code is "
+            f"memorized. Prepare more, or end sooner: --set run.updates={enough}."
         )
 
     @property

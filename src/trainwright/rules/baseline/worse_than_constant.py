@@ -67,8 +67,8 @@ def _finding(
     share = "as many as the training plans" if outcome else f"of {planned:,} planned"
     return Finding(
         severity=Severity.WARNING if outcome else Severity.NOTE,
-        message=f"after {steps} updates, {share}, the loss is {reached:.4g}; a constant prediction has {constant:.4g} on "
-        f"these rows" + ("" if outcome else ", and at this pace the planned updates do not reach it"),
+        message=f"after {steps} updates, {share}, the loss is {reached:.4g}; a constant prediction gives {constant:.4g} on "
+        f"these rows" + ("" if outcome else ", and at this pace training will not reach it"),
         measured={
             "first": baseline.first,
             "last": reached,

@@ -42,7 +42,7 @@ CHANGED_SCORES = 1e-3
 CHANGED_LOSS = 1e-4
 # A recurrent layer holds what it read over some steps of padding; from a third of the positions on it is tried.
 FORGOTTEN_SHARE = 0.33
-# One batch is learnt by heart from what little is left of it.
+# One batch is memorized from what little is left of it.
 FORGETTING_STEPS = 32
 FORGETTING_BATCHES = 3
 _RECURRENT = ("LSTM", "GRU", "SimpleRNN")

@@ -1,10 +1,10 @@
-"""TW114 duplicate-examples: a data set gives the same rows for one index after another.
+"""TW114 duplicate-examples: a data set returns the same rows for different indices.
 
-Why it matters: an epoch goes over a handful of rows again and again, which are learnt by heart; most of the data that
-the data set holds never reach the model, and the loss looks better than ever.
-Evidence: the inputs of the rows as they are read by index, which come again at one distance nearly everywhere, and
-fewer than half of the rows that the code holds are ever given. Rows that are repeated by design (weighted or balanced
-drawing, more turns over all rows) have no such distance, or leave none out.
+Why it matters: an epoch repeats a handful of rows, which the model memorizes; most of the data never reach it, and the
+loss looks excellent.
+Evidence: the inputs of the rows, read by index, repeat at a constant interval, and fewer than half of the rows that the
+data set holds are ever returned. Rows repeated by design (weighted or balanced sampling, several passes over all rows)
+have no such interval, or leave no row out.
 Fix (unsafe): let `__getitem__` take the rows of its index: `x[i * size : (i + 1) * size]` for batches, `x[i]` for rows.
 """
 
@@ -28,8 +28,8 @@ def duplicate_examples(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
         return
     framework = setup.framework or ""
     yield Finding(
-        message=f"{seen.read:,} training rows were read by index, with {seen.different:,} different among them, where "
-        f"{seen.expression} holds {seen.held:,}: {seen.share:.0%} of them are the row {seen.every:,} before",
+        message=f"{seen.read:,} training rows read by index contain only {seen.different:,} distinct rows, although "
+        f"{seen.expression} holds {seen.held:,}; {seen.share:.0%} repeat the row {seen.every:,} positions earlier",
         measured={
             "read": seen.read,
             "different": seen.different,
@@ -40,10 +40,10 @@ def duplicate_examples(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
         where=seen.where or setup.place(Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
             f"inputs and label are equal in {seen.share:.0%} of all pairs of rows that lie {seen.every:,} apart; "
-            f"{seen.held - seen.different:,} of the {seen.held:,} rows of {seen.expression} are never given"
+            f"{seen.held - seen.different:,} of the {seen.held:,} rows of {seen.expression} are never returned"
         ),
         fix=Fix(
-            does="take the rows of the index in __getitem__: "
+            does="return the rows of the index from __getitem__: "
             + ("x[i * size : (i + 1) * size]" if framework == "keras" else "x[i]"),
             safety=Safety.UNSAFE,
         ),

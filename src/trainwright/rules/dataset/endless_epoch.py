@@ -1,4 +1,4 @@
-"""TW120 endless-epoch: a data set repeats without end, and nothing says how many steps an epoch has.
+"""TW120 endless-epoch: a data set repeats forever, and nothing says how many steps an epoch has.
 
 Why it matters: the first epoch never ends. What comes at an epoch's end (validation, checkpoints, early stopping, the
 next epoch) never comes; where it is the validation set, training stands still at its first validation.
@@ -6,7 +6,7 @@ Evidence: the data set's own number of batches, which is infinite, and that nobo
 validation_steps.
 Error: `When passing an infinitely repeating dataset, please specify a `steps_per_epoch` value`
 Error: `When providing an infinite dataset, you must specify the number of steps to run`
-Fix (safe): give steps_per_epoch (validation_steps), or leave `.repeat()` out.
+Fix (safe): set steps_per_epoch (validation_steps), or remove `.repeat()`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _STAYS = {"train": "the first epoch never ends", "evaluation": "the first valida
 
 @rule("TW120", Severity.ERROR, raises=False)
 def endless_epoch(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A set without end that is to be gone over to its end."""
+    """An endless set that is to be iterated to its end."""
     read = {split.name: split.sampled for split in dataset.splits}
     for endless in dataset.endless:
         role = role_of_split(endless.name)
         yield Finding(
-            message=f"the {endless.name} set repeats without end and {endless.argument} is not given: "
+            message=f"the {endless.name} set repeats forever and {endless.argument} is not set: "
             f"{_STAYS[endless.name]}",
             measured=_measured(endless, read[endless.name]),
             where=setup.place(role.made, role, Role.TRAIN_CALL),
-            proof=Proof("the data set says that it has infinitely many batches"),
+            proof=Proof("the data set reports an infinite number of batches"),
             fix=_fix(endless, setup),
         )
 
@@ -48,10 +48,10 @@ def _fix(endless: EndlessSet, setup: SetupFacts) -> Fix:
     call = setup.place(Role.TRAIN_CALL)
     if not endless.batches or call is None:
         return Fix(
-            does=f"give fit {endless.argument}, or let the set end (leave .repeat() out)", safety=Safety.SAFE
+            does=f"give fit {endless.argument}, or remove .repeat() so that the set ends", safety=Safety.SAFE
         )
     return Fix(
-        does=f"give fit {endless.argument}={endless.batches}, which is one pass, or leave .repeat() out",
+        does=f"give fit {endless.argument}={endless.batches}, which is one pass, or remove .repeat()",
         safety=Safety.SAFE,
         edits=(SetKeyword(call.file, call.line, endless.argument, str(endless.batches), "fit"),),
     )

@@ -1,4 +1,4 @@
-"""TW117 exhausted-data: the data end before steps_per_epoch x epochs, or can be gone over only once.
+"""TW117 exhausted-data: the data end before steps_per_epoch x epochs, or can be iterated only once.
 
 Why it matters: epochs are cut short with no more than a warning. With a number of steps, one pass over the data goes on
 from epoch to epoch, and the epoch in which it ends, ends there: 469 batches at 468 steps make every second epoch one
@@ -54,14 +54,14 @@ def _spent(one: SpentIterator) -> Finding:
         "it is empty, and the others train on nothing",
         measured={"epochs": one.epochs},
         where=one.where,
-        proof=Proof(f"an iterator of this kind can be gone over once, and nothing in the loop over epochs makes {one.name} anew"),
-        fix=Fix(does=f"make {one.name} inside the loop over epochs, or go over what it is made of"),
+        proof=Proof(f"an iterator of this kind can be iterated once, and nothing in the loop over epochs makes {one.name} anew"),
+        fix=Fix(does=f"make {one.name} inside the loop over epochs, or iterate over what it is made from"),
     )  # fmt: skip
 
 
 def _ending(epochs: EpochFacts) -> str:
     if epochs.again < epochs.batches:
-        return f"the data can be gone over once, and end after {epochs.batches} batches"
+        return f"the data can be iterated once, and end after {epochs.batches} batches"
     return f"one pass over the data has {epochs.batches} batches, at {epochs.asked} steps an epoch"
 
 

@@ -35,7 +35,7 @@ STEPS = 48
 BATCHES = 4
 # With every row predicted as one class of two, half of the rows a class are wrong; so few are not by chance.
 TOLD_APART = 0.3
-# Of what predicting one class leaves wrong: a single rare row that was learnt by heart does not count.
+# Of what predicting one class leaves wrong: a single rare row that was memorized does not count.
 STUCK = 0.9
 _CLASS_LOSSES = ("cross_entropy", "nll_loss")
 

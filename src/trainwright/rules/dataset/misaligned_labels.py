@@ -1,11 +1,11 @@
-"""TW105 misaligned-labels: the labels stand beside other rows than the ones they were made for.
+"""TW105 misaligned-labels: the labels are attached to the wrong rows.
 
-Why it matters: nothing raises and one batch can still be learnt by heart, but nothing learnt holds for other rows;
-every change of the model or its rate is tried in vain.
+Why it matters: no error is raised and one batch can still be memorized, but nothing learnt holds for other rows; no
+change to the model or its learning rate helps.
 Evidence: a ridge regression on words, pixels or columns predicts the labels of left-out rows no better than it
 predicts random permutations of them, although it does learn the labels of the other set, or those that stand beside the
-same columns in a table of the script, or a label made of half of the inputs from the other half. Of two classes of
-sentences that resemble each other, it must also learn what two words tell together.
+same columns in a table of the script, or a label made of half of the inputs from the other half. For two classes of
+similar sentences, the probe must also be able to learn from pairs of words.
 Or a label's number names one class in the training set and another in the evaluation set.
 Fix (manual): shuffle, sort, split and merge inputs and labels together, in one table.
 """
@@ -92,7 +92,7 @@ def _of_names(train: LabelFacts, held: LabelFacts, differing: tuple[int, ...], s
     known = all(name in train.class_names for name in held.class_names)
     return Finding(
         message=f"label {first} is {train.class_names[first]!r} in the training set and {held.class_names[first]!r} in the "
-        f"evaluation set: {rows:,} of {total:,} evaluation rows count for another class",
+        f"evaluation set: {rows:,} of {total:,} evaluation rows are scored as the wrong class",
         measured={
             "training_classes": ", ".join(train.class_names[:10]),
             "evaluation_classes": ", ".join(held.class_names[:10]),
@@ -106,7 +106,7 @@ def _of_names(train: LabelFacts, held: LabelFacts, differing: tuple[int, ...], s
         if known
         else None,
         fix=Fix(
-            does="number the classes of both sets alike: encode before the split, or cast both to one ClassLabel(names=…)"
+            does="use the same class numbering in both sets: encode before the split, or cast both to one ClassLabel(names=…)"
         ),
     )
 

@@ -1,6 +1,6 @@
 """TW113 train-eval-overlap: rows of the evaluation set are training rows too.
 
-Why it matters: what the model has learnt by heart counts as what it can do, and overfitting is not seen.
+Why it matters: what the model has memorized counts as what it can do, and overfitting is not seen.
 Evidence: hashes of the inputs of all rows. How often rows are alike by nature is told by training itself: where rows
 are short, only what exceeds its own repetitions counts. Rows that repeat with their labels, and differ from every other
 row in several values, are copies: rows that are alike by chance have others that are nearly so.

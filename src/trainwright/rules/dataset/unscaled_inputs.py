@@ -103,7 +103,7 @@ def _of_evaluation(seen: Scaling, setup: SetupFacts) -> Finding:
         if seen.training_is_scaled
         else setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
-            f"the squared error of a probe fitted to the training rows, where knowing nothing has 1, is {seen.error:.2g} "
+            f"the squared error of a probe fitted to the training rows, where an uninformed model has 1, is {seen.error:.2g} "
             f"on the evaluation rows and {seen.error_rescaled:.2g} once they have training's mean and deviation "
             f"({seen.rows:,} rows)"
         ),

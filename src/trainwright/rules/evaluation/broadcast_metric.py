@@ -1,7 +1,7 @@
-"""TW705 broadcast-metric: predictions (N, 1) and labels (N) meet in the metric and become (N, N).
+"""TW705 broadcast-metric: predictions (N, 1) and labels (N) are broadcast to (N, N) in the metric.
 
 Why it matters: no error is raised, and the number says nothing of the model; an accuracy can exceed 1.
-Evidence: perfect predictions in the model's shape are not rated the best; in the shape of the labels they are. In a loop: the shapes of
+Evidence: perfect predictions in the model's shape do not get the best score; reshaped like the labels, they do. In a loop: the shapes of
 both sides of a comparison or difference, and of what came out of it.
 Fix (safe): give both the same shape.
 """

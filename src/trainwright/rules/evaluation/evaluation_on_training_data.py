@@ -1,6 +1,6 @@
 """TW714 evaluation-on-training-data: the evaluation set is the training set.
 
-Why it matters: the metrics rise as rows are learnt by heart, and say nothing of rows that were not seen.
+Why it matters: the metrics rise as rows are memorized, and say nothing of rows that were not seen.
 Evidence: both sets have as many rows, with the same inputs.
 Fix (unsafe): split before training, and pass the part that was held out.
 """

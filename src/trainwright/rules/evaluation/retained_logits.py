@@ -3,7 +3,7 @@
 Why it matters: the run is killed in its first evaluation, often without a message.
 Evidence: rows times the scores of a row times their bytes, against the machine's memory.
 In a loop: the graphs of evaluated batches that are still held when the pass ends; a note where they fit.
-Fix (manual): keep what the metrics need only: preprocess_logits_for_metrics, or prediction_loss_only. In a loop: evaluate under
+Fix (manual): keep only what the metrics need: preprocess_logits_for_metrics, or prediction_loss_only. In a loop: evaluate under
 torch.no_grad(), or add up .item().
 """
 

@@ -1,9 +1,9 @@
 """TW312 crossed-samples: a row's output depends on the other rows of its batch.
 
-Why it matters: the model is trained on mixtures of rows, and predicts something else in other company.
-Evidence: in evaluation mode the other rows are replaced and row 0's output changes; the first call whose result for
-row 0 does; or the scores that the loss is given sum to one over the rows. Scores that compare rows with each other
-(N, N), and batch statistics, are not meant.
+Why it matters: the model is trained on mixtures of rows, and its prediction changes with the rest of the batch.
+Evidence: in evaluation mode the other rows are replaced and row 0's output changes; the first call that shows it is
+named. Or the scores that the loss is given sum to one over the rows. Scores that compare rows with each other (N, N),
+and batch statistics, are not reported.
 Fix (manual): permute or transpose axes where view or reshape was used, or batch_first=True for recurrent and
 attention layers; keep softmax and means off axis 0.
 """
@@ -71,7 +71,7 @@ def _normalised_over_rows(call: LossCall, setup: SetupFacts) -> Finding:
     what = "probabilities" if call.columns_sum_to_one else "log-probabilities"
     return Finding(
         message=f"the scores that {call.function} is given are {what} over the {rows} rows of the batch, for each of "
-        f"{classes} classes, where one over the classes is expected for each row",
+        f"{classes} classes; each row should be normalised over its classes instead",
         measured={"rows": rows, "classes": classes, "function": call.function},
         where=call.softmax_at or call.activation_at or call.at or setup.place(Role.MODEL),
         proof=Proof(

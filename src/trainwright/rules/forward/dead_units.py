@@ -1,8 +1,8 @@
 """TW310 dead-units: nearly all units of a rectifier are zero for every row.
 
 Why it matters: a unit that is zero for all rows gets no gradient and never comes back.
-Evidence: the share of units that are zero for all rows of a batch; with what they are given centred, the batch is
-learnt clearly better.
+Evidence: the share of units that are zero for all rows of a batch; with centred inputs, the
+batch is learnt clearly better.
 Fix (unsafe): a smaller negative bias or a lower rate, normalisation before the rectifier, or LeakyReLU or GELU.
 """
 
@@ -42,13 +42,13 @@ def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
     units, given = _units(first.output.shape) if first.output else 0, first.inputs[0]
     share, mean = first.dead_share or 0.0, given.mean or 0.0
     yield Finding(
-        message=f"{share:.0%} of the {units} units of {first.name} are zero for every row of the batch; what they are given "
-        f"has a mean of {mean:.3g} and a deviation of {given.deviation or 0.0:.3g}",
+        message=f"{share:.0%} of the {units} units of {first.name} are zero for every row of the batch; their inputs "
+        f"have mean {mean:.3g} and standard deviation {given.deviation or 0.0:.3g}",
         measured={"dead_share": share, "units": units, "input_mean": mean, "input_deviation": given.deviation or 0.0},
         where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=revived,
-        fix=Fix(does="bring what the rectifier is given around zero (bias, normalisation), or use LeakyReLU or GELU",
+        fix=Fix(does="centre the rectifier's inputs (bias, normalisation), or use LeakyReLU or GELU",
                 safety=Safety.UNSAFE),
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """TW316 extreme-dropout: dropout is so strong that one batch cannot be learnt.
 
 Why it matters: too little of the signal is left to fit even what is seen again and again.
-Evidence: the batch is not learnt by heart with it, and clearly better without.
+Evidence: the batch is not memorized with it, and clearly better without.
 Fix (unsafe): a probability of 0.1 to 0.5.
 """
 
@@ -32,7 +32,7 @@ def extreme_dropout(forward: ForwardFacts, overfit: OverfitFacts, setup: SetupFa
         return
     first = max(strong, key=lambda m: m.dropout or 0.0)
     yield Finding(
-        message=f"{first.name} drops {first.dropout:.0%} of its values, and a batch is not learnt by heart; without it, it is learnt better",
+        message=f"{first.name} drops {first.dropout:.0%} of its values, and a batch is not memorized; without it, it is learnt better",
         measured={"probability": first.dropout or 0.0, "modules": len(strong)},
         where=first.where or setup.place(Role.MODEL),
         proof=outcome,

@@ -1,6 +1,6 @@
-"""TW313 future-leak: a model that is to predict the next token sees it.
+"""TW313 future-leak: a model trained to predict the next token can see it.
 
-Why it matters: the loss falls to almost nothing by copying, and what is generated is worthless.
+Why it matters: the loss falls to almost nothing by copying, and generated text is worthless.
 Evidence: the loss's targets are the inputs moved by one, and the output at earlier positions changes when only later
 tokens change; the first call whose result does.
 Fix (manual): a causal mask (is_causal=True, or a triangle of minus infinity; Keras: use_causal_mask=True), or
@@ -33,9 +33,9 @@ def future_leak(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     origin = forward.future_from
     first = f", from {origin.operation} on" if origin else ""
     yield Finding(
-        message=f"the loss asks for the next token, and outputs change by {leak:.2g} of their scale when only later tokens change{first}",
+        message=f"the model is trained to predict the next token, but its outputs change by {leak:.2g} of their scale when only later tokens change{first}",
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
         where=(origin.where if origin else None) or setup.place(Role.MODEL),
-        proof=Proof("only tokens of the second half were changed, and outputs of the first half did"),
+        proof=Proof("only tokens of the second half were changed, and outputs of the first half changed too"),
         fix=Fix(does=_KERAS_FIX if setup.framework == "keras" else _FIX),
     )

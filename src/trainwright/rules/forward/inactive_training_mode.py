@@ -1,9 +1,9 @@
-"""TW314 inactive-training-mode: dropout or batch norm is in evaluation mode while it is trained.
+"""TW314 inactive-training-mode: dropout or batch norm is in evaluation mode during training.
 
 Why it matters: dropout drops nothing, batch norm neither normalises by the batch nor gathers statistics.
-Evidence: the modules' modes during the training step, as they were set or as each call said. Statistics of a checkpoint
-that are kept on purpose, and blocks that are frozen, are not meant. In a loop also those of a second epoch, after the
-evaluation.
+Evidence: the modules' modes during the training step, as they were set or as each call said. In a loop, the
+second epoch is checked too, after the evaluation. Checkpoint statistics that are kept on purpose, and frozen blocks, are
+not reported.
 Fix (safe): call model.train(); let an overridden train() call super().train(mode). Where layers are told their mode with
 each call, as in Keras, call the model with training=True.
 """
@@ -34,7 +34,7 @@ def inactive_training_mode(forward: ForwardFacts, setup: SetupFacts) -> Iterator
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     whole = "the model is" if not forward.training else f"{shown}{more} {'are' if len(names) > 1 else 'is'}"
     yield Finding(
-        message=f"{whole} in evaluation mode during the training step: {len(names)} modules with dropout or batch statistics do not act",
+        message=f"{whole} in evaluation mode during the training step: {len(names)} modules with dropout or batch statistics have no effect",
         measured={"modules": len(names), "first": names[0]},
         where=forward.called_at or setup.place(Role.MODE_CHANGE, Role.CALL, Role.MODEL),
         proof=Proof(_proof(forward)),
@@ -61,8 +61,8 @@ def _advice(forward: ForwardFacts) -> str:
 def _lost(forward: ForwardFacts) -> Finding:
     names = forward.lost_modules
     return Finding(
-        message=f"the evaluation leaves the model in evaluation mode, and training goes on in it from the second epoch: "
-        f"{len(names)} modules with dropout or batch statistics do not act",
+        message=f"the evaluation leaves the model in evaluation mode, and training continues in it from the second epoch: "
+        f"{len(names)} modules with dropout or batch statistics have no effect",
         measured={"modules": len(names), "first": names[0]},
         where=forward.mode_lost_at,
         proof=Proof(f"{names[0]}.training is True in the training steps of a first epoch, and False in those of a second"),

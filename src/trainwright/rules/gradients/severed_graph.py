@@ -2,7 +2,7 @@
 
 Why it matters: a part of the model never learns, without an error; the rest learns to live with random features.
 Evidence: trainable parameters that were used in the forward pass and got no gradient, and the call between them and
-the loss that cut them off. A branch that nothing depends on is not meant, nor a loaded encoder under no_grad.
+the loss that cut them off. A branch that nothing depends on is not reported, nor a loaded encoder under no_grad.
 Error: `Gradients do not exist for variables`
 Fix (unsafe): leave the tensor on the graph; where the part is to stay as it is, set its requires_grad to False.
 """

@@ -1,8 +1,8 @@
-"""TW501 uncleared-gradients: the gradients of earlier steps are still there when the next one is taken.
+"""TW501 uncleared-gradients: the gradients of earlier steps are still there at the next step.
 
-Why it matters: every step follows the sum of all batches so far, so the updates grow and point backwards in time.
-Evidence: two steps are taken as training takes them; the second one's gradient less that of its batch alone is that of
-the first batch, and no accumulation was asked for.
+Why it matters: every step follows the sum of all batches so far, so the updates grow and are dominated by stale gradients.
+Evidence: two steps are taken as training takes them; subtracting the second batch's own gradient from the second step's
+leaves the first batch's gradient, and no accumulation was asked for.
 Fix (unsafe): clear the gradients after each update.
 """
 
@@ -20,7 +20,7 @@ from trainwright.stages.setup import SetupFacts
 
 # A cleared gradient leaves 0 and an uncleared one 1; rounding and random layers stay far from the middle.
 LEFT_OVER = 0.5
-_CLEARED = {True: "no line clears the gradients", False: "after the gradients were to be cleared"}
+_CLEARED = {True: "no line clears the gradients", False: "despite the call that should clear the gradients"}
 
 
 @rule("TW501", Severity.ERROR)

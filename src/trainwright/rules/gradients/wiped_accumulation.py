@@ -33,7 +33,7 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
     count, planned = gradients.accumulated_batches, gradients.accumulation
     yield Finding(
         message=f"of {count} micro-batches only the last one's gradient is left at the update; "
-        f"an update is to hold those of all {planned}",
+        f"it should hold those of all {planned}",
         measured={"micro_batches": count, "accumulation": planned},
         where=setup.place(
             Role.CLEAR_CALL,
@@ -43,7 +43,7 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
             Role.TRAINER,
         ),
         proof=Proof(
-            f"the accumulated gradient is that of micro-batch {count} to within 0.1 %, and micro-batch 1 has another"
+            f"the accumulated gradient equals micro-batch {count}'s within 0.1%, and differs from micro-batch 1's"
         ),
         fix=Fix(
             does="clear the gradients once for each update, after it, and not for each micro-batch",
@@ -55,7 +55,7 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
 def _before_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
     count = len(gradients.wiped)
     return Finding(
-        message=f"the gradients of {count} parameters are cleared between backward and the optimizer's step: it updates nothing",
+        message=f"the gradients of {count} parameters are cleared between backward and the optimizer's step, so the step updates nothing",
         measured={"cleared": count, "trainable": len(gradients.gradients)},
         where=gradients.wiped_at or setup.place(Role.OPTIMIZER_STEP, Role.BACKWARD, Role.TRAINER),
         proof=Proof(

@@ -1,4 +1,4 @@
-"""TW416 shadowed-loss: the name of the loss function was given the loss, so the next step calls a tensor.
+"""TW416 shadowed-loss: the loss function's name was reassigned to the loss value, so the next step calls a tensor.
 
 Why it matters: the first step works, and the second raises an error that does not name the assignment.
 Evidence: a second step raised; the line that gives the called name another value.
@@ -31,7 +31,7 @@ def shadowed_loss(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
     second = loss is not None and failure is loss.second_step
     yield Finding(
         message=f"the {'second' if second else 'first'} step raised {failure.type}: {failure.message.splitlines()[0]}; "
-        "the name of the loss function was given the loss",
+        "the loss function's name was reassigned to the loss value",
         measured={"step": 2 if second else 1},
         where=(loss.rebound_at if loss else None) or failure.where or setup.place(Role.TRAINER),
         proof=Proof(

@@ -1,6 +1,6 @@
-"""TW412 surprising-initial-loss: an untrained model's first loss is far above that of knowing nothing, and stays there.
+"""TW412 surprising-initial-loss: an untrained model's first loss is far above chance level, and stays there.
 
-Why it matters: scores that are far too large make a model sure of wrong answers; training spends its time, or all
+Why it matters: scores that are far too large make a model confident in wrong answers; training spends its time, or all
 of it, on unlearning them.
 Evidence: the first loss against the one expected (ln C for C classes, the targets' mean square for a regression);
 with the scores divided to a spread of one the batch is learnt, and as they are it is not.
@@ -61,7 +61,7 @@ def surprising_initial_loss(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
         return
     unit = " nats" if call.function == "cross_entropy" else ""
     yield Finding(
-        message=f"the first loss is {value:.4g}{unit}; a model that knows nothing has {loss.expected:.4g}",
+        message=f"the first loss is {value:.4g}{unit}; an uninformed model would score {loss.expected:.4g}",
         measured={
             "first_loss": value,
             "expected": loss.expected,

@@ -1,6 +1,6 @@
-"""TW418 two-losses: the framework's loss takes the labels away from a model that needs them for more than its own.
+"""TW418 two-losses: the framework's loss removes the labels, which the model also needs to build its decoder inputs.
 
-Why it matters: an encoder-decoder model makes its decoder's inputs of the labels. Without them it stops, or its decoder
+Why it matters: an encoder-decoder model builds its decoder's inputs from the labels. Without them it stops, or its decoder
 reads the source in place of the target and learns a task that generation never asks for.
 Evidence: the batch has token labels, the model was called without them and without decoder inputs.
 Error: `You must specify exactly one of input_ids or inputs_embeds`
@@ -50,7 +50,7 @@ def two_losses(batch: BatchFacts, forward: ForwardFacts, setup: SetupFacts) -> I
     yield Finding(
         severity=Severity.ERROR if failure else Severity.WARNING,
         message=f"{_taker(setup)} takes the labels out of the batch, and {setup.model_class} is left without decoder "
-        f"inputs, which it makes of them",
+        f"inputs, which it builds from the labels",
         measured={"given": ", ".join(forward.given), "batch_keys": ", ".join(batch.tensors)},
         where=setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the model was called with {', '.join(forward.given)} alone; {then}"),

@@ -1,4 +1,4 @@
-"""TW801 unlearnable-batch: one batch cannot be learnt by heart, at no rate, and no other rule says why.
+"""TW801 unlearnable-batch: one batch cannot be memorized at any learning rate, and no other rule says why.
 
 Why it matters: a model that works learns one batch in some tens of steps; one that cannot will not learn the set.
 Evidence: the loss after the steps against that of a constant prediction on the same rows, at the script's rate and
@@ -19,9 +19,9 @@ from trainwright.stages.setup import SetupFacts
 
 RATES = (0.1, 10.0, 100.0)
 # Of the way from the constant prediction to the floor. Thirty steps of a model that works take it half of the way
-# and more; a single rare row that is learnt by heart in a batch of 16 takes it a sixteenth.
+# and more; a single rare row that is memorized in a batch of 16 takes it a sixteenth.
 LEAST_PROGRESS = 0.1
-# To learn rows by heart takes parameters; a small linear model on weak features rightly does not.
+# To memorize rows takes parameters; a small linear model on weak features rightly does not.
 PARAMETERS_A_ROW = 10
 
 
@@ -54,7 +54,7 @@ def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
     )
     yield Finding(
         message=f"{len(overfit.losses)} steps on one batch of {overfit.rows} rows leave the loss at {overfit.losses[-1]:.4g}; "
-        f"a constant prediction has {constant:.4g}{one}",
+        f"a constant prediction gives {constant:.4g}{one}",
         measured={
             "first": overfit.losses[0],
             "last": overfit.losses[-1],

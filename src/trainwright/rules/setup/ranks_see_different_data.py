@@ -1,7 +1,7 @@
 """TW005 ranks-see-different-data: in a training of several processes their data sets differ.
 
-Why it matters: a sampler that shares out row numbers then hands out other rows than it counts: some are trained on
-twice, some never; where the lengths differ, the rank with more batches waits for the others for ever.
+Why it matters: the sampler splits row indices between the ranks, but an index means a different row on each, so some
+rows are used twice and some never; where the lengths differ, the rank with more batches waits forever.
 Evidence: the length of each rank's training set, and hashes of rows at the same indices.
 Fix (manual): build the same set, in the same order, on each rank: seed what is sampled or shuffled, sort what is listed.
 """
@@ -27,8 +27,8 @@ def ranks_see_different_data(setup: SetupFacts) -> Iterator[Finding]:
     lengths = [r.rows for r in ranks]
     kinds = len({r.samples for r in ranks if r.samples})
     if len(set(lengths)) > 1:
-        shown = ", ".join(f"{r.rows:,} on rank {r.rank}" for r in ranks)
-        message = f"the training set differs in length between the {len(ranks)} ranks: {shown} rows"
+        shown = ", ".join(f"{r.rows:,} rows on rank {r.rank}" for r in ranks)
+        message = f"the training sets of the {len(ranks)} ranks differ in length: {shown}"
     elif kinds > 1:
         message = f"the rows of the training set differ between the {len(ranks)} ranks: {kinds} different sets of {ranks[0].rows:,} rows"
     else:

@@ -1,6 +1,6 @@
 """Trainings in processes of their own, each forked from one that has torch loaded, so that it takes half a second.
 
-A training can be told to kill itself with SIGKILL at its so-manieth event: before or within an update, a line of the
+A training can be told to kill itself with SIGKILL at its n-th event: before or within an update, a line of the
 log, a file of a checkpoint, a flush, a rename, a removal. Run as a script it is the process that forks.
 """
 

@@ -25,11 +25,11 @@ from trainwright.stages.dataset import (
     DatasetFacts,
     LabelFacts,
     LabelSource,
-    Repetition,
     SplitFacts,
     TextFacts,
 )
 from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.reading import Repetition
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 

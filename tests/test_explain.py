@@ -51,7 +51,7 @@ def test_a_name_that_is_misspelt_is_answered_with_those_near_to_it() -> None:
     assert near("raged batch") == ["ragged-batch"]
     found, text = answer("renamed-arguement")
     assert not found
-    assert "Near to it: renamed-argument." in text
+    assert "Did you mean renamed-argument?" in text
     assert "Near" not in answer("zzz")[1]
     assert not answer("")[0]
 

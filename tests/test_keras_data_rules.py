@@ -16,8 +16,9 @@ from trainwright.rules.batch.missing_targets import missing_targets
 from trainwright.rules.dataset.exhausted_data import exhausted_data
 from trainwright.rules.dataset.sorted_without_shuffle import sorted_without_shuffle
 from trainwright.stages.batch import BatchFacts, measure_images
-from trainwright.stages.dataset import DatasetFacts, EpochFacts, SplitFacts
+from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.forward import ForwardFacts, ModuleFacts
+from trainwright.stages.reading import EpochFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 

@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "adapters": {"adapters", "seams", "tensors", "probes", "stages", "core"},
     "walk": {"walk", "adapters", "seams", "tensors", "stages", "core", "options", "errors", "fixes"},
     # Edits are made from where things were written.
-    "fixes": {"fixes", "seams.source.places", "core", "errors"},
+    "fixes": {"fixes", "seams.source", "core", "errors"},
     # What the words of a command name; nothing of the walk is loaded for that.
     "start": {"start", "errors"},
     "report": {"report", "core"},

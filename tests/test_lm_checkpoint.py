@@ -205,7 +205,7 @@ def test_a_run_goes_on_from_the_newest_whole_checkpoint_and_says_so(
     assert told["status"] == 0
     assert "bytes long" in told["said"][0] and "step-00000012.refused" in told["said"][0]
     assert "must be there" in told["said"][1] and told["said"][2].startswith("Computes in")
-    assert "Goes on after update 8" in told["said"][3]
+    assert "Resuming after update 8" in told["said"][3]
     assert_same(run, unharmed[0])
 
 

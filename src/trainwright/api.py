@@ -29,7 +29,8 @@ def check(training: Any, loader: Any, evaluation_loader: Any, *, model: Any, los
     """What `trainwright.check` does, for a caller of it."""
     import trainwright.report  # noqa: F401 - reports show themselves from then on
     from trainwright.options import Options
-    from trainwright.seams.source.places import show, syntax_tree
+    from trainwright.seams.source.places import show
+    from trainwright.seams.source.written import syntax_tree
     from trainwright.walk.session import Session
 
     if isinstance(ignore, str):

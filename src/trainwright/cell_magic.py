@@ -17,7 +17,8 @@ from trainwright.errors import TrainwrightError, UsageError
 from trainwright.seams.intercept import install
 from trainwright.seams.listening.seen import Construction, seen
 from trainwright.seams.loops.loops import is_users_object
-from trainwright.seams.source.places import assignment_place, cell_numbers, show, syntax_tree
+from trainwright.seams.source.places import cell_numbers, show
+from trainwright.seams.source.written import assignment_place, syntax_tree
 
 
 def register(shell: Any) -> None:

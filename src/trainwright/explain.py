@@ -69,7 +69,7 @@ def _listed(text: str, rules: list[Rule]) -> RenderableType:
 
 def _unknown(text: str) -> Text:
     alike = near(text)
-    meant = f" Near to it: {', '.join(alike)}." if alike else ""
+    meant = f" Did you mean {', '.join(alike)}?" if alike else ""
     return Text(
         f"No rule is called that or mentions it, and none quotes it as an error.{meant} `trainwright rules` lists them; "
         "`trainwright check SCRIPT` looks for the cause itself."

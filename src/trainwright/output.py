@@ -123,7 +123,7 @@ def _absolute(target: str | None) -> str | None:
 
 
 def write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> None:
-    """Write the so-manieth report as soon as it is there: what comes after it in the script may take days."""
+    """Write the n-th report immediately: what follows in the script may take days."""
     from trainwright.fixes.edits import patch
     from trainwright.report import html, json
 
@@ -131,9 +131,9 @@ def write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> N
         why = (
             "no patch edits a notebook"
             if report.script.endswith(".ipynb")
-            else "no fix here is known as an edit"
+            else "none of these fixes can be written as an edit"
         )
-        print(f"trainwright: {why}; {targets.diff} stays empty.", file=sys.stderr)
+        print(f"trainwright: {why}; {targets.diff} is empty.", file=sys.stderr)
     for target, render in ((targets.json, json.render), (targets.html, html.render), (targets.diff, patch)):
         if target == "-":
             stdout.write(utf8(render(report)))
@@ -145,6 +145,6 @@ def write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> N
 
 
 def numbered(name: str, count: int) -> str:
-    """The name of the so-manieth file: report.json, report.2.json, report.3.json."""
+    """The name of the n-th file: report.json, report.2.json, report.3.json."""
     file = Path(name)
     return name if count == 1 else f"{file.stem}.{count}{file.suffix}"

@@ -12,7 +12,8 @@ from trainwright.core.rule import Rule
 from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memory
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.source.places import keyword_places, place_of
+from trainwright.seams.source.places import place_of
+from trainwright.seams.source.written import keyword_places
 from trainwright.stages.setup import SetupFacts
 from trainwright.walk.closing import versions
 from trainwright.walk.missing import missing_name

@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any
 
 from trainwright.core.finding import Failure
-from trainwright.seams.source.places import imported_name_place, is_users
+from trainwright.seams.source.places import is_users
+from trainwright.seams.source.written import imported_name_place
 from trainwright.stages.setup import MissingName
 
 _NOT_IMPORTED = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")

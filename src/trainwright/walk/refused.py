@@ -10,7 +10,8 @@ from typing import Any
 
 from trainwright.core.finding import Failure
 from trainwright.seams.listening.refusals import unknown_argument
-from trainwright.seams.source.places import is_users, keyword_places, resolve_call
+from trainwright.seams.source.places import is_users
+from trainwright.seams.source.written import keyword_places, resolve_call
 from trainwright.stages.setup import RefusedCall
 from trainwright.walk.missing import distribution
 

@@ -102,9 +102,7 @@ class Session:
         except SystemExit as error:
             if self._seen and self._seen.trained:  # the script's own exit status, after its training
                 raise
-            self._ended(
-                f"The script ended itself with sys.exit({error.code!r}) before it reached a training call."
-            )
+            self._ended(f"The script called sys.exit({error.code!r}) before it reached a training call.")
         except UsageError:  # what a notebook has that cannot be run here
             raise
         except Exception as error:  # the user's script raised: that is what we came to see

@@ -11,7 +11,8 @@ from typing import Any
 from trainwright.core.finding import Place
 from trainwright.probes.splits.census import digest
 from trainwright.seams.source.places import is_users, show
-from trainwright.stages.dataset import Repetition, Split, SplitFacts
+from trainwright.stages.dataset import Split, SplitFacts
+from trainwright.stages.reading import Repetition
 
 # So deep nobody wraps data sets; one that holds itself, or answers to every name, would be looked into for ever.
 MOST_WRAPPED = 16

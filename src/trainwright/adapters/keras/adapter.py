@@ -24,9 +24,10 @@ from trainwright.core.repair import Repair
 from trainwright.seams.keras.loss import KeptLoss
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts, EpochFacts
+from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.optimizer import OptimizerFacts
+from trainwright.stages.reading import EpochFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.tensors.keras.versions import walk_version_of
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from trainwright.adapters.keras.adapter import KerasAdapter
 from trainwright.seams.listening.seen import Construction, Seen
-from trainwright.seams.source.places import assignment_place, last_name, names_of, place_of, show, syntax_tree
+from trainwright.seams.source.places import place_of, show
+from trainwright.seams.source.written import assignment_place, last_name, names_of, syntax_tree
 
 
 def of_keras(seen: Seen, model: Any, given: Mapping[str, Any], frame: FrameType) -> KerasAdapter:

@@ -12,7 +12,8 @@ import numpy as np
 from trainwright.adapters.keras.schedule import DryRun, is_schedule, rate_of
 from trainwright.core.finding import Failure, Place
 from trainwright.seams.listening.seen import Construction, Seen
-from trainwright.seams.source.places import assignment_place, call_node, keyword_places, show
+from trainwright.seams.source.places import show
+from trainwright.seams.source.written import assignment_place, call_node, keyword_places
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 from trainwright.stages.setup import Argument
 from trainwright.tensors.keras import objects as tensors

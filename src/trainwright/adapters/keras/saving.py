@@ -14,8 +14,9 @@ from typing import Any
 
 from trainwright.core.finding import Failure, Place
 from trainwright.seams.failures.blame import failure_of
-from trainwright.seams.source.places import is_users, look_up, names_of, show, syntax_tree
+from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.reached_statements import after, code_of, own_nodes
+from trainwright.seams.source.written import look_up, names_of, syntax_tree
 from trainwright.stages.setup import RefusedFile
 from trainwright.tensors.keras.versions import keras, version
 

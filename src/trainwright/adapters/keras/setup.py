@@ -19,16 +19,14 @@ from trainwright.adapters.keras.schedule import setting_callback
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import Construction, Seen
-from trainwright.seams.source.places import (
+from trainwright.seams.source.places import is_users, place_of, show
+from trainwright.seams.source.written import (
     assignment_place,
     call_node,
-    is_users,
     key_places,
     keyword_places,
     look_up,
     names_of,
-    place_of,
-    show,
     syntax_tree,
 )
 from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from trainwright.seams.keras.watch import StepRecord
-from trainwright.seams.source.places import attribute_place, is_users
+from trainwright.seams.source.places import is_users
+from trainwright.seams.source.written import attribute_place
 from trainwright.stages.forward import RebuiltLayer
 from trainwright.stages.gradients import PlainList
 from trainwright.tensors.keras import objects as tensors

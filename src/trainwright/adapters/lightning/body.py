@@ -24,7 +24,8 @@ from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.isolation.mute import muted
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.loops.loops import callers
-from trainwright.seams.source.places import is_users, keyword_places, place_of, show
+from trainwright.seams.source.places import is_users, place_of, show
+from trainwright.seams.source.written import keyword_places
 from trainwright.seams.torch.gates import Passed
 
 # Methods of the user's module that reports name, by role.

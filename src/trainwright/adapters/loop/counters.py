@@ -11,7 +11,8 @@ from typing import Any
 from trainwright.core.finding import Place
 from trainwright.seams.loops.lifted_pass import LiftedPass, reached_functions
 from trainwright.seams.loops.loops import called_in, is_users_object
-from trainwright.seams.source.places import show, syntax_tree
+from trainwright.seams.source.places import show
+from trainwright.seams.source.written import syntax_tree
 from trainwright.stages.evaluation import Counter
 
 _TRAINING = frozenset(["backward", "manual_backward"])

@@ -16,18 +16,12 @@ from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.isolation.stand_in import Nothing
 from trainwright.seams.listening.seen import Construction
 from trainwright.seams.loops.discarded_training import names_trained_later
+from trainwright.seams.loops.lengths import count_of
 from trainwright.seams.loops.lifting import items_of, lift_body
-from trainwright.seams.loops.loops import (
-    Loop,
-    Statement,
-    called_in,
-    callers,
-    count_of,
-    loops_at,
-    rebound_by_hand,
-)
+from trainwright.seams.loops.loops import Loop, Statement, called_in, callers, loops_at, rebound_by_hand
 from trainwright.seams.loops.spent_iterators import spent_iterator
-from trainwright.seams.source.places import is_users, names_read, show
+from trainwright.seams.source.places import is_users, show
+from trainwright.seams.source.written import names_read
 
 # So many items are kept of what may be gone over only once (tqdm(enumerate(loader)), made before the loop).
 MOST_KEPT = 16

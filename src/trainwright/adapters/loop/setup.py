@@ -16,7 +16,8 @@ from trainwright.adapters.torch.optimizer import optimizer_places
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import Construction, Seen
-from trainwright.seams.source.places import assignment_place, call_node, is_users, keyword_places, show
+from trainwright.seams.source.places import is_users, show
+from trainwright.seams.source.written import assignment_place, call_node, keyword_places
 from trainwright.seams.torch.versions import is_autocast_on_cpu
 from trainwright.stages.setup import SetupFacts
 

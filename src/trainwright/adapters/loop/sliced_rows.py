@@ -18,7 +18,8 @@ from trainwright.probes.labels.alignment import MOST_ROWS
 from trainwright.seams.isolation.mute import muted
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.loops.loops import Loop, callers
-from trainwright.seams.source.places import assignment_place, names_of, show
+from trainwright.seams.source.places import show
+from trainwright.seams.source.written import assignment_place, names_of
 
 Views = Sequence[Mapping[str, Any]]
 

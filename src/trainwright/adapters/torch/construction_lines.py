@@ -14,14 +14,12 @@ from torch import nn
 from trainwright.core.finding import Place
 from trainwright.seams.listening.seen import Construction, Loading, Seen
 from trainwright.seams.loops.loops import callers
-from trainwright.seams.source.places import (
+from trainwright.seams.source.places import is_cell, is_users, show
+from trainwright.seams.source.written import (
     assignment_place,
     attribute_place,
     call_node,
-    is_cell,
-    is_users,
     names_of,
-    show,
     syntax_tree,
 )
 

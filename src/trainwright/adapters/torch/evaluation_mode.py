@@ -17,7 +17,7 @@ from trainwright.stages.evaluation import ActiveNoise
 
 
 class EvaluationMode(TorchFunctionMode):
-    """Watches one evaluation of a model. The model's `train` is stood before, and given back at the end."""
+    """Watches one evaluation of a model. `model.train` is wrapped for the duration and restored at the end."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ from trainwright.adapters.torch.training import TorchTraining
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Stage
 from trainwright.seams.failures.blame import note_own, tolerated
-from trainwright.seams.source.places import rebinding_place
+from trainwright.seams.source.written import rebinding_place
 from trainwright.seams.torch.loss import CLASS_LOSSES, KeptLoss, losses_of_rows
 from trainwright.seams.torch.watch import StepRecord
 from trainwright.stages.gradients import GradientFacts

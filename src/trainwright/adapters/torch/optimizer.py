@@ -11,7 +11,7 @@ import torch
 from trainwright.adapters.torch.schedule import DryRun
 from trainwright.core.finding import Failure, Place
 from trainwright.seams.listening.seen import Construction, Seen
-from trainwright.seams.source.places import call_node, keyword_places
+from trainwright.seams.source.written import call_node, keyword_places
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 
 

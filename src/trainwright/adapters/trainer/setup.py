@@ -20,16 +20,14 @@ from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_plac
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import Construction, Seen
-from trainwright.seams.source.places import (
+from trainwright.seams.source.places import is_users, place_of, show
+from trainwright.seams.source.written import (
     assignment_place,
     call_line,
     evaluation_line,
-    is_users,
     key_places,
     keyword_places,
     names_of,
-    place_of,
-    show,
 )
 from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
 

@@ -83,9 +83,7 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
         if state.update == training.plan.updates:
             live.say(f"All {state.update} updates are done.")
         elif state.update:
-            live.say(
-                f"Goes on after update {state.update}, {time.monotonic() - begun:.1f} s after its start."
-            )
+            live.say(f"Resuming after update {state.update} (started in {time.monotonic() - begun:.1f} s).")
         sinks = logs.open_sinks(recipe.run.sinks, folder, recipe, state.update) if processes.first else []
         log = logs.Log(folder / LOG, sinks, heading={"kind": "computing", "update": 0, **decision.record})
         try:

@@ -1,4 +1,4 @@
-"""TW901 worse-than-constant: after its short run the model is no better than a constant prediction, nor on its way there.
+"""TW901 worse-than-constant: after its short run the model is no better than a constant prediction, and not on its way to be.
 
 Why it matters: predicting the mean, or the class frequencies, takes no model; until the loss is below theirs nothing was
 learnt of the inputs.

@@ -1,4 +1,4 @@
-"""TW208 all-labels-masked: no label of a batch counts in the loss.
+"""TW208 all-labels-masked: all labels of a batch are ignored by the loss.
 
 Why it matters: the mean over no positions is NaN, which reaches every weight; where only some rows are masked whole,
 they are read and teach nothing.

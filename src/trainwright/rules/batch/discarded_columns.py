@@ -1,4 +1,4 @@
-"""TW203 discarded-columns: the Trainer takes out columns that the collator or the model needs.
+"""TW203 discarded-columns: the Trainer removes columns that the collator or the model needs.
 
 Why it matters: the Trainer keeps only columns that forward names; a forward(**inputs), or a collator that reads text,
 images or other columns, then misses what the data set has, and the message does not say who took it.

@@ -1,7 +1,7 @@
-"""TW205 labels-inside-inputs: the loss compares with targets, and the data give one dictionary that holds them.
+"""TW205 labels-inside-inputs: the loss needs separate targets, but the data yields one dictionary with the labels inside.
 
-Why it matters: training stops in the loss (or takes a wrong way round it), with a message that names neither labels nor
-data: on TensorFlow on None, on torch on the dtype `object`, on JAX on an array of None.
+Why it matters: training stops in the loss (or skips it by mistake), with a message that names neither labels nor data:
+about None on TensorFlow, the dtype `object` on torch, an array of None on JAX.
 Evidence: the structure of one batch: inputs without targets, and a key of labels among the inputs.
 Error: `None values not supported.`
 Error: `Invalid dtype: object`

@@ -1,4 +1,4 @@
-"""TW206 missing-targets: the loss compares with targets, and the data give inputs alone.
+"""TW206 missing-targets: the loss needs targets, but the data yields only inputs.
 
 Why it matters: training stops in the loss, with a message on None, on the dtype `object` or on an array of None, that
 does not say that the data lack their second part.
@@ -33,7 +33,7 @@ def missing_targets(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     made = (Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET)
     roles = (*(() if batch.collator == "fit" else made), Role.TRAIN_CALL)
     yield Finding(
-        message=f'the loss "{loss}" compares with targets, and the data give none: a batch holds {keys} alone',
+        message=f'the loss "{loss}" needs targets, but the data yields none: a batch holds only {keys}',
         measured={"loss": loss, "keys": keys, "rows": batch.rows},
         where=setup.place(*roles),
         proof=Proof(f"a batch of {batch.rows} rows has no second part"),

@@ -1,6 +1,6 @@
 """TW214 mostly-padding: over half of the positions of the batches are padding.
 
-Why it matters: nearly all of their cost is paid like that of real tokens, and nothing is learnt from them.
+Why it matters: padding costs nearly as much compute as real tokens and teaches nothing.
 Evidence: the share of padding over the first batches.
 Fix (safe): pad each batch to its own longest row, put rows of similar length together, or pack.
 """

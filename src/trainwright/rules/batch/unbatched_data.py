@@ -1,4 +1,4 @@
-"""TW216 unbatched-data: fit was given a data set of single rows, and takes each for a batch.
+"""TW216 unbatched-data: fit expects batches, and the data set yields single rows.
 
 Why it matters: training stops with a message on the number of axes that a layer wanted, and none on the data set; where a
 layer takes the row all the same, its features or its tokens count as the rows of a batch.
@@ -33,13 +33,13 @@ def unbatched_data(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         return
     shapes = ", ".join(f"{k} {t.shape}" for k, t in batch.tensors.items())
     yield Finding(
-        message=f"the data give single rows where fit takes batches: the first has {shapes}, no axis of rows",
+        message=f"fit() expects batches, but the data yields single rows: the first element has {shapes} and no batch dimension",
         measured={"shapes": shapes, "target": single[0]},
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
-        proof=Proof(f"{single[0]} is a single number, which has no rows"),
+        proof=Proof(f"{single[0]} is a single number, without a batch dimension"),
         repair=_batched(),
         fix=Fix(
-            does=f"batch the data set: .batch({ROWS}) on it; a generator gives arrays whose first axis is the rows",
+            does=f"batch the data set: .batch({ROWS}) on it; a generator must yield arrays whose first dimension is the batch",
             safety=Safety.SAFE,
         ),
     )

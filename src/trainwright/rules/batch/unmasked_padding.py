@@ -1,9 +1,9 @@
-"""TW209 unmasked-padding: padding counts, in the loss or in attention, or the model does not know which token it is.
+"""TW209 unmasked-padding: padding contributes to the loss or the attention, or the model has no padding token.
 
-Why it matters: the model spends its loss on predicting padding, whose share hides what it learns of the text; or its
-answers depend on how far a row happened to be padded.
+Why it matters: the model spends its loss on predicting padding, which hides how well it learns the text; or its answers
+depend on how far a row happened to be padded.
 Evidence: the labels at padding positions, and that the loss changes with them alone; or that the scores of real
-positions change when a mask leaves the padding out; or that the model takes one row and no more; or that a batch is
+positions change when a mask leaves the padding out; or that the model accepts only one row at a time; or that a batch is
 learnt clearly better, on three seeds, once recurrent layers leave the zeros behind the text out (Keras's mask_zero).
 Error: `Cannot handle batch sizes > 1 if no padding token is defined.`
 Fix (safe): -100 as the label of padding; the tokenizer's attention_mask passed to the model; its pad_token_id
@@ -138,7 +138,7 @@ def _in_the_loss(batch: BatchFacts, setup: SetupFacts, loss: LossFacts) -> Itera
     plain = loss.call is not None and loss.call.options.get("ignore_index", -100) == -100
     yield Finding(
         severity=Severity.WARNING,
-        message=f"{counted / live:.0%} of the labels that count in the loss lie on padding ({counted} of {live} in "
+        message=f"{counted / live:.0%} of the labels in the loss are padding ({counted} of {live} in "
         f"{len(batch.masks)} batches)",
         measured={"padding_labels": counted, "labels": live, "share": round(counted / live, 3)},
         where=setup.place(

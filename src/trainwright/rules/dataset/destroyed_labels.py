@@ -1,4 +1,4 @@
-"""TW104 destroyed-labels: all training labels are the same, and what they were made of is not.
+"""TW104 destroyed-labels: all training labels are the same, although their source is not.
 
 Why it matters: the loss falls to zero at once and nothing is learnt; no framework says a word.
 Evidence: the census of the labels, and that of another column or object with the same rows.

@@ -17,7 +17,8 @@ from trainwright.core.finding import Finding, Number, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.role import Role, role_of_split
 from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, EndlessSet
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.reading import EndlessSet
 from trainwright.stages.setup import SetupFacts
 
 _STAYS = {"train": "the first epoch never ends", "evaluation": "the first validation never ends"}

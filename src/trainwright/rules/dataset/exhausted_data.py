@@ -17,7 +17,8 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
-from trainwright.stages.dataset import DatasetFacts, EpochFacts, SpentIterator
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.reading import EpochFacts, SpentIterator
 from trainwright.stages.setup import SetupFacts
 
 # An incomplete last batch, or a few batches that steps_per_epoch was rounded up over, are no loss.

@@ -1,4 +1,4 @@
-"""TW116 garbled-text: the tokens hold almost nothing of the texts they were made of.
+"""TW116 garbled-text: the tokens keep almost nothing of the texts they were made from.
 
 Why it matters: the model is trained on empty or equal rows, or on the unknown token, and the loss stays at chance.
 Evidence: the sampled rows decoded again: how many are empty, how many differ against the raw texts, and the share of

@@ -1,4 +1,4 @@
-"""TW110 missing-classes: training never sees a class that evaluation holds, or that the data set declares.
+"""TW110 missing-classes: training never sees a class that the evaluation set contains or the data set declares.
 
 Why it matters: the model cannot predict what it was never shown; its score on that class stays 0.
 Evidence: the census of the labels of both sets, over all training rows. That a rare class fell out of training by

@@ -1,4 +1,4 @@
-"""TW111 sorted-without-shuffle: rows of one label follow each other, and training reads them in that order.
+"""TW111 sorted-without-shuffle: the rows are sorted by label, and training reads them in that order.
 
 Why it matters: each batch holds one class, the model forgets the others while it learns this one, and the loss looks
 excellent.

@@ -1,4 +1,4 @@
-"""TW106 unscaled-inputs: the model is given numbers of a raw scale (pixels from 0 to 255, features of 1e4), or scaled twice.
+"""TW106 unscaled-inputs: the inputs are unscaled (pixels from 0 to 255, features around 1e4), or scaled twice.
 
 Why it matters: the first outputs are far too large, one feature drowns the others, and most of training is spent on
 getting out of where it began. What was divided by 255 twice differs by less than 0.004, and the first layer hardly sees it.

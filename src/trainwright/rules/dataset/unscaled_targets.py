@@ -1,4 +1,4 @@
-"""TW107 unscaled-targets: a regression's targets lie far outside what the model's outputs begin with.
+"""TW107 unscaled-targets: a regression's targets lie far outside the range of the model's initial outputs.
 
 Why it matters: outputs begin near 0 with a spread of about 1; the steps go into reaching the targets' mean, and the
 size of the loss throws the weights about.

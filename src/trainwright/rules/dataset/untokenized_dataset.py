@@ -1,4 +1,4 @@
-"""TW101 untokenized-dataset: the raw texts reach the Trainer, not what the tokenizer made of them.
+"""TW101 untokenized-dataset: raw texts reach the Trainer instead of tokens.
 
 Why it matters: the framework drops the text columns, and the model is called with none of its inputs.
 Evidence: the set holds text and none of the model's token inputs; an object in the script with the same rows does.

@@ -1,4 +1,4 @@
-"""TW707 mismatched-metric: predictions of real numbers are rated by how many equal their label.
+"""TW707 mismatched-metric: real-valued predictions are scored by how many equal their label.
 
 Why it matters: the accuracy of a regression is 0 for the best of models, so nothing that it chooses is chosen well.
 Evidence: the labels are no integers; predictions off by a thousandth of the labels' deviation are rated 0.

@@ -1,4 +1,4 @@
-"""TW710 unknown-best-metric: the best checkpoint, or the end, is chosen by a metric that nobody computes, or the wrong way round.
+"""TW710 unknown-best-metric: the best checkpoint, or early stopping, uses a metric that nobody computes, or the wrong direction.
 
 Why it matters: the run stops at its first save or epoch, keeps its worst checkpoint as the best, is never stopped early,
 or is stopped while it gets better.

@@ -1,4 +1,4 @@
-"""TW706 unreset-metric: what an evaluation counts is not set back, and goes on from the pass before.
+"""TW706 unreset-metric: the evaluation's counters are not reset between passes.
 
 Why it matters: the accuracy grows with every epoch whatever the model learns, or mixes all epochs, old weights and new.
 Evidence: two passes over the same rows with the same weights: the variable's value after each.

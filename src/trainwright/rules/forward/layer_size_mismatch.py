@@ -1,4 +1,4 @@
-"""TW301 layer-size-mismatch: a layer was built for another size than what reaches it.
+"""TW301 layer-size-mismatch: a layer was built for a different size than its input has.
 
 Why it matters: the forward pass stops, and its message gives two shapes but neither the layer nor its line.
 Evidence: the layer's declared size against the shape that came; whether a flatten or a transposition makes it fit.

@@ -1,4 +1,4 @@
-"""TW315 out-of-memory: the memory of the device ends during a training step.
+"""TW315 out-of-memory: the device runs out of memory during a training step.
 
 Why it matters: the message names the last request only, not what holds the rest.
 Evidence: the bytes of weights, gradients, optimizer state and activations, and the largest batch that fits, by

@@ -1,4 +1,4 @@
-"""TW318 rebuilt-layers: the model builds layers each time it is called, so their weights stay as they are drawn.
+"""TW318 rebuilt-layers: the model builds layers each time it is called, so their weights are never trained.
 
 Why it matters: TensorFlow stops at the first step and speaks of variables and functions; on torch training goes on with
 a part of the model that is another one at each step, on JAX with one that never learns.

@@ -1,4 +1,4 @@
-"""TW311 saturated-units: a sigmoid or tanh is pinned at its ends.
+"""TW311 saturated-units: a sigmoid or tanh is saturated.
 
 Why it matters: at its ends its slope is below 0.01, and the layers before it get next to no gradient.
 Evidence: the share of values within 0.01 of an end, with inputs of an ordinary scale; with what it is given scaled to
@@ -46,12 +46,12 @@ def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts)
     first, share = pinned[0], pinned[0].saturated_share or 0.0
     least, most = first.inputs[0].minimum or 0.0, first.inputs[0].maximum or 0.0
     yield Finding(
-        message=f"{share:.0%} of the values of {first.name} ({first.kind}) are within 0.01 of its ends; what it is given goes "
+        message=f"{share:.0%} of the outputs of {first.name} ({first.kind}) are within 0.01 of its limits; its inputs range "
         f"from {least:.3g} to {most:.3g}",
         measured={"saturated_share": share, "smallest_input": least, "largest_input": most},
         where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=scaled,
-        fix=Fix(does=f"initialise the layer before {first.name} with smaller weights, or normalise what it gives",
+        fix=Fix(does=f"initialise the layer before {first.name} with smaller weights, or normalise its outputs",
                 safety=Safety.UNSAFE),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""TW511 repeated-backward: backward goes a second time through a graph that is already freed.
+"""TW511 repeated-backward: backward runs a second time through a graph that was already freed.
 
 Why it matters: the second step raises; retain_graph=True, which the message proposes, hides it and fills the memory.
 Evidence: the first step went through, the second one raised, and an attribute holds a part of the first one's graph;

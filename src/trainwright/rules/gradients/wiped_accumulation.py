@@ -1,4 +1,4 @@
-"""TW508 wiped-accumulation: the gradients are cleared before the update that they are for.
+"""TW508 wiped-accumulation: the gradients are cleared before the update they belong to.
 
 Why it matters: inside an accumulation window each update uses the last micro-batch alone; between backward and the
 optimizer's step nothing is learnt at all.

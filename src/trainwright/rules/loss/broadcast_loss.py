@@ -1,4 +1,4 @@
-"""TW407 broadcast-loss: outputs and targets of different shapes were spread against each other, row by every row.
+"""TW407 broadcast-loss: outputs and targets of different shapes were broadcast, pairing each row with every row.
 
 Why it matters: (N, 1) outputs against (N) targets give N x N differences and no error: the best that the model can
 learn is the mean of the targets.

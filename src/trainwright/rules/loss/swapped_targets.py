@@ -1,4 +1,4 @@
-"""TW421 swapped-targets: of a model with several outputs, two losses are given each other's targets.
+"""TW421 swapped-targets: in a model with several outputs, two losses receive each other's targets.
 
 Why it matters: where the order of the targets is not that of the outputs, one loss stops at numbers that are no class, or
 takes them for classes all the same, and the other learns class numbers as if they were measured.

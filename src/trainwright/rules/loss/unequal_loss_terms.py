@@ -1,4 +1,4 @@
-"""TW415 unequal-loss-terms: of several losses that are added as they are, one is hundreds of times the others.
+"""TW415 unequal-loss-terms: of several losses that are added unweighted, one is hundreds of times the others.
 
 Why it matters: the others are added for nothing: their part of the gradient is lost in that of the large one.
 Evidence: the size of each term in the sum that is minimised; trained without the large one, the others are learnt

@@ -1,4 +1,4 @@
-"""TW404 wrong-logits-flag: the loss was told scores where it is given probabilities, or probabilities where it is given scores.
+"""TW404 wrong-logits-flag: the loss expects scores but gets probabilities, or the reverse.
 
 Why it matters: nothing fails. Scores that are read as probabilities are cut at 0 and 1, so the loss and its gradients
 are of other numbers than the model gives; probabilities that are read as scores pass a second softmax, and the loss

@@ -1,4 +1,4 @@
-"""TW405 wrong-target-dtype: the targets are of a type that the loss does not take, or takes to mean something else.
+"""TW405 wrong-target-dtype: the targets have a dtype that the loss rejects or misinterprets.
 
 Why it matters: the loss or its gradient stops, and the message names neither the labels nor the line that made them.
 With float labels a Hugging Face classifier takes its task to be one of several labels a row.

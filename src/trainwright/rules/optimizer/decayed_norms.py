@@ -1,4 +1,4 @@
-"""TW612 decayed-norms: the groups were to spare biases and norms from weight decay, and the filter matches none.
+"""TW612 decayed-norms: the parameter groups should exempt biases and norms from weight decay, but the filter matches none.
 
 Why it matters: a filter on names of another framework ("LayerNorm", "gamma") leaves its group empty, unseen.
 Evidence: the group without decay is empty, and the other holds biases and norms.

@@ -1,4 +1,4 @@
-"""TW604 ineffective-freeze: an assignment that looks as if it froze layers, and freezes nothing.
+"""TW604 ineffective-freeze: an assignment looks as if it froze layers, but freezes nothing.
 
 Why it matters: the layers are trained all the same; a backbone that was to stay is changed by every step.
 Evidence: the attribute that was set (a layer has no requires_grad, and a parameter no require_grad), and the

@@ -1,4 +1,4 @@
-"""TW608 schedule-in-wrong-unit: the schedule's length does not fit the number of updates that are planned.
+"""TW608 schedule-in-wrong-unit: the schedule's length does not match the number of planned updates.
 
 Why it matters: a length in epochs brings the rate to 0, or to its end, after a few updates; one in micro-batches or
 rows, or a warm-up longer than the run, never lets it get where it was to go.

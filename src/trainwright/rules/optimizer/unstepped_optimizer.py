@@ -1,4 +1,4 @@
-"""TW601 unstepped-optimizer: an update leaves every weight as it was, or nothing makes one.
+"""TW601 unstepped-optimizer: an update leaves every weight unchanged, or no update is made.
 
 Why it matters: the loss is computed, the gradients arrive, and nothing is learnt.
 Evidence: the weights before and after one update, with gradients that are not zero and a rate above zero; or epochs that

@@ -1,4 +1,4 @@
-"""TW005 ranks-see-different-data: in a training of several processes their data sets differ.
+"""TW005 ranks-see-different-data: the data sets of a multi-process training differ.
 
 Why it matters: the sampler splits row indices between the ranks, but an index means a different row on each, so some
 rows are used twice and some never; where the lengths differ, the rank with more batches waits forever.

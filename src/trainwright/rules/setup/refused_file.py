@@ -1,4 +1,4 @@
-"""TW007 refused-file: the script will save its trained model to a file of a name that the framework refuses.
+"""TW007 refused-file: the script will save its trained model under a file name that the framework rejects.
 
 Why it matters: saving comes last, so the training runs to its end, and what it learnt is lost with the error.
 Evidence: calls of save and save_weights below the training whose path is known before it; asked to save a model of one

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from trainwright.seams.devices.precision import LAUNCHED
 from trainwright.seams.devices.redirection import Redirection
-from trainwright.seams.source.places import is_users, syntax_tree
+from trainwright.seams.source.places import is_users
+from trainwright.seams.source.written import syntax_tree
 
 # How torch says that a device is not here, where it was asked in a way that is not watched from the beginning.
 _LACKING = re.compile(

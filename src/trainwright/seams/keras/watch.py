@@ -24,7 +24,8 @@ from trainwright.seams.keras.layers import (
 )
 from trainwright.seams.keras.loss import KeptLoss, Kind, kind_of, measure_call, with_kind
 from trainwright.seams.keras.modes import Modes
-from trainwright.seams.source.places import is_users, is_written, user_frame, user_place
+from trainwright.seams.source.places import is_users, user_frame, user_place
+from trainwright.seams.source.written import is_written
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
 from trainwright.tensors.keras import objects as tensors

@@ -17,7 +17,8 @@ from types import FrameType
 from typing import Any, Protocol
 
 from trainwright.core.finding import Place
-from trainwright.seams.source.places import call_node, user_frame
+from trainwright.seams.source.places import user_frame
+from trainwright.seams.source.written import call_node
 from trainwright.seams.state.by_identity import WeakIdentityDictionary
 from trainwright.stages.setup import RankFacts
 

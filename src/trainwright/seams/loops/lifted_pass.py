@@ -17,7 +17,7 @@ from typing import Any
 
 from trainwright.seams.loops.lifting import LiftedCode, lift_statements
 from trainwright.seams.loops.loops import Loop, called_in, code_node, loops_at
-from trainwright.seams.source.places import last_name, syntax_tree
+from trainwright.seams.source.written import last_name, syntax_tree
 
 _OVER = "__trainwright_over__"
 RETURNED = "__trainwright_returned__"

@@ -9,9 +9,10 @@ from types import GeneratorType
 from typing import Any
 
 from trainwright.core.finding import Place
-from trainwright.seams.loops.loops import Loop, code_node, count_of
-from trainwright.seams.source.places import assignment_place
-from trainwright.stages.dataset import SpentIterator
+from trainwright.seams.loops.lengths import count_of
+from trainwright.seams.loops.loops import Loop, code_node
+from trainwright.seams.source.written import assignment_place
+from trainwright.stages.reading import SpentIterator
 
 _ONCE = (map, zip, filter, enumerate, itertools.chain, itertools.islice, itertools.starmap)
 # What these are given is gone over as it is.

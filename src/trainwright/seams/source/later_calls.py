@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType, FunctionType
 from typing import Any
 
-from trainwright.seams.source.places import call_node, last_name, look_up, syntax_tree
+from trainwright.seams.source.written import call_node, last_name, look_up, syntax_tree
 
 # The packages whose class of this name is what `fit` trains.
 _PACKAGES, _MODEL = ("keras", "tf_keras"), "Model"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
-from trainwright.seams.source.places import last_name
+from trainwright.seams.source.written import last_name
 
 Statement = tuple[ast.AST, bool]
 """A statement, or a part of one, and whether it is sure to be run."""

@@ -22,7 +22,8 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.failures.repairing import mended
-from trainwright.seams.source.places import is_users, is_written, user_place
+from trainwright.seams.source.places import is_users, user_place
+from trainwright.seams.source.written import is_written
 from trainwright.seams.torch.all_pairs import Pairing, is_paired, pairing_of
 from trainwright.seams.torch.loss import LOSSES, KeptLoss, measure_call, shares_of_total
 from trainwright.seams.torch.trace import FirstNonFinite

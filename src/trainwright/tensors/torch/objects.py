@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +14,13 @@ from torch import nn
 from trainwright.core.repair import PartMissing
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors.numbering import shifts
+from trainwright.tensors.torch.layers import activate as activate
+from trainwright.tensors.torch.layers import flatten_before as flatten_before
+from trainwright.tensors.torch.layers import output_layer as output_layer
+from trainwright.tensors.torch.layers import register_lists as register_lists
+from trainwright.tensors.torch.layers import resize_embeddings as resize_embeddings
+from trainwright.tensors.torch.layers import resize_input as resize_input
+from trainwright.tensors.torch.layers import widen_head as widen_head
 from trainwright.tensors.torch.rows import change_rows as change_rows
 from trainwright.tensors.torch.rows import choose_of_several as choose_of_several
 from trainwright.tensors.torch.rows import choose_rows as choose_rows
@@ -189,99 +195,8 @@ def detached(value: Any) -> Any:
     return value.detach() if isinstance(value, torch.Tensor) else value
 
 
-def register_lists(model: nn.Module, names: Sequence[str]) -> None:
-    for name in names:
-        owner, _, attribute = name.rpartition(".")
-        module = model.get_submodule(owner)
-        value = getattr(module, attribute)
-        delattr(module, attribute)
-        setattr(module, attribute, nn.ModuleDict(value) if isinstance(value, dict) else nn.ModuleList(value))
-
-
 def normalise_rows(tensor: torch.Tensor) -> torch.Tensor:
     return F.layer_norm(tensor, tensor.shape[-1:])
-
-
-def output_layer(model: nn.Module) -> tuple[str, nn.Linear] | None:
-    """The linear layer that gives the scores: the one of the configured width, else the last one declared."""
-    layers = [(n, m) for n, m in model.named_modules() if isinstance(m, nn.Linear)]
-    width = getattr(getattr(model, "config", None), "num_labels", None)
-    fitting = [(n, m) for n, m in layers if m.out_features == width]
-    chosen = fitting or layers
-    return chosen[-1] if chosen else None
-
-
-@torch.no_grad()
-def widen_head(model: nn.Module, classes: int) -> str:
-    found = output_layer(model)
-    if found is None:
-        raise ValueError("widen_head needs a model with a linear layer; got none.")
-    name, old = found
-    new = nn.Linear(old.in_features, classes, bias=old.bias is not None).to(
-        old.weight.device, old.weight.dtype
-    )
-    kept = min(classes, old.out_features)
-    deviation = float(old.weight.std()) or 0.02
-    new.weight.normal_(0.0, deviation)
-    new.weight[:kept] = old.weight[:kept]
-    if old.bias is not None:
-        new.bias.zero_()
-        new.bias[:kept] = old.bias[:kept]
-    parent, _, attribute = name.rpartition(".")
-    if old is model:  # the script holds the layer itself
-        old.weight, old.bias, old.out_features = new.weight, new.bias, classes
-    else:
-        setattr(model.get_submodule(parent), attribute, new)
-    for owner in (model, getattr(model, "config", None)):
-        if owner is not None and hasattr(owner, "num_labels"):
-            owner.num_labels = classes
-    return name
-
-
-@torch.no_grad()
-def resize_embeddings(model: nn.Module, rows: int, name: str = "") -> None:
-    get = getattr(model, "get_input_embeddings", None)
-    old = model.get_submodule(name) if name or get is None else get()
-    new = _with_rows(old, rows)
-    if name or get is None:
-        parent, _, attribute = name.rpartition(".")
-        setattr(model.get_submodule(parent), attribute, new)
-        return
-    # New modules, and not the model's own resizing, which changes the old ones in place and cannot be put back.
-    model.set_input_embeddings(new)
-    config = getattr(model, "config", None)
-    if config is not None and hasattr(config, "vocab_size"):
-        config.vocab_size = rows
-    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
-    if isinstance(head, nn.Linear):
-        wide = nn.Linear(head.in_features, rows, bias=head.bias is not None).to(
-            head.weight.device, head.weight.dtype
-        )
-        wide.weight = (
-            new.weight if head.weight is old.weight else nn.Parameter(_with_more_rows(head.weight, rows))
-        )
-        if head.bias is not None:
-            wide.bias = nn.Parameter(_with_more_rows(head.bias, rows))
-        model.set_output_embeddings(wide)
-
-
-def _with_rows(old: nn.Module, rows: int) -> nn.Embedding:
-    assert isinstance(old, nn.Embedding)
-    new = nn.Embedding(rows, old.embedding_dim, padding_idx=old.padding_idx).to(
-        old.weight.device, old.weight.dtype
-    )
-    new.weight = nn.Parameter(_with_more_rows(old.weight, rows), requires_grad=old.weight.requires_grad)
-    return new
-
-
-def _with_more_rows(values: torch.Tensor, rows: int) -> torch.Tensor:
-    """The rows there are, and new ones of the same spread (zeros for a bias)."""
-    more = values.new_zeros(rows, *values.shape[1:])
-    if values.dim() > 1:
-        more.normal_(0.0, float(values.float().std()) or 0.02)
-    kept = min(rows, len(values))
-    more[:kept] = values[:kept]
-    return more
 
 
 def set_dropout(model: nn.Module, probability: float) -> None:
@@ -356,39 +271,6 @@ def scale_parameters(model: nn.Module, factors: Mapping[str, float]) -> None:
             parameter.mul_(factors[name])
 
 
-def activate(model: nn.Module, names: Sequence[str]) -> None:
-    if torch.is_grad_enabled():
-        for name in names:
-            model.get_submodule(name).training = True
-
-
-_INPUT_SIZE = (
-    "in_features",
-    "in_channels",
-    "num_embeddings",
-    "num_features",
-    "input_size",
-    "normalized_shape",
-)
-
-
-def resize_input(model: nn.Module, layer: str, size: int) -> None:
-    old = model.get_submodule(layer)
-    names = [
-        n for n in inspect.signature(type(old).__init__).parameters if n not in ("self", "device", "dtype")
-    ]
-    given = {n: getattr(old, n) for n in names if hasattr(old, n)}
-    if "bias" in names:
-        given["bias"] = old.bias is not None and old.bias is not False
-    given[next(n for n in _INPUT_SIZE if hasattr(old, n))] = size
-    reference = next(model.parameters())
-    _put(model, layer, type(old)(**given).to(reference.device))
-
-
-def flatten_before(model: nn.Module, layer: str) -> None:
-    _put(model, layer, nn.Sequential(nn.Flatten(), model.get_submodule(layer)))
-
-
 # Of an iterable set so many rows are held for shuffling.
 SHUFFLED_ROWS = 10_000
 
@@ -400,11 +282,6 @@ def shuffled(dataset: Any) -> Any:
         dataset = list(itertools.islice(iter(dataset), SHUFFLED_ROWS))
     order = np.random.default_rng(0).permutation(len(dataset))
     return torch.utils.data.Subset(dataset, order.tolist())
-
-
-def _put(model: nn.Module, name: str, module: nn.Module) -> None:
-    parent, _, attribute = name.rpartition(".")
-    setattr(model.get_submodule(parent), attribute, module)
 
 
 def mask_padding(model: Any, embedding: str) -> None:

@@ -21,7 +21,8 @@ from trainwright.adapters.keras.input.sources import Arrays, Drawn
 from trainwright.core.finding import Place
 from trainwright.probes.splits.census import batch_majority, measure_split
 from trainwright.probes.splits.two_sets import between
-from trainwright.stages.dataset import UNTRIED, DatasetFacts, EndlessSet, EpochFacts, Split, SplitFacts
+from trainwright.stages.dataset import UNTRIED, DatasetFacts, Split, SplitFacts
+from trainwright.stages.reading import EndlessSet, EpochFacts
 
 MOST_EPOCHS = 1_000
 # So many batches of a generator are looked at when Keras begins with it, and given again at each later epoch.

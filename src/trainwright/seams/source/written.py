@@ -1,0 +1,257 @@
+"""Where calls, arguments, names and attributes were written, read in the source."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from trainwright.core.finding import Place
+from trainwright.seams.source.places import show
+
+
+@cache
+def syntax_tree(file: str) -> ast.Module | None:
+    source = "".join(linecache.getlines(file))
+    try:
+        return ast.parse(source) if source else None
+    except SyntaxError:
+        return None
+
+
+def names_read(file: str) -> frozenset[str]:
+    """The variables and attributes that a file's code reads anywhere."""
+    tree = syntax_tree(file)
+    nodes = list(ast.walk(tree)) if tree is not None else []
+    variables = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return frozenset(variables | {n.attr for n in nodes if isinstance(n, ast.Attribute)})
+
+
+def call_node(
+    file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset()
+) -> ast.Call | None:
+    """The innermost call expression that spans a line (whose function's last name is `name`).
+
+    Args:
+        given: keywords that the call was given: the call that was written with most of them comes first.
+    """
+    tree = syntax_tree(file)
+    if tree is None:
+        return None
+    calls = [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call)
+        and n.lineno <= line <= (n.end_lineno or n.lineno)
+        and (name is None or last_name(n.func) == name)
+    ]
+
+    def order(call: ast.Call) -> tuple[int, int]:
+        written = {k.arg for k in call.keywords if k.arg}
+        return (
+            len(written - given) - len(written & given) if given else 0,
+            (call.end_lineno or call.lineno) - call.lineno,
+        )
+
+    return min(calls, key=order, default=None)
+
+
+def is_written(place: Place, number: int) -> bool:
+    """Whether a number stands as such on a line, among the arguments of a call."""
+    return (place.line, number) in _written_numbers(place.file)
+
+
+@cache
+def _written_numbers(file: str) -> frozenset[tuple[int, int]]:
+    """The integers that are arguments of calls, or members of such, each with its line and that of its call."""
+    tree = syntax_tree(file)
+    found = set()
+    for call in (n for n in ast.walk(tree) if isinstance(n, ast.Call)) if tree else ():
+        for given in (*call.args, *(k.value for k in call.keywords)):
+            for value in given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]:
+                if isinstance(value, ast.Constant) and isinstance(value.value, int):
+                    found |= {(value.lineno, value.value), (call.lineno, value.value)}
+    return frozenset(found)
+
+
+def last_name(node: ast.expr) -> str:
+    """`Trainer` of `transformers.Trainer`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def keyword_places(file: str, line: int, name: str | None = None,
+                   given: frozenset[str] = frozenset()) -> dict[str, tuple[Place, ast.expr]]:  # fmt: skip
+    """Where each keyword argument of the call at a line was written, with its expression."""
+    call = call_node(file, line, name, given)
+    if call is None:
+        return {}
+    return {k.arg: (Place(show(file), k.value.lineno), k.value) for k in call.keywords if k.arg}
+
+
+def assignment_place(file: str, name: str, before: int, *, of_call: bool = True) -> Place | None:
+    """The last line before `before` that assigns to `name`.
+
+    Args:
+        of_call: rather one that assigns a call's result.
+    """
+    tree = syntax_tree(file)
+    if tree is None:
+        return None
+    found = [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, (ast.Assign, ast.AnnAssign))
+        and n.lineno <= before
+        and name in {t.id for t in ast.walk(_target(n)) if isinstance(t, ast.Name)}
+    ]
+    calls = [n for n in found if isinstance(n.value, ast.Call)] if of_call else []
+    chosen = max(calls or found, key=lambda n: n.lineno, default=None)
+    return Place(show(file), chosen.lineno) if chosen else None
+
+
+def _target(node: ast.Assign | ast.AnnAssign) -> ast.AST:
+    return ast.Tuple(elts=list(node.targets)) if isinstance(node, ast.Assign) else node.target
+
+
+def attribute_place(file: str, owner: str, attribute: str, *, made: bool = False) -> Place | None:
+    """The last line of a class that assigns to `self.attribute`; one in its constructor if there is no other.
+
+    Args:
+        made: a line that adds to it (`+=`) is not meant.
+    """
+    tree = syntax_tree(file)
+    classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == owner] if tree else []
+    found: list[tuple[bool, int]] = []
+    for method in (m for c in classes for m in c.body if isinstance(m, ast.FunctionDef)):
+        for node in ast.walk(method):
+            if made and isinstance(node, ast.AugAssign):
+                continue
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            members = [m for t in targets if isinstance(t, ast.AST) for m in ast.walk(t)]
+            if any(isinstance(m, ast.Attribute) and m.attr == attribute for m in members):
+                found.append((method.name != "__init__", getattr(node, "lineno", method.lineno)))
+    return Place(show(file), max(found)[1]) if found else None
+
+
+def names_of(value: Any, frame: FrameType | None) -> list[str]:
+    """The names by which a frame knows an object."""
+    if frame is None:
+        return []
+    scope = {**frame.f_globals, **frame.f_locals}
+    return [n for n, v in scope.items() if v is value and not n.startswith("__")]
+
+
+def resolve_call(frame: FrameType, line: int, argument: str) -> tuple[str, Any] | None:
+    """The function that a call on this line with this keyword names, and its name, looked up in the frame."""
+    tree = syntax_tree(frame.f_code.co_filename)
+    for node in ast.walk(tree) if tree else ():
+        if not isinstance(node, ast.Call) or not any(k.arg == argument for k in node.keywords):
+            continue
+        if not node.lineno <= line <= (node.end_lineno or node.lineno):
+            continue
+        value = look_up(node.func, {**frame.f_globals, **frame.f_locals})
+        if callable(value):
+            return last_name(node.func), value
+    return None
+
+
+def look_up(node: ast.expr, scope: dict[str, Any]) -> Any:
+    """The value of a dotted name; nothing is called."""
+    if isinstance(node, ast.Name):
+        return scope.get(node.id)
+    if isinstance(node, ast.Attribute):
+        return getattr(look_up(node.value, scope), node.attr, None)
+    return None
+
+
+def call_line(file: str, first: int, name: str, receiver: str = "") -> int | None:
+    """The line of the function that begins at `first` which calls a method of this name on something so named."""
+    tree = syntax_tree(file)
+    for node in ast.walk(tree) if tree else ():
+        if (
+            isinstance(node, ast.FunctionDef)
+            and min([node.lineno, *[d.lineno for d in node.decorator_list]]) == first
+        ):
+            for call in ast.walk(node):
+                if (
+                    isinstance(call, ast.Call)
+                    and isinstance(call.func, ast.Attribute)
+                    and call.func.attr == name
+                ):
+                    if receiver in last_name(call.func.value):
+                        return call.lineno
+    return None
+
+
+def evaluation_line(file: str, first: int) -> int | None:
+    """The line of the function that begins at `first` which calls `.eval()` or `.train(False)`."""
+    tree = syntax_tree(file)
+    for node in ast.walk(tree) if tree else ():
+        if (
+            not isinstance(node, ast.FunctionDef)
+            or min([node.lineno, *[d.lineno for d in node.decorator_list]]) != first
+        ):
+            continue
+        for call in ast.walk(node):
+            if (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Attribute)
+                and (
+                    (call.func.attr == "eval" and not call.args)
+                    or (call.func.attr == "train" and [ast.unparse(a) for a in call.args] == ["False"])
+                )
+            ):
+                return call.lineno
+    return None
+
+
+def rebinding_place(failed: Place) -> Place | None:
+    """The line, outside constructors, that assigns to the name or attribute which the call at a line uses."""
+    file = str(Path(failed.file).resolve())
+    call, tree = call_node(file, failed.line), syntax_tree(file)
+    if call is None or tree is None:
+        return None
+    wanted = ast.unparse(call.func)
+    built = {
+        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == "__init__" for n in ast.walk(f)
+    }  # fmt: skip
+    found = [
+        n.lineno
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Assign) and id(n) not in built
+        and any(ast.unparse(t) == wanted for target in n.targets for t in ast.walk(target) if isinstance(t, ast.expr))
+    ]  # fmt: skip
+    return Place(failed.file, min(found, key=lambda n: abs(n - failed.line))) if found else None
+
+
+def key_places(file: str, key: str, before: int) -> list[Place]:
+    """Lines that write a value under a key: `x["key"] = …`, `{"key": …}`, `f(key=…)`, in their order."""
+    tree = syntax_tree(file)
+    found: set[int] = set()
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            keys: list[ast.expr | None] = [t.slice for t in targets if isinstance(t, ast.Subscript)]
+        elif isinstance(node, ast.Dict):
+            keys = list(node.keys)
+        elif isinstance(node, ast.Call):
+            found |= {k.value.lineno for k in node.keywords if k.arg == key}
+            continue
+        else:
+            continue
+        found |= {k.lineno for k in keys if isinstance(k, ast.Constant) and k.value == key}
+    return [Place(show(file), line) for line in sorted(found) if line <= before]
+
+
+def imported_name_place(near: Place, name: str) -> Place | None:
+    """The line on which the import statement that stands at a place names something."""
+    tree = syntax_tree(near.file)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno <= near.line <= (
+            node.end_lineno or 0
+        ):
+            return next((Place(near.file, a.lineno) for a in node.names if a.name == name), None)
+    return None

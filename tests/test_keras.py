@@ -363,7 +363,7 @@ def test_an_optimizer_made_anew_has_the_rate_of_the_old_one(scaled: bool) -> Non
     import keras
 
     from trainwright.adapters.keras.held_variables import renew_optimizer
-    from trainwright.tensors.keras.versions import own
+    from trainwright.tensors.keras.versions import version
 
     class Halving(keras.optimizers.schedules.LearningRateSchedule):
         def __call__(self, step):
@@ -376,8 +376,8 @@ def test_an_optimizer_made_anew_has_the_rate_of_the_old_one(scaled: bool) -> Non
         renew_optimizer(model)
         new = getattr(model.optimizer, "inner_optimizer", model.optimizer)
         assert new is not inner and new.momentum == 0.5
-        assert own().rate(inner) is rate or rate == 0.25
-        assert own().rate(new) is rate or float(own().rate(new)) == rate
+        assert version().rate(inner) is rate or rate == 0.25
+        assert version().rate(new) is rate or float(version().rate(new)) == rate
 
 
 def test_dropout_is_set_within_recurrent_layers_that_have_some() -> None:

@@ -12,10 +12,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
-def check(training: Any = None, loader: Any = None, evaluation_loader: Any = None, *, model: Any = None,
-          loss: Callable[..., Any] | None = None, optimizer: Any = None, scheduler: Any = None,
-          datamodule: Any = None, budget: float = 60.0, seed: int = 0, ignore: Sequence[str] = (),
-          repair: bool = True, **fit: Any) -> Report:  # fmt: skip
+def check(
+    training: Any = None,
+    loader: Any = None,
+    evaluation_loader: Any = None,
+    *,
+    model: Any = None,
+    loss: Callable[..., Any] | None = None,
+    optimizer: Any = None,
+    scheduler: Any = None,
+    datamodule: Any = None,
+    budget: float = 60.0,
+    seed: int = 0,
+    ignore: Sequence[str] = (),
+    repair: bool = True,
+    **fit: Any,
+) -> Report:
     """Walk a training that is about to start, and put everything back.
 
     `check(trainer)` for a transformers `Trainer`; `check(module, train_loader, val_loader)` or
@@ -39,8 +51,22 @@ def check(training: Any = None, loader: Any = None, evaluation_loader: Any = Non
     """
     from trainwright.api import check as walk
 
-    return walk(training, loader, evaluation_loader, model=model, loss=loss, optimizer=optimizer, scheduler=scheduler,
-                datamodule=datamodule, budget=budget, seed=seed, ignore=ignore, repair=repair, fit=fit, caller=sys._getframe(1))  # fmt: skip
+    return walk(
+        training,
+        loader,
+        evaluation_loader,
+        model=model,
+        loss=loss,
+        optimizer=optimizer,
+        scheduler=scheduler,
+        datamodule=datamodule,
+        budget=budget,
+        seed=seed,
+        ignore=ignore,
+        repair=repair,
+        fit=fit,
+        caller=sys._getframe(1),
+    )
 
 
 def load_ipython_extension(shell: Any) -> None:

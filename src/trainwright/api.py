@@ -23,9 +23,23 @@ _FORMS = (
 )
 
 
-def check(training: Any, loader: Any, evaluation_loader: Any, *, model: Any, loss: Callable[..., Any] | None,
-          optimizer: Any, scheduler: Any, datamodule: Any, budget: float, seed: int, ignore: Sequence[str],
-          repair: bool, fit: dict[str, Any], caller: FrameType) -> Report:  # fmt: skip
+def check(
+    training: Any,
+    loader: Any,
+    evaluation_loader: Any,
+    *,
+    model: Any,
+    loss: Callable[..., Any] | None,
+    optimizer: Any,
+    scheduler: Any,
+    datamodule: Any,
+    budget: float,
+    seed: int,
+    ignore: Sequence[str],
+    repair: bool,
+    fit: dict[str, Any],
+    caller: FrameType,
+) -> Report:
     """What `trainwright.check` does, for a caller of it."""
     import trainwright.report  # noqa: F401 - reports show themselves from then on
     from trainwright.options import Options
@@ -47,8 +61,15 @@ def check(training: Any, loader: Any, evaluation_loader: Any, *, model: Any, los
         return Session(show(caller.f_code.co_filename), options, say=say).check(make)
 
 
-def _maker(training: Any, loader: Any, evaluation_loader: Any, datamodule: Any, plain: dict[str, Any],
-           fit: dict[str, Any], caller: FrameType) -> Callable[[Seen], Adapter]:  # fmt: skip
+def _maker(
+    training: Any,
+    loader: Any,
+    evaluation_loader: Any,
+    datamodule: Any,
+    plain: dict[str, Any],
+    fit: dict[str, Any],
+    caller: FrameType,
+) -> Callable[[Seen], Adapter]:
     """What makes the adapter of the training that the arguments describe."""
     from trainwright.adapters import from_objects
     from trainwright.walk.required import TRAINER, packages_of, require

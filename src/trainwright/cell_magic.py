@@ -122,10 +122,12 @@ def _construction(name: str, value: Any, cell: str) -> Construction:
     for file in reversed(list(cell_numbers())):
         place = assignment_place(file, name, sys.maxsize)
         if place is not None:
-            return Construction(name=type(value).__name__, frame_file=file, line=place.line, place=place,
-                                keywords=frozenset())  # fmt: skip
-    return Construction(name=type(value).__name__, frame_file=cell, line=1, place=Place(show(cell), 1),
-                        keywords=frozenset())  # fmt: skip
+            return Construction(
+                name=type(value).__name__, frame_file=file, line=place.line, place=place, keywords=frozenset()
+            )
+    return Construction(
+        name=type(value).__name__, frame_file=cell, line=1, place=Place(show(cell), 1), keywords=frozenset()
+    )
 
 
 class _Parser(argparse.ArgumentParser):
@@ -134,8 +136,12 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="%%check", add_help=False, allow_abbrev=False,
-                     description="Walk the cell's training and stop before it begins.")  # fmt: skip
+    parser = _Parser(
+        prog="%%check",
+        add_help=False,
+        allow_abbrev=False,
+        description="Walk the cell's training and stop before it begins.",
+    )
     parser.add_argument("--budget", type=float, default=60.0, help="seconds for the walk itself")
     parser.add_argument("--seed", type=int, default=0, help="seed of the walk's experiments")
     parser.add_argument(

@@ -51,8 +51,10 @@ app = App(
 
 app.command("trainwright.lm.cli:app", name="lm", help="Train a code-completion language model from scratch.")
 
-Ignore = Annotated[list[str] | None, Parameter(name="--ignore", help="A rule's name; may be given several times.",
-                                               negative=())]  # fmt: skip
+Ignore = Annotated[
+    list[str] | None,
+    Parameter(name="--ignore", help="A rule's name; may be given several times.", negative=()),
+]
 Budget = Annotated[float, Parameter(name="--budget", help="Seconds for the walk itself.")]
 Seed = Annotated[int, Parameter(name="--seed", help="Seed of the walk's experiments.")]
 Device = Annotated[
@@ -112,15 +114,24 @@ def check(
     seed: Seed = 0,
     ignore: Ignore = None,
     device: Device = "auto",
-    repair: Annotated[bool, Parameter(name="--repair", negative="--no-repair",
-                                      help="Mend faults in memory and walk on.")] = True,
+    repair: Annotated[
+        bool, Parameter(name="--repair", negative="--no-repair", help="Mend faults in memory and walk on.")
+    ] = True,
     diff: Diff = None,
-    verify: Annotated[bool, Parameter(name="--verify", negative=(), help=(
-        "Then make the edits of all fixes in a copy of the source, run and walk that too in a process of its own, "
-        "and call those fixes verified whose findings are gone, if nothing else broke. "
-        "Takes about as long again, and at most another --budget for the walk."))] = False,
+    verify: Annotated[
+        bool,
+        Parameter(
+            name="--verify",
+            negative=(),
+            help=(
+                "Then make the edits of all fixes in a copy of the source, run and walk that too in a process of its own, "
+                "and call those fixes verified whose findings are gone, if nothing else broke. "
+                "Takes about as long again, and at most another --budget for the walk."
+            ),
+        ),
+    ] = False,
     copies: Annotated[str | None, Parameter(name="--copies", show=False)] = None,
-) -> int:  # fmt: skip
+) -> int:
     """Walk a script's pipeline and stop before training.
 
     The script runs unmodified until it would train. What follows SCRIPT is the script's own. SCRIPT may be a notebook,
@@ -167,8 +178,15 @@ def _options(program: Program, budget: float, seed: int, ignore: list[str] | Non
     return with_settings(options, Path.cwd() / "x" if program.module else Path(program.script))
 
 
-def _walk(program: Program, targets: Targets, options: Options, *, train: bool = False, verify: bool = False,
-          copies: str | None = None) -> int:  # fmt: skip
+def _walk(
+    program: Program,
+    targets: Targets,
+    options: Options,
+    *,
+    train: bool = False,
+    verify: bool = False,
+    copies: str | None = None,
+) -> int:
     targets = checked(targets)
     tell(program.said)
     announce(program.script)
@@ -196,9 +214,14 @@ def _walk(program: Program, targets: Targets, options: Options, *, train: bool =
         waiting: list[Report] = []
         with standing_in(_copies(copies)):
             check_script(
-                program.script, program.arguments, options, module=program.module, train=train, say=say,
+                program.script,
+                program.arguments,
+                options,
+                module=program.module,
+                train=train,
+                say=say,
                 done=waiting.append if verify else show,
-            )  # fmt: skip
+            )
         for report in waiting:  # the script was left
             spent = time.monotonic() - started - report.seconds
             show(_verified(report, second, spent, options, say))
@@ -219,9 +242,12 @@ def _second_walk(program: Program, options: Options) -> SecondWalk:
     if "MASTER_PORT" in program.environment:  # this process may still listen at its own
         environment["MASTER_PORT"] = str(free_port())
     return SecondWalk(
-        words=(*words, "--", program.script, *program.arguments), folder=str(Path.cwd()), environment=environment,
-        seconds=options.budget, safe_path=not {"", str(Path.cwd())} & set(sys.path),
-    )  # fmt: skip
+        words=(*words, "--", program.script, *program.arguments),
+        folder=str(Path.cwd()),
+        environment=environment,
+        seconds=options.budget,
+        safe_path=not {"", str(Path.cwd())} & set(sys.path),
+    )
 
 
 def _verified(

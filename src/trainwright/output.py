@@ -63,8 +63,13 @@ def progress() -> Iterator[Callable[[str], None]]:
     with os.fdopen(os.dup(2), "w", encoding="utf-8") as terminal:
         spinner = Spinner("dots")
         # Started by the first thing said: until the walk begins, the terminal is the script's.
-        line = Live(spinner, console=Console(file=terminal), transient=True, redirect_stdout=False,
-                    redirect_stderr=False)  # fmt: skip
+        line = Live(
+            spinner,
+            console=Console(file=terminal),
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
 
         def say(text: str) -> None:
             if text:

@@ -53,8 +53,9 @@ def of_trainer(seen: Seen, trainer: Any, frame: FrameType) -> Adapter:
     return HFTrainerAdapter(trainer, frame, seen)
 
 
-def of_lightning(seen: Seen, module: Any, loader: Any, evaluation_loader: Any, datamodule: Any,
-                 frame: FrameType) -> Adapter:  # fmt: skip
+def of_lightning(
+    seen: Seen, module: Any, loader: Any, evaluation_loader: Any, datamodule: Any, frame: FrameType
+) -> Adapter:
     """A LightningModule's; without a trainer of the user's, its plain defaults hold."""
     from trainwright.adapters.lightning.body import Fit, LightningBody
     from trainwright.adapters.loop.adapter import LoopAdapter
@@ -65,16 +66,32 @@ def of_lightning(seen: Seen, module: Any, loader: Any, evaluation_loader: Any, d
     note_built(seen, frame, loaders=[v for v in loaders if hasattr(v, "__weakref__")])
     kept = _Kept([o for o in (module, datamodule) if o is not None])
     try:
-        fit = Fit(module=module, trainer=_silent_trainer(module), train=loader, validation=evaluation_loader,
-                  datamodule=datamodule, where=place_of(frame), scope=scope_of(frame))  # fmt: skip
+        fit = Fit(
+            module=module,
+            trainer=_silent_trainer(module),
+            train=loader,
+            validation=evaluation_loader,
+            datamodule=datamodule,
+            where=place_of(frame),
+            scope=scope_of(frame),
+        )
         return _Undone(LoopAdapter(LightningBody(fit, seen), seen), kept)
     except BaseException:
         kept.put_back()
         raise
 
 
-def of_parts(seen: Seen, frame: FrameType, *, model: Any, loader: Any, evaluation_loader: Any, loss: Any,
-             optimizer: Any, scheduler: Any) -> Adapter:  # fmt: skip
+def of_parts(
+    seen: Seen,
+    frame: FrameType,
+    *,
+    model: Any,
+    loader: Any,
+    evaluation_loader: Any,
+    loss: Any,
+    optimizer: Any,
+    scheduler: Any,
+) -> Adapter:
     """A plain step's."""
     from trainwright.adapters.loop.adapter import LoopAdapter
     from trainwright.adapters.loop.body_of_objects import GivenBody
@@ -86,8 +103,15 @@ def of_parts(seen: Seen, frame: FrameType, *, model: Any, loader: Any, evaluatio
     kept = _Kept([model])
     if not model.training:  # a loop would say so; what is frozen in a model that trains stays as it is
         model.train()
-    body = GivenBody(model=model, loader=loader, loss=loss, optimizer=optimizer, evaluation_loader=evaluation_loader,
-                     where=place_of(frame), scope=scope_of(frame))  # fmt: skip
+    body = GivenBody(
+        model=model,
+        loader=loader,
+        loss=loss,
+        optimizer=optimizer,
+        evaluation_loader=evaluation_loader,
+        where=place_of(frame),
+        scope=scope_of(frame),
+    )
     return _Undone(LoopAdapter(body, seen), kept)
 
 
@@ -97,9 +121,14 @@ def _silent_trainer(module: Any) -> Any:
 
     with quiet(), _unheard():
         return importlib.import_module(package_of(module)).Trainer(
-            logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-            max_epochs=-1, accelerator="auto" if _on_accelerator(module) else "cpu", devices=1,
-        )  # fmt: skip
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            max_epochs=-1,
+            accelerator="auto" if _on_accelerator(module) else "cpu",
+            devices=1,
+        )
 
 
 def _on_accelerator(module: Any) -> bool:
@@ -111,8 +140,16 @@ def _unheard() -> Iterator[None]:
     import logging
     import warnings
 
-    loggers = [logging.getLogger(n) for n in ("lightning", "lightning.pytorch", "pytorch_lightning",
-                                              "lightning.pytorch.utilities.rank_zero", "lightning.fabric")]  # fmt: skip
+    loggers = [
+        logging.getLogger(n)
+        for n in (
+            "lightning",
+            "lightning.pytorch",
+            "pytorch_lightning",
+            "lightning.pytorch.utilities.rank_zero",
+            "lightning.fabric",
+        )
+    ]
     levels = [logger.level for logger in loggers]
     try:
         for logger in loggers:

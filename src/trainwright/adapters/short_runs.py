@@ -29,8 +29,17 @@ def rate_share(step: int, warmup: int) -> float:
     return min(1.0, (step + 1) / (rise + 1))
 
 
-def train(training: Training, at_end: Callable[[Sequence[Any]], dict[str, Any]], *, steps: int, batches: int, seed: int,
-          changes: Sequence[Repair] = (), seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
+def train(
+    training: Training,
+    at_end: Callable[[Sequence[Any]], dict[str, Any]],
+    *,
+    steps: int,
+    batches: int,
+    seed: int,
+    changes: Sequence[Repair] = (),
+    seconds: float = 30.0,
+    enough: float = 0.0,
+) -> Run:
     """Take steps over the same batches in turn, from the weights at the start; then put these back.
 
     Args:
@@ -67,9 +76,12 @@ def train(training: Training, at_end: Callable[[Sequence[Any]], dict[str, Any]],
         training.change.tried = []
         training.reset()
     return Run(
-        losses=tuple(losses), rows=sum(training.rows_of(b) for b in chosen), failure=failure,
-        seconds=time.monotonic() - started, **shown,
-    )  # fmt: skip
+        losses=tuple(losses),
+        rows=sum(training.rows_of(b) for b in chosen),
+        failure=failure,
+        seconds=time.monotonic() - started,
+        **shown,
+    )
 
 
 def _is_enough(losses: Sequence[float], batches: int, enough: float) -> bool:

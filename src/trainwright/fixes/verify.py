@@ -76,8 +76,13 @@ def _saying(report: Report, text: str) -> Report:
     return replace(report, message=f"{report.message} {text}".strip())
 
 
-def _told(chosen: Sequence[Finding], against: Mapping[int, str], second: Report, left: Sequence[Finding],
-          report: Report) -> str:  # fmt: skip
+def _told(
+    chosen: Sequence[Finding],
+    against: Mapping[int, str],
+    second: Report,
+    left: Sequence[Finding],
+    report: Report,
+) -> str:
     reasons = [f"{f.name} is not verified: {why}" for f in chosen if (why := against[id(f)])]
     good = len(chosen) - len(reasons)
     text = f"A second walk, over a copy with {_counted(len(chosen))} edited in, verified {_share(good, len(chosen))}."
@@ -191,9 +196,17 @@ class SecondWalk:
             texts, answer, said = (Path(folder) / name for name in ("copies.json", "report.json", "output"))
             texts.write_text(json.dumps(dict(copies)), encoding="utf-8")
             command = [
-                sys.executable, *(["-P"] if self.safe_path else []), "-m", "trainwright", "check",
-                "--copies", str(texts), "--json", str(answer), *self.words,
-            ]  # fmt: skip
+                sys.executable,
+                *(["-P"] if self.safe_path else []),
+                "-m",
+                "trainwright",
+                "check",
+                "--copies",
+                str(texts),
+                "--json",
+                str(answer),
+                *self.words,
+            ]
             if why := self._run(command, said):
                 return why
             try:
@@ -207,9 +220,14 @@ class SecondWalk:
     def _run(self, command: Sequence[str], said: Path) -> str:
         with said.open("wb") as output:
             process = subprocess.Popen(
-                command, cwd=self.folder, env=dict(self.environment), stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+                command,
+                cwd=self.folder,
+                env=dict(self.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
             try:
                 process.wait(self.seconds)
             except subprocess.TimeoutExpired:

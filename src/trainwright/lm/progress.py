@@ -29,9 +29,14 @@ def stage(name: str) -> Iterator[Report]:
         yield lambda share, words: None
         return
     columns = (
-        TextColumn("{task.description:<12}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[words]}"),
-        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
+        TextColumn("{task.description:<12}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[words]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(name, total=_STEPS, words="")
         yield lambda share, words: progress.update(task, completed=share * _STEPS, words=words)

@@ -91,11 +91,14 @@ def _source(place: Place) -> list[RenderableType]:
     width = len(str(lines[-1].number)) if lines else 0
     return [
         Text.assemble(
-            ("> " if line.named else "  ", "bold"), (f"{line.number:>{width}} ", "dim"),
-            (line.text, "" if line.named else "dim"), no_wrap=True, overflow="ellipsis",
+            ("> " if line.named else "  ", "bold"),
+            (f"{line.number:>{width}} ", "dim"),
+            (line.text, "" if line.named else "dim"),
+            no_wrap=True,
+            overflow="ellipsis",
         )
         for line in lines
-    ]  # fmt: skip
+    ]
 
 
 def _evidence(finding: Finding) -> list[RenderableType]:

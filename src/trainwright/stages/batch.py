@@ -190,8 +190,15 @@ class BatchFacts(Facts):
         return self.tensors.get(self.label_key) if self.label_key else None
 
 
-def measure_label_mask(inputs: np.ndarray, labels: np.ndarray, attention: np.ndarray | None, *,
-                       pad_id: int | None, eos_id: int | None, ignored: int = -100) -> LabelMaskFacts:  # fmt: skip
+def measure_label_mask(
+    inputs: np.ndarray,
+    labels: np.ndarray,
+    attention: np.ndarray | None,
+    *,
+    pad_id: int | None,
+    eos_id: int | None,
+    ignored: int = -100,
+) -> LabelMaskFacts:
     """Return how many positions of token labels (rows, length) count, against inputs of the same shape.
 
     A row's first real position is no end of a text: an end-of-sequence token there is a separator or a begin mark.
@@ -214,8 +221,9 @@ def measure_label_mask(inputs: np.ndarray, labels: np.ndarray, attention: np.nda
     )
 
 
-def real_positions(inputs: np.ndarray, attention: np.ndarray | None, *, pad_id: int | None,
-                   eos_id: int | None = None) -> np.ndarray:  # fmt: skip
+def real_positions(
+    inputs: np.ndarray, attention: np.ndarray | None, *, pad_id: int | None, eos_id: int | None = None
+) -> np.ndarray:
     """Return which positions of token ids (rows, length) hold text: by the attention mask, else by padding at the ends.
 
     Where padding is the end-of-sequence token and no mask tells, the one of such a run that is next to the text

@@ -154,8 +154,14 @@ class _Reading:
             said += f", by {sys.executable}." if self.elsewhere else "."
         elif self.elsewhere:
             said = f"{script} is walked by {sys.executable}, not by {self.elsewhere}."
-        return Program(script=script, arguments=(*self.before, *arguments), module=self.module,
-                       environment=self.environment, launcher=self.launcher, said=said)  # fmt: skip
+        return Program(
+            script=script,
+            arguments=(*self.before, *arguments),
+            module=self.module,
+            environment=self.environment,
+            launcher=self.launcher,
+            said=said,
+        )
 
     # What a command begins with
 
@@ -217,8 +223,11 @@ class _Reading:
                 self.module = True
                 self._first("a module")
                 return
-            takes = option in valued or not (_is_known(self._first("a command")) or _is_script(self.words[0])
-                                             or self.words[0].startswith("-"))  # fmt: skip
+            takes = option in valued or not (
+                _is_known(self._first("a command"))
+                or _is_script(self.words[0])
+                or self.words[0].startswith("-")
+            )
             if value is None and takes:
                 value = self.words.pop(0)
             if option in _PROCESSES and name in _MANY and value:
@@ -310,9 +319,20 @@ class _Reading:
                 self.environment.setdefault(variable, given[option])
         if "--cpu" in given:
             self.environment.setdefault("ACCELERATE_USE_CPU", "True")
-        self.unapplied += [o for o in ("--config_file", "--use_deepspeed", "--use_fsdp", "--use_megatron_lm",
-                                       "--use_parallelism_config", "--tpu", "--deepspeed_config_file",
-                                       "--dynamo_backend") if o in given]  # fmt: skip
+        self.unapplied += [
+            o
+            for o in (
+                "--config_file",
+                "--use_deepspeed",
+                "--use_fsdp",
+                "--use_megatron_lm",
+                "--use_parallelism_config",
+                "--tpu",
+                "--deepspeed_config_file",
+                "--dynamo_backend",
+            )
+            if o in given
+        ]
 
     def torchrun(self) -> None:
         given = self._launched("torchrun", TORCHRUN_FLAGS)

@@ -22,8 +22,9 @@ from trainwright.walk.trials import experiment
 from trainwright.walk.walk import Walk
 
 
-def refused_facts(name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception,
-                  frame: FrameType) -> SetupFacts:  # fmt: skip
+def refused_facts(
+    name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception, frame: FrameType
+) -> SetupFacts:
     """A framework's class or function did not take what it was given."""
     failure = replace(failure_of(error), where=place_of(frame))
     call = refused_call(name, function, keywords, failure)

@@ -60,9 +60,13 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
     if isinstance(request, Train):
         try:
             return adapter.train(
-                steps=request.steps, batches=request.batches, seed=request.seed + walk.seed,
-                changes=request.changes, seconds=request.seconds, enough=request.enough,
-            )  # fmt: skip
+                steps=request.steps,
+                batches=request.batches,
+                seed=request.seed + walk.seed,
+                changes=request.changes,
+                seconds=request.seconds,
+                enough=request.enough,
+            )
         except (
             Exception
         ) as error:  # recorded: ours apart, the pipeline's, raised outside of a step, in the run

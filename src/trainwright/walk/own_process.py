@@ -27,8 +27,11 @@ class Anew:
         """`python script arguments`, as it would run now."""
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         named = ["-m", str(script)] if module else [str(script)]
-        return cls(command=(sys.executable, *flags, *named, *arguments), folder=Path.cwd(),
-                   environment=dict(os.environ))  # fmt: skip
+        return cls(
+            command=(sys.executable, *flags, *named, *arguments),
+            folder=Path.cwd(),
+            environment=dict(os.environ),
+        )
 
     def run(self) -> None:
         """Run it to its end.
@@ -62,8 +65,10 @@ def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
     def pass_on(number: int, frame: FrameType | None) -> None:
         process.send_signal(number)
 
-    kept = {signal.SIGINT: signal.signal(signal.SIGINT, lambda number, frame: None),
-            signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on)}  # fmt: skip
+    kept = {
+        signal.SIGINT: signal.signal(signal.SIGINT, lambda number, frame: None),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
+    }
     try:
         yield
     finally:

@@ -16,8 +16,14 @@ from trainwright.stages.setup import RefusedCall
 from trainwright.walk.missing import distribution
 
 
-def refused_call(name: str, function: Callable[..., Any], keywords: Mapping[str, Any], failure: Failure,
-                 *, repairable: bool = True) -> RefusedCall:  # fmt: skip
+def refused_call(
+    name: str,
+    function: Callable[..., Any],
+    keywords: Mapping[str, Any],
+    failure: Failure,
+    *,
+    repairable: bool = True,
+) -> RefusedCall:
     """The facts of a framework's call that raised."""
     package = (getattr(function, "__module__", "") or "").split(".")[0]
     argument = unknown_argument(failure.message)
@@ -62,8 +68,11 @@ def refused_anywhere(error: BaseException, failure: Failure) -> RefusedCall | No
         return None
     written = keyword_places(frame.f_code.co_filename, line)
     call = refused_call(*found, {}, failure, repairable=False)
-    return replace(call, places={k: place for k, (place, _) in written.items()},
-                   accepts=(*call.accepts, *_configured(found[0])))  # fmt: skip
+    return replace(
+        call,
+        places={k: place for k, (place, _) in written.items()},
+        accepts=(*call.accepts, *_configured(found[0])),
+    )
 
 
 def _configured(function: str) -> tuple[str, ...]:

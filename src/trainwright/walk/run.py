@@ -22,10 +22,17 @@ from trainwright.walk.own_process import Anew
 from trainwright.walk.session import Say, Session
 
 
-def check_script(script: str | Path, arguments: Sequence[str] = (), options: Options | None = None, *,
-                 module: bool = False, train: bool = False, say: Say = lambda text: None,
-                 done: Callable[[Report], None] = lambda report: None,
-                 strict: bool = False) -> list[Report]:  # fmt: skip
+def check_script(
+    script: str | Path,
+    arguments: Sequence[str] = (),
+    options: Options | None = None,
+    *,
+    module: bool = False,
+    train: bool = False,
+    say: Say = lambda text: None,
+    done: Callable[[Report], None] = lambda report: None,
+    strict: bool = False,
+) -> list[Report]:
     """Run a script (or module) up to its training and walk it; one report for each training that was walked.
 
     Args:

@@ -57,8 +57,16 @@ class Session:
         train: after a walk that found no error, let the training go on for real.
     """
 
-    def __init__(self, script: str, options: Options, *, train: bool = False, say: Say = lambda text: None,
-                 done: Callable[[Report], None] = lambda report: None, strict: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        script: str,
+        options: Options,
+        *,
+        train: bool = False,
+        say: Say = lambda text: None,
+        done: Callable[[Report], None] = lambda report: None,
+        strict: bool = False,
+    ) -> None:
         self.reports: list[Report] = []
         self._script = script
         self._options = options
@@ -152,8 +160,14 @@ class Session:
 
     # What the script does (seams.listening.seen.Listener)
 
-    def refused(self, name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception,
-                frame: FrameType) -> Mapping[str, Any] | None:  # fmt: skip
+    def refused(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        keywords: Mapping[str, Any],
+        error: Exception,
+        frame: FrameType,
+    ) -> Mapping[str, Any] | None:
         """A framework refused a construction: find the cause, and return mended keywords."""
         for finding in judge(self._walk, refused_facts(name, function, keywords, error, frame)):
             if finding.repair is None or finding.repair.seam != Seam.CONSTRUCT or not self._options.repair:
@@ -460,6 +474,11 @@ class Session:
 
     def _new_walk(self) -> Walk:
         return Walk(
-            self._script, budget=self._options.budget, ignored=self._options.ignores, repair=self._options.repair,
-            say=self._say, strict=self._strict, seed=self._options.seed,
-        )  # fmt: skip
+            self._script,
+            budget=self._options.budget,
+            ignored=self._options.ignores,
+            repair=self._options.repair,
+            say=self._say,
+            strict=self._strict,
+            seed=self._options.seed,
+        )

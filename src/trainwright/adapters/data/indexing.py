@@ -20,7 +20,7 @@ MOST_WRAPPED = 16
 
 def repetition_of(data: Any, split: Split, facts: SplitFacts) -> Repetition | None:
     """How the rows that were read of a data set come again; None where none does, or where no code of the user's reads
-    them by index."""  # fmt: skip
+    them by index."""
     if len(facts.hashes) == facts.hashed or (method := _item_method(data)) is None:
         return None
     rows = _rows(split, facts)

@@ -24,8 +24,14 @@ def named_like_labels(name: str) -> bool:
     return any(word in _LABEL_WORDS for word in re.split(r"[^a-z]+", name.lower()))
 
 
-def label_sources(train: SplitFacts, evaluation: SplitFacts | None, held: Split | None,
-                  scope: Mapping[str, Any], passed: Sequence[Any], sizes: Sequence[int] = ()) -> Iterator[LabelSource]:  # fmt: skip
+def label_sources(
+    train: SplitFacts,
+    evaluation: SplitFacts | None,
+    held: Split | None,
+    scope: Mapping[str, Any],
+    passed: Sequence[Any],
+    sizes: Sequence[int] = (),
+) -> Iterator[LabelSource]:
     """Values that the training labels may have been made of, where all of these are the same.
 
     Args:
@@ -70,8 +76,9 @@ def _splits(held: Split | None, name: str, label: str, column: Any) -> bool:
     return len(seen) > 1
 
 
-def _sources_in_scope(label: str, rows: Sequence[int | None], scope: Mapping[str, Any],
-                      passed: Sequence[Any]) -> Iterator[LabelSource]:  # fmt: skip
+def _sources_in_scope(
+    label: str, rows: Sequence[int | None], scope: Mapping[str, Any], passed: Sequence[Any]
+) -> Iterator[LabelSource]:
     found: list[LabelSource] = []
     sizes = {*rows}
     for named in objects_in_scope(scope):

@@ -127,9 +127,16 @@ class Passing:
         columns = columns or self._columns
         order = sorted(range(len(self.items)), key=list(self.rows_kept).__getitem__)
         return Split(
-            items=[self.items[i] for i in order], indices=sorted(self.rows_kept), columns=columns, read=_read(columns),
-            digests=self._digests, non_finite=self._non_finite, failure=self.failure, failed_row=self.failed_row, **base,
-        )  # fmt: skip
+            items=[self.items[i] for i in order],
+            indices=sorted(self.rows_kept),
+            columns=columns,
+            read=_read(columns),
+            digests=self._digests,
+            non_finite=self._non_finite,
+            failure=self.failure,
+            failed_row=self.failed_row,
+            **base,
+        )
 
 
 def size_of(value: Any) -> int:

@@ -36,8 +36,13 @@ Source = tuple[str, list[np.ndarray], list[np.ndarray]]
 """How the script reaches a table, its columns of inputs, and its columns of labels."""
 
 
-def aligned_source(split: Split, facts: SplitFacts, alignment: Alignment | None, names: Sequence[str],
-                   scope: Mapping[str, Any]) -> AlignedSource | None:  # fmt: skip
+def aligned_source(
+    split: Split,
+    facts: SplitFacts,
+    alignment: Alignment | None,
+    names: Sequence[str],
+    scope: Mapping[str, Any],
+) -> AlignedSource | None:
     """A table with the same columns and labels, whose labels a probe learns where it does not learn those of training."""
     labels = facts.labels
     if alignment is None or labels is None or alignment.score > PLAINLY_LEARNT:

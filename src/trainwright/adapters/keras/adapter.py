@@ -66,10 +66,16 @@ class KerasAdapter:
             freezes = setup.ineffective_freezes(fit.model, fit.seen, later, fit.real_step)
             fit.reset()
             facts = setup.setup_facts(
-                fit.model, self.fit_call.given, self.fit_call.frame, fit.seen, fit.backend,
-                batch_size=data.batch_size, planned_updates=self.planned_updates, epochs=data.plan.epochs,
+                fit.model,
+                self.fit_call.given,
+                self.fit_call.frame,
+                fit.seen,
+                fit.backend,
+                batch_size=data.batch_size,
+                planned_updates=self.planned_updates,
+                epochs=data.plan.epochs,
                 optimizers=fit.optimizers(),
-            )  # fmt: skip
+            )
             files = refused_files(fit.model, self.fit_call.frame)
             return replace(facts, ineffective_freezes=freezes, refused_files=files)
 
@@ -108,12 +114,18 @@ class KerasAdapter:
             before = trained_values(model)
             record = observer.record if observer.record.failure else fit.take_step(batch, 0)
             facts = optimizer_facts(
-                getattr(model, attribute), model, before, record.failure, rate_given=given or schedule.by_callback, planned=planned,
+                getattr(model, attribute),
+                model,
+                before,
+                record.failure,
+                rate_given=given or schedule.by_callback,
+                planned=planned,
                 schedule=schedule,
                 held=fit.held_at_start if attribute == "optimizer" else None,
-                given_gradients=bool(record.gradients) if fit.own_step else None, user_built=built,
+                given_gradients=bool(record.gradients) if fit.own_step else None,
+                user_built=built,
                 library=setup.library_name(fit.scope),
-            )  # fmt: skip
+            )
             inner = getattr(optimizer, "inner_optimizer", optimizer)
             position = fit.seen.position_given(inner, "learning_rate") if built else None
             facts = replace(
@@ -132,13 +144,27 @@ class KerasAdapter:
         fit.reset()
         return facts
 
-    def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
-              seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
+    def train(
+        self,
+        *,
+        steps: int,
+        batches: int,
+        seed: int,
+        changes: Sequence[Repair] = (),
+        seconds: float = 30.0,
+        enough: float = 0.0,
+    ) -> Run:
         before = self.fit.steps.compiling_seconds
         run = short_runs.train(
-            self.fit, self._at_end, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds,
+            self.fit,
+            self._at_end,
+            steps=steps,
+            batches=batches,
+            seed=seed,
+            changes=changes,
+            seconds=seconds,
             enough=enough,
-        )  # fmt: skip
+        )
         compiling = self.fit.steps.compiling_seconds - before  # once, whatever the number of steps and runs
         return replace(run, seconds=max(run.seconds - compiling, 1e-3))
 

@@ -66,8 +66,10 @@ def _judge(call: KeptLoss, pairs: list[tuple[np.ndarray, np.ndarray]]) -> tuple[
         return None, 0.0
     joined = np.concatenate([t.reshape(len(t), -1) for _, t in pairs]).astype(np.float64)
     if function in _DISTANCES:
-        return min(_distance(call, np.broadcast_to(m, joined.shape), joined)
-                   for m in (joined.mean(0), np.median(joined, axis=0))), 0.0  # fmt: skip
+        return min(
+            _distance(call, np.broadcast_to(m, joined.shape), joined)
+            for m in (joined.mean(0), np.median(joined, axis=0))
+        ), 0.0
     if function.startswith("binary_cross_entropy") and not call.kind.options.get("label_smoothing"):
         if joined.min() < 0 or joined.max() > 1:
             return None, 0.0

@@ -30,9 +30,10 @@ class OwnStep:
         model = self._model
         model.reset_metrics()
         with (
-            self._watched(record, update=update), _functions_run_eagerly(),
+            self._watched(record, update=update),
+            _functions_run_eagerly(),
             contextlib.redirect_stdout(io.StringIO()),
-        ):  # fmt: skip
+        ):
             if keras.config.backend() == "jax":
                 logs = self._of_states(packed(tensors), update=update)
             else:
@@ -43,9 +44,11 @@ class OwnStep:
     def _of_states(self, data: Any, *, update: bool) -> Any:
         model = self._model
         parts = (
-            model.trainable_variables, model.non_trainable_variables, model.optimizer.variables,
+            model.trainable_variables,
+            model.non_trainable_variables,
+            model.optimizer.variables,
             model.metrics_variables,
-        )  # fmt: skip
+        )
         logs, states = model.train_step(tuple([v.value for v in part] for part in parts), data)
         for part, values in zip(parts, states) if update else ():
             for variable, value in zip(part, values):

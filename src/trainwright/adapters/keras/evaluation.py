@@ -150,8 +150,11 @@ def _metrics(
             fit.model.reset_metrics()
         repairs = [r for r in fit.change.all if r.seam == Seam.METRICS]
         if repairs and y is not None and tensors.is_tensor(output):
-            call = Call(seam=Seam.METRICS, given={"predictions": tensors.to_numpy(output), "labels": tensors.to_numpy(y)},
-                        tensors=tensors)  # fmt: skip
+            call = Call(
+                seam=Seam.METRICS,
+                given={"predictions": tensors.to_numpy(output), "labels": tensors.to_numpy(y)},
+                tensors=tensors,
+            )
             for repair in repairs:
                 call = mended(repair, call)
             y, output = as_tensors(call["labels"]), as_tensors(call["predictions"])

@@ -115,8 +115,9 @@ def _leaks(fit: FitTraining, batches: Sequence[Batch], first: np.ndarray, found:
     again = _answer(fit, batches[0])
     if again is None or not np.array_equal(again, first):  # it keeps a state from call to call
         return
-    mixed = keras.tree.map_structure(lambda a, b: np.concatenate([a[:1], b[1:]]) if a.shape == b.shape else a,
-                                     batches[0].x, batches[1].x)  # fmt: skip
+    mixed = keras.tree.map_structure(
+        lambda a, b: np.concatenate([a[:1], b[1:]]) if a.shape == b.shape else a, batches[0].x, batches[1].x
+    )
     answer = _answer(fit, Batch(x=mixed, y=batches[0].y))
     if answer is None or answer.shape != first.shape:
         return

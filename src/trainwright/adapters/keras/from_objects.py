@@ -53,15 +53,23 @@ def _compile_call(file: str, names: list[str], before: int) -> ast.Call | None:
     found = [
         n
         for n in (ast.walk(tree) if tree else ())
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "compile"
-        and isinstance(n.func.value, ast.Name) and n.func.value.id in names and n.lineno <= before
-    ]  # fmt: skip
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr == "compile"
+        and isinstance(n.func.value, ast.Name)
+        and n.func.value.id in names
+        and n.lineno <= before
+    ]
     return max(found, key=lambda n: n.lineno, default=None)
 
 
 def _construction(name: str, frame: FrameType, line: int, given: Mapping[str, Any]) -> Construction:
     place = place_of(frame)
     return Construction(
-        name=name, frame_file=frame.f_code.co_filename, line=line,
-        place=type(place)(show(frame.f_code.co_filename), line), keywords=frozenset(given), given=given,
-    )  # fmt: skip
+        name=name,
+        frame_file=frame.f_code.co_filename,
+        line=line,
+        place=type(place)(show(frame.f_code.co_filename), line),
+        keywords=frozenset(given),
+        given=given,
+    )

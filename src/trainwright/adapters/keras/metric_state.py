@@ -32,9 +32,13 @@ def counters(model: Any, update: Callable[[], object]) -> Iterator[Counter]:
         for variable in metric.variables:
             key = id(variable)
             yield Counter(
-                name=f"{metric.name}.{variable.name}", start=start.get(key, 0.0), once=once.get(key, 0.0),
-                twice=twice.get(key, 0.0), added_at=_own_place(metric), set_back_by="reset_state",
-            )  # fmt: skip
+                name=f"{metric.name}.{variable.name}",
+                start=start.get(key, 0.0),
+                once=once.get(key, 0.0),
+                twice=twice.get(key, 0.0),
+                added_at=_own_place(metric),
+                set_back_by="reset_state",
+            )
 
 
 def _metrics(model: Any) -> list[Any]:

@@ -66,9 +66,14 @@ def inputs_of(model: Any) -> ModelInputs:
         else tuple(t.name for _, t in pairs if len(pairs) > 1)
     )
     return ModelInputs(
-        names=keys, takes_any=False, required=keys, floats=dict(zip(keys, kinds)), float_order=tuple(kinds),
-        **found, **_first_taker(model, pairs[0][1] if len(pairs) == 1 else None),
-    )  # fmt: skip
+        names=keys,
+        takes_any=False,
+        required=keys,
+        floats=dict(zip(keys, kinds)),
+        float_order=tuple(kinds),
+        **found,
+        **_first_taker(model, pairs[0][1] if len(pairs) == 1 else None),
+    )
 
 
 def _called_with(model: Any) -> dict[str, Any]:

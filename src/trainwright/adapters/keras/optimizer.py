@@ -105,10 +105,19 @@ def _schedule_place(optimizer: Any, built: Construction) -> Place | None:
 
 
 def optimizer_facts(
-    optimizer: Any, model: Any, before: Mapping[str, np.ndarray], failure: Failure | None, *, rate_given: bool,
-    planned: int | None, schedule: DryRun, held: set[Any] | None, given_gradients: bool | None, user_built: bool,
+    optimizer: Any,
+    model: Any,
+    before: Mapping[str, np.ndarray],
+    failure: Failure | None,
+    *,
+    rate_given: bool,
+    planned: int | None,
+    schedule: DryRun,
+    held: set[Any] | None,
+    given_gradients: bool | None,
+    user_built: bool,
     library: str,
-) -> OptimizerFacts:  # fmt: skip
+) -> OptimizerFacts:
     """What one update did, and the schedule over the planned ones.
 
     Args:

@@ -52,10 +52,13 @@ def _refused_in(model: Any, frame: FrameType) -> Iterator[RefusedFile]:
         written = os.fspath(path)
         if (failure := _refusal(method, written)) is not None:
             yield RefusedFile(
-                method=method, path=written, failure=failure, where=Place(show(file), call.lineno),
+                method=method,
+                path=written,
+                failure=failure,
+                where=Place(show(file), call.lineno),
                 taken_as=f"{written.rstrip('/')}{_TAKEN[method][0]}",
                 alone=isinstance(given, ast.Constant) and is_alone(given, written, tree),
-            )  # fmt: skip
+            )
 
 
 def saved_by(code: ast.AST, line: int, names: list[str]) -> Iterator[tuple[ast.Call, str]]:

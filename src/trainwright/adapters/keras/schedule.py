@@ -116,8 +116,15 @@ def _of_schedule(schedule: Any, now: float, planned: int | None, dtype: str) -> 
         moves_at = None if _moved(rates) else _first_move(at, rates[0], planned)
     except Exception as error:  # a schedule of the user's own raised: that is what we came to see
         return DryRun(kind=kind, now=now, peak=now, length=length, steps=planned, failure=failure_of(error))
-    return DryRun(kind=kind, points=_factors(updates, rates), now=now, peak=max(rates), length=length, steps=planned,
-                  moves_at=moves_at)  # fmt: skip
+    return DryRun(
+        kind=kind,
+        points=_factors(updates, rates),
+        now=now,
+        peak=max(rates),
+        length=length,
+        steps=planned,
+        moves_at=moves_at,
+    )
 
 
 def _of_callback(callback: Any, rate: float, planned: int, epochs: range) -> DryRun:

@@ -41,9 +41,17 @@ _COMPILE_DEFAULTS = {"loss_weights": None, "metrics": None, "weighted_metrics": 
 
 
 def setup_facts(
-    model: Any, given: Mapping[str, Any], frame: Any, seen: Seen, backend: Backend, *, batch_size: int | None,
-    planned_updates: int | None, epochs: int, optimizers: Mapping[str, Any],
-) -> SetupFacts:  # fmt: skip
+    model: Any,
+    given: Mapping[str, Any],
+    frame: Any,
+    seen: Seen,
+    backend: Backend,
+    *,
+    batch_size: int | None,
+    planned_updates: int | None,
+    epochs: int,
+    optimizers: Mapping[str, Any],
+) -> SetupFacts:
     """The arguments, places and devices of the training that is about to start.
 
     Args:
@@ -55,30 +63,37 @@ def setup_facts(
     # A model that could not be built has no weights yet; its optimizer's numbers lie where they will.
     placed = weights or [v for v in getattr(model.optimizer, "variables", ()) if "float" in str(v.dtype)]
     device = backend.device(placed[0]) if placed else "cpu"
-    return SetupFacts(
-        framework="keras",
-        versions=versions(),
-        call=f"{type(model).__name__}.fit",
-        arguments=arguments(model, given, seen, optimizers),
-        places=find_places(model, frame, seen) | _callback_places(given, seen),
-        overrides=tuple(_overrides(model)),
-        model_class=type(model).__name__,
-        loads_checkpoint=_loads_checkpoint(model, seen),
-        parameters=sum(_size(v) for v in weights),
-        trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
-        frozen_at=_frozen_at(seen),
-        device=device,
-        accelerators=accelerators(device),
-        takes_all_memory=takes_all_memory(),
-        precision={"mixed_bfloat16": "bf16", "bfloat16": "bf16", "mixed_float16": "fp16", "float16": "fp16"}.get(
-            model.dtype_policy.name, "fp32"
-        ),
-        batch_size=batch_size or 0,
-        accumulation=getattr(model.optimizer, "gradient_accumulation_steps", None) or 1,
-        epochs=float(epochs),
-        planned_updates=planned_updates,
-        ranks=seen.ranks,
-    ) if compiled is not None or version().is_compiled(model) else SetupFacts(framework="keras", versions=versions())  # fmt: skip
+    return (
+        SetupFacts(
+            framework="keras",
+            versions=versions(),
+            call=f"{type(model).__name__}.fit",
+            arguments=arguments(model, given, seen, optimizers),
+            places=find_places(model, frame, seen) | _callback_places(given, seen),
+            overrides=tuple(_overrides(model)),
+            model_class=type(model).__name__,
+            loads_checkpoint=_loads_checkpoint(model, seen),
+            parameters=sum(_size(v) for v in weights),
+            trainable_parameters=sum(_size(v) for v in weights if id(v) in trained),
+            frozen_at=_frozen_at(seen),
+            device=device,
+            accelerators=accelerators(device),
+            takes_all_memory=takes_all_memory(),
+            precision={
+                "mixed_bfloat16": "bf16",
+                "bfloat16": "bf16",
+                "mixed_float16": "fp16",
+                "float16": "fp16",
+            }.get(model.dtype_policy.name, "fp32"),
+            batch_size=batch_size or 0,
+            accumulation=getattr(model.optimizer, "gradient_accumulation_steps", None) or 1,
+            epochs=float(epochs),
+            planned_updates=planned_updates,
+            ranks=seen.ranks,
+        )
+        if compiled is not None or version().is_compiled(model)
+        else SetupFacts(framework="keras", versions=versions())
+    )
 
 
 def _size(variable: Any) -> int:
@@ -243,10 +258,15 @@ def later_freezes(model: Any, frame: Any) -> list[tuple[Any, Place]]:
     file, reached = frame.f_code.co_filename, frame.f_lineno
     tree, names = syntax_tree(file), names_of(model, frame)
     calls = [
-        (n.lineno, n.func.attr) for n in (ast.walk(tree) if tree else ())
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("fit", "compile")
-        and isinstance(n.func.value, ast.Name) and n.func.value.id in names and n.lineno > reached
-    ]  # fmt: skip
+        (n.lineno, n.func.attr)
+        for n in (ast.walk(tree) if tree else ())
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr in ("fit", "compile")
+        and isinstance(n.func.value, ast.Name)
+        and n.func.value.id in names
+        and n.lineno > reached
+    ]
     first = min(calls, default=None)
     if tree is None or first is None or first[1] != "fit":
         return []
@@ -278,9 +298,10 @@ def ineffective_freezes(
     """
     layers, places = list(tensors.named_layers(model).values()), dict(seen.frozen_layers)
     frozen = [
-        la for la in layers
+        la
+        for la in layers
         if la in places and not la.trainable and la.weights and version().may_train_frozen(model, la)
-    ]  # fmt: skip
+    ]
     ahead = [
         (la, place) for la, place in later if any(la is one for one in layers) and la.trainable and la.weights
     ]
@@ -299,10 +320,16 @@ def ineffective_freezes(
         moved = [v for v in layer.weights if not np.array_equal(before[id(v)], tensors.value_of(v))]
         if moved and not any(layer in other._flatten_layers(include_self=False) for other in frozen):
             found.append(
-                IneffectiveFreeze(attribute="trainable", on_modules=True, kind=type(layer).__name__, objects=1,
-                                  parameters=tuple(named[id(v)] for v in moved), where=places[layer],
-                                  after_compile=True)
-            )  # fmt: skip
+                IneffectiveFreeze(
+                    attribute="trainable",
+                    on_modules=True,
+                    kind=type(layer).__name__,
+                    objects=1,
+                    parameters=tuple(named[id(v)] for v in moved),
+                    where=places[layer],
+                    after_compile=True,
+                )
+            )
     return tuple(found)
 
 

@@ -133,8 +133,10 @@ class AllState:
     def __init__(self, roots: Iterable[Any], loose: Iterable[Any] = ()) -> None:
         self._random = RandomState(loose)
         self._backend, self._seeds = _backend_random(), version().seeds()
-        self._globals = {k: (v, _content(v) if type(v) in (list, dict, set) else None)
-                         for k, v in version().settings().items()}  # fmt: skip
+        self._globals = {
+            k: (v, _content(v) if type(v) in (list, dict, set) else None)
+            for k, v in version().settings().items()
+        }
         generator = version().settings().get("global_seed_generator")
         self._state = KerasState([*roots, *([generator] if generator is not None else [])])
 

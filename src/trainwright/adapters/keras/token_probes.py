@@ -49,8 +49,11 @@ def future_leak(fit: FitTraining, batch: Batch, name: str) -> FutureLeak | None:
     altered = tokens.copy()
     altered[:, half:] = (altered[:, half:] + 1) % (int(tokens.max()) + 1)
     one, first = _pass(fit, batch, tokens.shape[1])
-    other, second = _pass(fit, Batch(x=renewed(batch.x, X, {**dict(named(batch.x, X)), name: altered}), y=batch.y),
-                          tokens.shape[1])  # fmt: skip
+    other, second = _pass(
+        fit,
+        Batch(x=renewed(batch.x, X, {**dict(named(batch.x, X)), name: altered}), y=batch.y),
+        tokens.shape[1],
+    )
     if first is None or second is None or first.shape != second.shape:
         return None
     change = relative_change(first, second)

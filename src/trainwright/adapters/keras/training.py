@@ -241,10 +241,14 @@ class FitTraining:
         """What watches a step, or an evaluation, with the repairs in force."""
         repairs = [r for r in self.change.all if training or r.seam != Seam.FORWARD]
         return Observer(
-            self.model, repairs, detail=detail,
-            places=self.seen.modules.get, asked_at=self.seen.asked_at,
-            run_loss=self.run_loss if detail else None, loss_at=self.loss_place,
-        )  # fmt: skip
+            self.model,
+            repairs,
+            detail=detail,
+            places=self.seen.modules.get,
+            asked_at=self.seen.asked_at,
+            run_loss=self.run_loss if detail else None,
+            loss_at=self.loss_place,
+        )
 
     def run_loss(self, call: Callable[..., Any], *args: Any) -> Any:
         """Call a loss as training does: through the compiler where the model was compiled to use it."""
@@ -315,7 +319,7 @@ class FitTraining:
         with observer:
             loss = self.steps.take(
                 lambda d: self.compute(d, observer), self.tensors_of(batch), self._others(), self.change.all
-            )  # fmt: skip
+            )
         return StepRecord(loss=number(loss))
 
     def real_step(self) -> None:
@@ -386,8 +390,14 @@ class FitTraining:
 
     def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
         data, arguments = self.data, SimpleNamespace(dataloader_drop_last=self.drops_last)
-        given = {"model": self.model, "train_dataset": data, "eval_dataset": data.validation, "collator": _same,
-                 "metrics": None, "arguments": arguments}  # fmt: skip
+        given = {
+            "model": self.model,
+            "train_dataset": data,
+            "eval_dataset": data.validation,
+            "collator": _same,
+            "metrics": None,
+            "arguments": arguments,
+        }
         call = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
         self.drops_last = arguments.dataloader_drop_last
         if call["train_dataset"] is not data:

@@ -65,8 +65,15 @@ def fit_of(trainer: Any, given: Mapping[str, Any], frame: FrameType) -> Fit:
     if hasattr(train, "train_dataloader") and hasattr(train, "prepare_data"):
         train, datamodule = None, train
     module = getattr(given.get("model"), "_orig_mod", given.get("model"))  # what torch.compile was given
-    return Fit(module=module, trainer=trainer, train=train, validation=given.get("val_dataloaders"),
-               datamodule=datamodule, where=place_of(frame), scope=scope)  # fmt: skip
+    return Fit(
+        module=module,
+        trainer=trainer,
+        train=train,
+        validation=given.get("val_dataloaders"),
+        datamodule=datamodule,
+        where=place_of(frame),
+        scope=scope,
+    )
 
 
 class LightningBody:
@@ -161,8 +168,12 @@ class LightningBody:
     @property
     def scope(self) -> dict[str, Any]:
         """The script's objects, the module's own, and the loaders."""
-        own = {"train_dataloader": self._train, "val_dataloader": _first(self._validation),
-               "lightning_module": self.module, "datamodule": self.fit.datamodule}  # fmt: skip
+        own = {
+            "train_dataloader": self._train,
+            "val_dataloader": _first(self._validation),
+            "lightning_module": self.module,
+            "datamodule": self.fit.datamodule,
+        }
         found = {k: v for k, v in own.items() if v is not None}  # what fit uses comes before all else
         held = {id(v) for v in found.values()}
         others = {k: v for k, v in vars(self.module).items() if not k.startswith("_")} | dict(self.fit.scope)

@@ -177,15 +177,20 @@ def _overrides(module: Any, stand_in: StandIn) -> dict[str, Any]:
         found = [c.scheduler for c in stand_in.lr_scheduler_configs]
         return found[0] if len(found) == 1 else found or None
 
-    def clip_gradients(optimizer: Any, gradient_clip_val: float | None = None,
-                       gradient_clip_algorithm: Any = None) -> None:  # fmt: skip
+    def clip_gradients(
+        optimizer: Any, gradient_clip_val: float | None = None, gradient_clip_algorithm: Any = None
+    ) -> None:
         limit = stand_in.gradient_clip_val if gradient_clip_val is None else gradient_clip_val
         clip(optimizer, limit, gradient_clip_algorithm or stand_in.gradient_clip_algorithm)
 
     answers = {
-        "_trainer": stand_in, "log": log, "log_dict": log_dict, "optimizers": optimizers,
-        "lr_schedulers": lr_schedulers, "clip_gradients": clip_gradients,
-    }  # fmt: skip
+        "_trainer": stand_in,
+        "log": log,
+        "log_dict": log_dict,
+        "optimizers": optimizers,
+        "lr_schedulers": lr_schedulers,
+        "clip_gradients": clip_gradients,
+    }
     if not module.automatic_optimization:  # else Lightning's own refuses
         # A function of torch's own, not ours: so the user's line is the nearest to its call.
         own = _is_overridden(module, "backward")

@@ -82,8 +82,14 @@ class LoopAdapter:
             **self._between(read, train, held, evaluation, accepts),
         )
 
-    def _between(self, read: ReadSet, train: SplitFacts, held: ReadSet | None, evaluation: SplitFacts | None,
-                 accepts: Sequence[str]) -> dict[str, Any]:  # fmt: skip
+    def _between(
+        self,
+        read: ReadSet,
+        train: SplitFacts,
+        held: ReadSet | None,
+        evaluation: SplitFacts | None,
+        accepts: Sequence[str],
+    ) -> dict[str, Any]:
         """What both sets show beside each other; of a tensor that batches are cut from, only the rows that they hold count."""
         found = between(read.split, train, held.split if held else None, evaluation, accepts)
         if isinstance(read.data, Columns) and found["overlap"]:
@@ -113,8 +119,13 @@ class LoopAdapter:
             collator = recorder.collator
             facts["collator"] = getattr(collator, "__name__", type(collator).__name__)
         if failure is not None and recorder is not None:
-            return BatchFacts(failure=failure, equal_rows_collate=collates_equal_rows(recorder),
-                              forms_without=forms_without(recorder), stacked_lengths=stacked_lengths(recorder), **facts)  # fmt: skip
+            return BatchFacts(
+                failure=failure,
+                equal_rows_collate=collates_equal_rows(recorder),
+                forms_without=forms_without(recorder),
+                stacked_lengths=stacked_lengths(recorder),
+                **facts,
+            )
         if failure is None and not training.items:
             failure = Failure(type="StopIteration", message="the loop is given no batch", where=None)
         if failure is not None:
@@ -163,25 +174,48 @@ class LoopAdapter:
             calls = [c for c in parts.passed.calls if c in ("step", "schedule")]
             planned, pace = training.body.updates_planned(training), training.body.schedule_pace(training)
             facts = optimizer_facts(
-                parts.optimizers, training.model, before, record.failure, training.dry, user_built=True,
-                planned=planned, schedule_given=bool(parts.schedules),
+                parts.optimizers,
+                training.model,
+                before,
+                record.failure,
+                training.dry,
+                user_built=True,
+                planned=planned,
+                schedule_given=bool(parts.schedules),
                 schedule_steps=round(planned * pace) if planned and parts.schedules else None,
                 schedule_first=calls[:1] == ["schedule"],
                 rate_given=all(is_rate_written(o, training.seen) for o in parts.optimizers),
-                rate_position=training.seen.position_given(parts.optimizers[0], "lr") if parts.optimizers else None,
-            )  # fmt: skip
+                rate_position=training.seen.position_given(parts.optimizers[0], "lr")
+                if parts.optimizers
+                else None,
+            )
         training.reset()
         return facts
 
     def measure_evaluation(self, batches: int) -> EvaluationFacts:
         return evaluation.measure(self.training, batches)
 
-    def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
-              seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
+    def train(
+        self,
+        *,
+        steps: int,
+        batches: int,
+        seed: int,
+        changes: Sequence[Repair] = (),
+        seconds: float = 30.0,
+        enough: float = 0.0,
+    ) -> Run:
         if not self.training.parts.single:
             return Run(skipped="two losses are minimised in turn, each by an optimizer of its own")
-        run = runs.train(self.training, steps=steps, batches=batches, seed=seed, changes=changes,
-                              seconds=seconds, enough=enough)  # fmt: skip
+        run = runs.train(
+            self.training,
+            steps=steps,
+            batches=batches,
+            seed=seed,
+            changes=changes,
+            seconds=seconds,
+            enough=enough,
+        )
         if batches == 1 and _rises(run.losses) and self.training.carries():
             return Run(
                 skipped="the loss of a batch depends on the steps before it: the model, or the loop, keeps what it saw"

@@ -27,14 +27,28 @@ class GivenBody:
     draws = False
     steps = True
 
-    def __init__(self, *, model: nn.Module, loader: Any, loss: Callable[..., Any] | None, optimizer: Any,
-                 evaluation_loader: Any, where: Place | None, scope: Mapping[str, Any]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        *,
+        model: nn.Module,
+        loader: Any,
+        loss: Callable[..., Any] | None,
+        optimizer: Any,
+        evaluation_loader: Any,
+        where: Place | None,
+        scope: Mapping[str, Any],
+    ) -> None:
         self.where = where
         self.places: dict[str, Place] = {}
         self.drawn: dict[Any, Any] = {}
         self.modules: list[nn.Module] = [model]
-        own = {"model": model, "train_loader": loader, "val_loader": evaluation_loader, "loss": loss,
-               "optimizer": optimizer}  # fmt: skip
+        own = {
+            "model": model,
+            "train_loader": loader,
+            "val_loader": evaluation_loader,
+            "loss": loss,
+            "optimizer": optimizer,
+        }
         held = {id(v) for v in own.values()}
         self.scope = {k: v for k, v in own.items() if v is not None}
         self.scope |= {k: v for k, v in scope.items() if id(v) not in held and k not in own}

@@ -81,8 +81,9 @@ def _additions(statements: Sequence[ast.AST]) -> Iterator[ast.AugAssign | ast.As
             ):
                 same = ast.unparse(node.targets[0])
                 if isinstance(node.value.op, ast.Add) and same in (
-                    ast.unparse(node.value.left), ast.unparse(node.value.right),
-                ):  # fmt: skip
+                    ast.unparse(node.value.left),
+                    ast.unparse(node.value.right),
+                ):
                     yield node
 
 
@@ -96,11 +97,15 @@ def _of_target(target: ast.expr, lifted: LiftedPass) -> Added | None:
     if isinstance(target, ast.Name):
         name = target.id
         return Added(
-            text, lambda: namespace.get(name), lambda value: namespace.__setitem__(name, value),
-            begun_at=_begun(lifted, name), used=_is_used(lifted.statements, text),
+            text,
+            lambda: namespace.get(name),
+            lambda value: namespace.__setitem__(name, value),
+            begun_at=_begun(lifted, name),
+            used=_is_used(lifted.statements, text),
             begun_in_pass=_is_begun(lifted.statements, name),
-            share=_share(lifted.statements, text), scope=lambda: namespace,
-        )  # fmt: skip
+            share=_share(lifted.statements, text),
+            scope=lambda: namespace,
+        )
     if (
         isinstance(target, ast.Subscript)
         and isinstance(target.value, ast.Name)
@@ -108,10 +113,14 @@ def _of_target(target: ast.expr, lifted: LiftedPass) -> Added | None:
     ):
         owner, key = target.value.id, target.slice.value
         return Added(
-            text, lambda: _item(namespace.get(owner), key), lambda value: _put(namespace.get(owner), key, value),
-            begun_at=_begun(lifted, owner), used=_is_used(lifted.statements, text),
-            share=_share(lifted.statements, text), scope=lambda: namespace,
-        )  # fmt: skip
+            text,
+            lambda: _item(namespace.get(owner), key),
+            lambda value: _put(namespace.get(owner), key, value),
+            begun_at=_begun(lifted, owner),
+            used=_is_used(lifted.statements, text),
+            share=_share(lifted.statements, text),
+            scope=lambda: namespace,
+        )
     return None
 
 
@@ -130,9 +139,13 @@ def _of_method(node: ast.FunctionDef, function: FunctionType, lifted: LiftedPass
             if getattr(type(value), node.name, None) is not function:
                 continue
             file = function.__code__.co_filename
-            yield _attribute(name, value, target.attr, lifted, {
-                (file, n) for n in range(addition.lineno, (addition.end_lineno or addition.lineno) + 1)
-            })  # fmt: skip
+            yield _attribute(
+                name,
+                value,
+                target.attr,
+                lifted,
+                {(file, n) for n in range(addition.lineno, (addition.end_lineno or addition.lineno) + 1)},
+            )
 
 
 def _attribute(
@@ -146,10 +159,16 @@ def _attribute(
                 share = _share([tree], f"self.{attribute}") if tree is not None else None
                 scope = {**method.__globals__, "self": owner}
     return Added(
-        f"{name}.{attribute}", lambda: getattr(owner, attribute, None), lambda value: setattr(owner, attribute, value),
-        lines=lines, training=_names_in_training(name, lifted), used=True, share=share, scope=lambda: scope,
+        f"{name}.{attribute}",
+        lambda: getattr(owner, attribute, None),
+        lambda value: setattr(owner, attribute, value),
+        lines=lines,
+        training=_names_in_training(name, lifted),
+        used=True,
+        share=share,
+        scope=lambda: scope,
         begun_at=_begun(lifted, name),
-    )  # fmt: skip
+    )
 
 
 def _node_of(function: FunctionType) -> ast.AST | None:
@@ -184,9 +203,12 @@ def _begun(lifted: LiftedPass, name: str) -> Place | None:
         lines = [
             n.lineno
             for n in (own_nodes(owner) if owner is not None else ())
-            if isinstance(n, (ast.Assign, ast.AnnAssign)) and (inside or n.lineno < lifted.loop.line)
-            and any(isinstance(t, ast.Name) and t.id == name and isinstance(t.ctx, ast.Store) for t in ast.walk(n))
-        ]  # fmt: skip
+            if isinstance(n, (ast.Assign, ast.AnnAssign))
+            and (inside or n.lineno < lifted.loop.line)
+            and any(
+                isinstance(t, ast.Name) and t.id == name and isinstance(t.ctx, ast.Store) for t in ast.walk(n)
+            )
+        ]
         if lines:
             return Place(show(lifted.loop.file), max(lines))
     return None
@@ -196,21 +218,26 @@ def _is_begun(statements: Sequence[ast.AST], name: str) -> bool:
     """Whether a statement of the pass, not under a condition, gives a variable a value: `a = b = 0`."""
     added = {id(a) for a in _additions(statements)}
     return any(
-        isinstance(s, (ast.Assign, ast.AnnAssign)) and id(s) not in added
-        and any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(s))
+        isinstance(s, (ast.Assign, ast.AnnAssign))
+        and id(s) not in added
+        and any(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(s)
+        )
         for s in statements
-    )  # fmt: skip
+    )
 
 
 def _is_used(statements: Sequence[ast.AST], text: str) -> bool:
     """Whether statements read a variable, other than to add to it."""
     own = {id(n) for a in _additions(statements) if ast.unparse(_target(a)) == text for n in ast.walk(a)}
     return any(
-        isinstance(n, (ast.Name, ast.Subscript)) and isinstance(n.ctx, ast.Load) and id(n) not in own
+        isinstance(n, (ast.Name, ast.Subscript))
+        and isinstance(n.ctx, ast.Load)
+        and id(n) not in own
         and ast.unparse(n) == text
         for s in statements
         for n in ast.walk(s)
-    )  # fmt: skip
+    )
 
 
 def _share(statements: Sequence[ast.AST], text: str) -> ast.expr | None:
@@ -269,10 +296,16 @@ def as_facts(counters: Sequence[Added], measured: set[tuple[str, int]]) -> tuple
         file, line = min(one.lines & measured)
         found.append(
             Counter(
-                name=one.name, start=start, once=once, twice=twice, training=one.training,
-                added_at=Place(show(file), line), begun_at=one.begun_at,
+                name=one.name,
+                start=start,
+                once=once,
+                twice=twice,
+                training=one.training,
+                added_at=Place(show(file), line),
+                begun_at=one.begun_at,
                 share=ast.unparse(one.share) if one.share is not None else "",
-                share_once=one.shares[1], share_twice=one.shares[2],
+                share_once=one.shares[1],
+                share_twice=one.shares[2],
             )
-        )  # fmt: skip
+        )
     return tuple(found)

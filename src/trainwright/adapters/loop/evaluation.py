@@ -297,8 +297,10 @@ def _facts(
         active_noise=tuple({k: n for c in noisy for k, n in c.noise.items()}.values()),
         repeatable=_repeatable(noisy[0]) if noisy else None,
         **_kept(seen, training, evaluations),
-        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
-    )  # fmt: skip
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if hasattr(os, "sysconf")
+        else None,
+    )
 
 
 def _comparisons(watch: EvaluationWatch, *, failed: bool) -> tuple[Comparison, ...]:

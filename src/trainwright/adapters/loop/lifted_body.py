@@ -161,8 +161,11 @@ class LiftedLoop:
 
     def place_of_variable(self, name: str) -> Place | None:
         """The last line of the body that assigns a variable."""
-        lines = [n.lineno for n in ast.walk(self.loop.node) if isinstance(n, ast.Name) and n.id == name
-                 and isinstance(n.ctx, ast.Store)]  # fmt: skip
+        lines = [
+            n.lineno
+            for n in ast.walk(self.loop.node)
+            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+        ]
         return Place(show(self.loop.file), max(lines)) if lines else None
 
     def keep(self) -> None:

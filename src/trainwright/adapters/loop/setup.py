@@ -67,8 +67,12 @@ def find_places(training: LoopTraining) -> dict[str, Place]:
         places |= {"train_call": training.body.where, "trainer": training.body.where}
     places |= training.body.places
     passed = training.parts.passed.places
-    for kind, role in (("step", "optimizer_step"), ("zero_grad", "zero_grad"), ("schedule", "schedule_step"),
-                       ("backward", "backward")):  # fmt: skip
+    for kind, role in (
+        ("step", "optimizer_step"),
+        ("zero_grad", "zero_grad"),
+        ("schedule", "schedule_step"),
+        ("backward", "backward"),
+    ):
         if kind in passed:
             places[role] = passed[kind]
     if "zero_grad" in places:

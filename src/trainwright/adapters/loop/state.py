@@ -33,8 +33,13 @@ class LoopState:
         further: modules that are trained and that no name leads to.
     """
 
-    def __init__(self, scope: Mapping[str, Any], optimizers: Sequence[Any], schedules: Sequence[Any],
-                 further: Sequence[nn.Module]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        scope: Mapping[str, Any],
+        optimizers: Sequence[Any],
+        schedules: Sequence[Any],
+        further: Sequence[nn.Module],
+    ) -> None:
         self._values = [v for v in scope.values() if not isinstance(v, type)]
         self._held = [*optimizers, *schedules]
         self._optimizers = list(optimizers)

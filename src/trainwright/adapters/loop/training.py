@@ -82,8 +82,9 @@ class LoopTraining:
         self.collating: list[Repair] = []
         self.silent: set[int] = set()
         """Turns that do not train."""
-        self.arguments = SimpleNamespace(dataloader_drop_last=False, per_device_train_batch_size=0,
-                                         per_device_eval_batch_size=0)  # fmt: skip
+        self.arguments = SimpleNamespace(
+            dataloader_drop_last=False, per_device_train_batch_size=0, per_device_eval_batch_size=0
+        )
         """What a Trainer would take as arguments, as far as repairs change it."""
         self.left: dict[int, torch.Tensor | None] = {}
         """The gradients that the body left behind, by identity of the parameter, where it was not to update."""
@@ -288,10 +289,18 @@ class LoopTraining:
                 if repair.seam == Seam.OPTIMIZER:
                     mended(repair, self.call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": self.model}))
 
-    def observe(self, turn: Turn, number: int = 0, *, live: bool = False, detail: bool = False,
-                watch: GraphWatch | None = None, rate_share: float = 1.0,
-                passed: Passed | None = None,
-                until_backward: bool = False) -> tuple[StepRecord, Passed]:  # fmt: skip
+    def observe(
+        self,
+        turn: Turn,
+        number: int = 0,
+        *,
+        live: bool = False,
+        detail: bool = False,
+        watch: GraphWatch | None = None,
+        rate_share: float = 1.0,
+        passed: Passed | None = None,
+        until_backward: bool = False,
+    ) -> tuple[StepRecord, Passed]:
         """Once round the loop, watched; without an update unless it is live.
 
         The gradients that the optimizer was to step with are those of the parameters afterwards.
@@ -334,18 +343,40 @@ class LoopTraining:
 
     def _observer(self, repairs: Sequence[Repair], *, detail: bool = False) -> Observer:
         parts = self.parts
-        return Observer(parts.model, repairs, roots=parts.roots, detail=detail, trained_only=parts.graded,
-                        places=self.seen.modules.get, asked_at=self.seen.asked_at)  # fmt: skip
+        return Observer(
+            parts.model,
+            repairs,
+            roots=parts.roots,
+            detail=detail,
+            trained_only=parts.graded,
+            places=self.seen.modules.get,
+            asked_at=self.seen.asked_at,
+        )
 
-    def _run(self, turn: Turn, number: int, *, live: bool, rate_share: float = 1.0,
-             passed: Passed | None = None, keep: bool = False) -> None:  # fmt: skip
+    def _run(
+        self,
+        turn: Turn,
+        number: int,
+        *,
+        live: bool,
+        rate_share: float = 1.0,
+        passed: Passed | None = None,
+        keep: bool = False,
+    ) -> None:
         """Run the body. Its batch is drawn with the turn's random numbers, the model's noise with the step's."""
         roots = self.known_parts.roots if self.known_parts is not None else ()
         parameters = list(self.known_parts.model.parameters()) if self.known_parts is not None else ()
-        gates = Gates(self.optimizers, self.schedules, live=live, rate_share=rate_share, parameters=parameters,
-                      passed=passed,
-                      keep=not live and self.known_parts is not None
-                      and (keep or self.window > 1 or not self.optimizers))  # fmt: skip
+        gates = Gates(
+            self.optimizers,
+            self.schedules,
+            live=live,
+            rate_share=rate_share,
+            parameters=parameters,
+            passed=passed,
+            keep=not live
+            and self.known_parts is not None
+            and (keep or self.window > 1 or not self.optimizers),
+        )
         noise = self._seed * SEED_STRIDE + number
         # A `while` goes over nothing: whichever time round it is, its item is the same.
         drawn = turn.item if turn.item is not None else self.items[turn.number % len(self.items)]

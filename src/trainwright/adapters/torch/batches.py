@@ -110,8 +110,9 @@ def token_facts(
     return facts
 
 
-def several_batches_facts(batches: Sequence[Mapping[str, Any]], label_key: str | None, model: Any,
-                          tokenizer: Any) -> dict[str, Any]:  # fmt: skip
+def several_batches_facts(
+    batches: Sequence[Mapping[str, Any]], label_key: str | None, model: Any, tokenizer: Any
+) -> dict[str, Any]:
     """What is counted over the first batches: labels that count, padding."""
     labels = [b[label_key] for b in batches if label_key and isinstance(b.get(label_key), torch.Tensor)]
     whole = [t for t in labels if not t.is_floating_point() and t.dtype != torch.bool and t.dim()]
@@ -135,8 +136,9 @@ def special_ids(model: Any, tokenizer: Any) -> tuple[int | None, int | None, int
     return own, _first(own, configured), getattr(tokenizer, "eos_token_id", None)
 
 
-def label_mask(batch: Mapping[str, Any], label_key: str | None, pad_id: int | None,
-               eos_id: int | None) -> LabelMaskFacts | None:  # fmt: skip
+def label_mask(
+    batch: Mapping[str, Any], label_key: str | None, pad_id: int | None, eos_id: int | None
+) -> LabelMaskFacts | None:
     """The facts of token labels of the inputs' shape; None for other labels."""
     tokens, labels, mask = batch["input_ids"], batch.get(label_key) if label_key else None, _mask_of(batch)
     if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape or labels.is_floating_point():
@@ -147,8 +149,9 @@ def label_mask(batch: Mapping[str, Any], label_key: str | None, pad_id: int | No
     )
 
 
-def other_padding_labels(batch: Mapping[str, Any], label_key: str, pad_id: int | None,
-                         eos_id: int | None) -> torch.Tensor | None:  # fmt: skip
+def other_padding_labels(
+    batch: Mapping[str, Any], label_key: str, pad_id: int | None, eos_id: int | None
+) -> torch.Tensor | None:
     """Token labels with other ones, of those that occur, at padding positions that count; None if there are none."""
     if not _is_tokens(batch.get("input_ids")):
         return None

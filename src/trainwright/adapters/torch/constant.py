@@ -17,9 +17,17 @@ from trainwright.tensors.torch.transforms import within_transform
 SAME_WITHIN = 1e-3
 _WATCHED = {
     getattr(F, name): name
-    for name in ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss",
-                 "l1_loss", "smooth_l1_loss", "huber_loss")
-}  # fmt: skip
+    for name in (
+        "cross_entropy",
+        "nll_loss",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "mse_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+    )
+}
 _DISTANCES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 

@@ -53,11 +53,21 @@ def note_modules(seen: Seen, model: nn.Module, frame: FrameType) -> None:
             seen.loadings[module] = Loading(source=source, fresh=frozenset())
 
 
-def note_built(seen: Seen, frame: FrameType, optimizers: Iterable[Any] = (), schedules: Iterable[Any] = (),
-               loaders: Iterable[Any] = ()) -> None:  # fmt: skip
+def note_built(
+    seen: Seen,
+    frame: FrameType,
+    optimizers: Iterable[Any] = (),
+    schedules: Iterable[Any] = (),
+    loaders: Iterable[Any] = (),
+) -> None:
     """Note the lines that built optimizers, schedules and loaders; an optimizer whose line is unknown has the call's."""
-    here = Construction(name="", frame_file=frame.f_code.co_filename, line=frame.f_lineno,
-                        place=Place(show(frame.f_code.co_filename), frame.f_lineno), keywords=frozenset())  # fmt: skip
+    here = Construction(
+        name="",
+        frame_file=frame.f_code.co_filename,
+        line=frame.f_lineno,
+        place=Place(show(frame.f_code.co_filename), frame.f_lineno),
+        keywords=frozenset(),
+    )
     for kept, values in ((seen.optimizers, optimizers), (seen.schedules, schedules), (seen.loaders, loaders)):
         for value in values:
             built = _construction(value, frame)
@@ -102,8 +112,9 @@ def _at(file: str, line: int, name: str) -> Construction | None:
     if call is None:
         return None
     keywords = frozenset(k.arg for k in call.keywords if k.arg)
-    return Construction(name=name, frame_file=file, line=call.lineno, place=Place(show(file), call.lineno),
-                        keywords=keywords)  # fmt: skip
+    return Construction(
+        name=name, frame_file=file, line=call.lineno, place=Place(show(file), call.lineno), keywords=keywords
+    )
 
 
 def _class_place(model: nn.Module) -> Place | None:

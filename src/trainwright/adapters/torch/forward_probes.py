@@ -96,8 +96,12 @@ def _other_rows(probe: Probe) -> dict[str, Any]:
                 continue
             failure = failure_of(error)
             fixed = [m.where for m in trace.made if m.rows == rows and rows not in m.given_rows and m.where]
-            return {"fails_at_rows": count, "other_rows_failure": failure, "other_rows_from": name,
-                    "fixed_at": fixed[0] if fixed else failure.where}  # fmt: skip
+            return {
+                "fails_at_rows": count,
+                "other_rows_failure": failure,
+                "other_rows_from": name,
+                "fixed_at": fixed[0] if fixed else failure.where,
+            }
     return {}
 
 
@@ -166,8 +170,11 @@ def _perturbed(model: nn.Module) -> Iterator[None]:
 
 
 def _ignored_inputs(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
-    keys = [k for k, v in probe.inputs.items() if k not in probe.label_keys and isinstance(v, torch.Tensor)
-            and v.dim() and len(v) == rows]  # fmt: skip
+    keys = [
+        k
+        for k, v in probe.inputs.items()
+        if k not in probe.label_keys and isinstance(v, torch.Tensor) and v.dim() and len(v) == rows
+    ]
     if rows < 2 or len(keys) < 2:  # one input alone is constant-output's matter
         return {}
     keys = [k for k in keys if k not in _FROM_TOKENIZER]

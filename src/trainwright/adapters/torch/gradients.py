@@ -28,8 +28,13 @@ SECONDS = 10.0
 SAME_WITHIN = 1e-3
 
 
-def graph_facts(facts: GradientFacts, watch: GraphWatch, model: nn.Module, owners: Mapping[str, Any],
-                places: Callable[[nn.Module], Any]) -> GradientFacts:  # fmt: skip
+def graph_facts(
+    facts: GradientFacts,
+    watch: GraphWatch,
+    model: nn.Module,
+    owners: Mapping[str, Any],
+    places: Callable[[nn.Module], Any],
+) -> GradientFacts:
     """The facts with what was seen of the step's graph, right after the step."""
     named = dict(model.named_modules()) | dict(owners)
     registered = {id(p) for p in model.parameters()}

@@ -14,8 +14,12 @@ from trainwright.adapters.torch.called_model import is_out_of_memory, rows_of, t
 from trainwright.stages.forward import MemoryFacts
 
 
-def measure_memory(model: nn.Module, batch: Mapping[str, Any], step: Callable[[Mapping[str, Any]], None],
-                   update: Callable[[], Any]) -> MemoryFacts:  # fmt: skip
+def measure_memory(
+    model: nn.Module,
+    batch: Mapping[str, Any],
+    step: Callable[[Mapping[str, Any]], None],
+    update: Callable[[], Any],
+) -> MemoryFacts:
     """What holds the memory for this batch, by trying smaller ones.
 
     Args:

@@ -15,11 +15,22 @@ from trainwright.seams.source.written import call_node, keyword_places
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 
 
-def optimizer_facts(optimizers: Sequence[Any], model: Any, before: Mapping[str, torch.Tensor],
-                    failure: Failure | None, dry: DryRun, *, user_built: bool, planned: int | None,
-                    rate_given: bool = True, rate_position: int | None = None, schedule_given: bool = False,
-                    schedule_first: bool = False, warmup: int | None = None,
-                    schedule_steps: int | None = None) -> OptimizerFacts:  # fmt: skip
+def optimizer_facts(
+    optimizers: Sequence[Any],
+    model: Any,
+    before: Mapping[str, torch.Tensor],
+    failure: Failure | None,
+    dry: DryRun,
+    *,
+    user_built: bool,
+    planned: int | None,
+    rate_given: bool = True,
+    rate_position: int | None = None,
+    schedule_given: bool = False,
+    schedule_first: bool = False,
+    warmup: int | None = None,
+    schedule_steps: int | None = None,
+) -> OptimizerFacts:
     """The facts of a training's optimizers after one update.
 
     Args:

@@ -14,13 +14,27 @@ from trainwright.core.repair import Repair
 from trainwright.tensors.torch import objects as tensors
 
 
-def train(training: TorchTraining, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
-          seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
+def train(
+    training: TorchTraining,
+    *,
+    steps: int,
+    batches: int,
+    seed: int,
+    changes: Sequence[Repair] = (),
+    seconds: float = 30.0,
+    enough: float = 0.0,
+) -> Run:
     """Take steps over the same batches in turn, from the weights at the start; then put these back."""
     return short_runs.train(
-        training, functools.partial(_at_end, training), steps=steps, batches=batches, seed=seed, changes=changes,
-        seconds=seconds, enough=enough,
-    )  # fmt: skip
+        training,
+        functools.partial(_at_end, training),
+        steps=steps,
+        batches=batches,
+        seed=seed,
+        changes=changes,
+        seconds=seconds,
+        enough=enough,
+    )
 
 
 def _at_end(training: TorchTraining, batches: Sequence[Any]) -> dict[str, Any]:

@@ -77,8 +77,12 @@ def planned_schedule(schedules: Sequence[Any], planned: int | None, pace: float)
     copied = copy.deepcopy(given, {id(given.optimizer): _stand_in(given.optimizer)})
     points, failure = _points(copied, planned, pace)
     length = length_of(given)
-    return DryRun(points=points, kind=type(given).__name__, failure=failure,
-                  length=round(length / pace) if length is not None and pace else length)  # fmt: skip
+    return DryRun(
+        points=points,
+        kind=type(given).__name__,
+        failure=failure,
+        length=round(length / pace) if length is not None and pace else length,
+    )
 
 
 def length_of(schedule: Any) -> int | None:

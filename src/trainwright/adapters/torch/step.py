@@ -27,8 +27,13 @@ _DROPOUT = nn.modules.dropout._DropoutNd
 _MOST_ORTHOGONAL = 1024
 
 
-def forward_facts(record: StepRecord, model: nn.Module, probe: Probe | None, places: Callable[[nn.Module], Place | None],
-                  fresh: frozenset[str] | None) -> ForwardFacts:  # fmt: skip
+def forward_facts(
+    record: StepRecord,
+    model: nn.Module,
+    probe: Probe | None,
+    places: Callable[[nn.Module], Place | None],
+    fresh: frozenset[str] | None,
+) -> ForwardFacts:
     """What the observed step and the probes say of the forward pass.
 
     Args:
@@ -38,9 +43,7 @@ def forward_facts(record: StepRecord, model: nn.Module, probe: Probe | None, pla
     failed = record.failure if record.failed_stage == Stage.FORWARD else None
     scores = record.scores
     linear = [m for m in record.modules if m.kind == "Linear"]
-    stochastic = {
-        n: m for n, m in model.named_modules() if isinstance(m, (_DROPOUT, _BATCH_STATISTICS))
-    }  # fmt: skip
+    stochastic = {n: m for n, m in model.named_modules() if isinstance(m, (_DROPOUT, _BATCH_STATISTICS))}
     unanswered = failed or (record.failed_stage == Stage.LOSS and scores is None)
     probes = run_probes(probe) if probe is not None and not unanswered else {}
     # A step over several micro-batches compares the outputs of each with its own targets.
@@ -135,8 +138,9 @@ def device_failure_kept(
     return (forward if seen else replace(forward, failure=failure)), loss, gradients
 
 
-def stay_identical(parameters: tuple[ParameterFacts, ...], model: nn.Module,
-                   step: Callable[[], None]) -> tuple[ParameterFacts, ...]:  # fmt: skip
+def stay_identical(
+    parameters: tuple[ParameterFacts, ...], model: nn.Module, step: Callable[[], None]
+) -> tuple[ParameterFacts, ...]:
     """The facts, with whether equal rows stay equal over some steps; the weights are left as the steps made them.
 
     Args:
@@ -168,9 +172,12 @@ def _rows_equal(matrix: torch.Tensor) -> bool:
     return spread <= 1e-5 * float(matrix.abs().max())
 
 
-def with_origins(parameters: Sequence[ParameterFacts], model: nn.Module,
-                 frozen_at: Callable[[nn.Parameter], Place | None],
-                 changes: Mapping[int, int]) -> tuple[ParameterFacts, ...]:  # fmt: skip
+def with_origins(
+    parameters: Sequence[ParameterFacts],
+    model: nn.Module,
+    frozen_at: Callable[[nn.Parameter], Place | None],
+    changes: Mapping[int, int],
+) -> tuple[ParameterFacts, ...]:
     """The facts, with the line that froze each parameter and what the model's configuration draws it with.
 
     Args:
@@ -213,8 +220,13 @@ def _default_deviation(module: nn.Module, name: str) -> float | None:
     return 1.0 if isinstance(module, nn.Embedding) else None
 
 
-def gradient_facts(record: StepRecord, model: nn.Module, places: Callable[[nn.Module], Place | None],
-                   clip_at: float | None, accumulation: int) -> GradientFacts | None:  # fmt: skip
+def gradient_facts(
+    record: StepRecord,
+    model: nn.Module,
+    places: Callable[[nn.Module], Place | None],
+    clip_at: float | None,
+    accumulation: int,
+) -> GradientFacts | None:
     """What reached each parameter; None if backward was not reached."""
     if record.failed_stage in (Stage.FORWARD, Stage.LOSS):
         return None

@@ -17,10 +17,16 @@ _TOKEN_KEYS = ("input_ids", "0")
 def token_key(inputs: Mapping[str, Any], label_keys: Sequence[str]) -> str | None:
     """The name of the token ids (N, T) among a model's inputs."""
     tokens = [
-        k for k, v in inputs.items()
-        if isinstance(v, torch.Tensor) and v.dim() == 2 and not v.is_floating_point() and v.dtype != torch.bool
-        and k not in label_keys and "mask" not in k and v.shape[1] >= 4
-    ]  # fmt: skip
+        k
+        for k, v in inputs.items()
+        if isinstance(v, torch.Tensor)
+        and v.dim() == 2
+        and not v.is_floating_point()
+        and v.dtype != torch.bool
+        and k not in label_keys
+        and "mask" not in k
+        and v.shape[1] >= 4
+    ]
     return next((k for k in _TOKEN_KEYS if k in tokens), tokens[0] if tokens else None)
 
 

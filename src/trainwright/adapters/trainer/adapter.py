@@ -42,9 +42,12 @@ class HFTrainerAdapter:
 
     def measure_setup(self) -> SetupFacts:
         return setup.setup_facts(
-            self.trainer, self._frame, self._seen,
-            planned_updates=self.training.planned_updates(), ignored=self.training.ignored_arguments,
-        )  # fmt: skip
+            self.trainer,
+            self._frame,
+            self._seen,
+            planned_updates=self.training.planned_updates(),
+            ignored=self.training.ignored_arguments,
+        )
 
     def measure_dataset(self) -> DatasetFacts:
         return data_sets.measure_dataset(self.training, self._frame)
@@ -66,8 +69,12 @@ class HFTrainerAdapter:
             failure, recorder = training.form_pool()
         facts |= item_facts(recorder)
         if failure is not None or batch is None:
-            return BatchFacts(failure=failure, equal_rows_collate=collates_equal_rows(recorder),
-                              forms_without=forms_without(recorder), **facts)  # fmt: skip
+            return BatchFacts(
+                failure=failure,
+                equal_rows_collate=collates_equal_rows(recorder),
+                forms_without=forms_without(recorder),
+                **facts,
+            )
         return self._batch_facts(batch, facts)
 
     def _batch_facts(self, batch: Any, facts: dict[str, Any]) -> BatchFacts:
@@ -109,13 +116,19 @@ class HFTrainerAdapter:
             own, planned = self.trainer.optimizer, training.planned_updates()
             own_schedule = setup.makes_schedule(self.trainer)
             facts = optimizer_facts(
-                [trainer.optimizer], trainer.model, before, record.failure, dry_run(trainer, planned),
-                user_built=training.given_optimizer is not None, planned=planned,
+                [trainer.optimizer],
+                trainer.model,
+                before,
+                record.failure,
+                dry_run(trainer, planned),
+                user_built=training.given_optimizer is not None,
+                planned=planned,
                 rate_given=setup.rate_is_written(self.trainer, self._seen),
                 rate_position=self._seen.position_given(own, "lr") if own is not None else None,
-                schedule_given=own_schedule, schedule_first=moved,
+                schedule_given=own_schedule,
+                schedule_first=moved,
                 warmup=trainer.args.get_warmup_steps(planned) if planned and not own_schedule else None,
-            )  # fmt: skip
+            )
             training.warmup_updates = short_runs.warmup_updates(facts.schedule)
         training.reset()
         return facts
@@ -134,8 +147,16 @@ class HFTrainerAdapter:
         training.reset()
         return facts
 
-    def train(self, *, steps: int, batches: int, seed: int, changes: Sequence[Repair] = (),
-              seconds: float = 30.0, enough: float = 0.0) -> Run:  # fmt: skip
+    def train(
+        self,
+        *,
+        steps: int,
+        batches: int,
+        seed: int,
+        changes: Sequence[Repair] = (),
+        seconds: float = 30.0,
+        enough: float = 0.0,
+    ) -> Run:
         return runs.train(
             self.training,
             steps=steps,

@@ -41,8 +41,11 @@ class _Metrics:
         self.when: dict[Given, Mapping[str, float] | str] = {}
 
     def __call__(self, given: Any, *args: Any, **kwargs: Any) -> Any:
-        call = Call(seam=Seam.METRICS, given={"predictions": given.predictions, "labels": given.label_ids},
-                    tensors=tensors)  # fmt: skip
+        call = Call(
+            seam=Seam.METRICS,
+            given={"predictions": given.predictions, "labels": given.label_ids},
+            tensors=tensors,
+        )
         for repair in self.repairs:
             call = mended(repair, call)
         self.predictions, self.labels = call["predictions"], call["labels"]
@@ -103,8 +106,13 @@ def _like(given: Any, predictions: Any, labels: Any) -> Any:
     return type(given)(predictions=predictions, label_ids=labels, inputs=getattr(given, "inputs", None))
 
 
-def measure(trainer: Any, data: Any, batches: int, repairs: Sequence[Repair],
-            mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> EvaluationFacts:  # fmt: skip
+def measure(
+    trainer: Any,
+    data: Any,
+    batches: int,
+    repairs: Sequence[Repair],
+    mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+) -> EvaluationFacts:
     """Evaluate on a few batches of evenly spaced rows, before any training, with the repairs in force.
 
     Args:
@@ -168,10 +176,13 @@ def _arguments(trainer: Any) -> dict[str, Any]:
         "best_metric": best,
         "best_greater": args.greater_is_better if best else None,
         "set_names": tuple(str(n) for n in sets) if isinstance(sets, dict) else (),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
-        "keeps_predictions": trainer.compute_metrics is not None and not args.prediction_loss_only
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if hasattr(os, "sysconf")
+        else None,
+        "keeps_predictions": trainer.compute_metrics is not None
+        and not args.prediction_loss_only
         and not getattr(args, "batch_eval_metrics", False),
-    }  # fmt: skip
+    }
 
 
 def _name_of(data: Any, sets: Any) -> str:
@@ -212,8 +223,9 @@ def _first_batch(trainer: Any, few: Any) -> Mapping[str, Any]:
 
 
 @contextlib.contextmanager
-def _in_force(trainer: Any, repairs: Sequence[Repair],
-              mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Iterator[None]:  # fmt: skip
+def _in_force(
+    trainer: Any, repairs: Sequence[Repair], mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> Iterator[None]:
     """What mends the batches and the calls of training mends those of the evaluation."""
     predict, own = trainer.prediction_step, trainer.__dict__.get("prediction_step")
 

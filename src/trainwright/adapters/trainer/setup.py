@@ -98,9 +98,14 @@ def _own_methods(trainer: Any) -> dict[str, Place]:
     """The lines of the user's own methods of the trainer, the model and the optimizer, and of calls in them."""
     places: dict[str, Place] = {}
     owners = {"trainer": type(trainer), "model": type(trainer.model), "optimizer": type(trainer.optimizer)}
-    for owner, role, method in (("trainer", "training_step", "training_step"), ("trainer", "compute_loss", "compute_loss"),
-                                ("trainer", "create_optimizer", "create_optimizer"), ("model", "zero_grad", "zero_grad"),
-                                ("trainer", "create_scheduler", "create_scheduler"), ("optimizer", "optimizer_step", "step")):  # fmt: skip
+    for owner, role, method in (
+        ("trainer", "training_step", "training_step"),
+        ("trainer", "compute_loss", "compute_loss"),
+        ("trainer", "create_optimizer", "create_optimizer"),
+        ("model", "zero_grad", "zero_grad"),
+        ("trainer", "create_scheduler", "create_scheduler"),
+        ("optimizer", "optimizer_step", "step"),
+    ):
         code = getattr(inspect.unwrap(getattr(owners[owner], method, None) or print), "__code__", None)
         if code is None or not is_users(code.co_filename):
             continue
@@ -134,9 +139,15 @@ def ineffective_freezes(model: nn.Module, seen: Seen) -> tuple[IneffectiveFreeze
         trainable = tuple(dict.fromkeys(names[id(p)] for p in below if id(p) in names))
         if trainable:
             result.append(
-                IneffectiveFreeze(attribute=attribute, on_modules=bool(layers), kind=type(owners[0]).__name__,
-                                  objects=len(layers) or len(owners), parameters=trainable, where=place)
-            )  # fmt: skip
+                IneffectiveFreeze(
+                    attribute=attribute,
+                    on_modules=bool(layers),
+                    kind=type(owners[0]).__name__,
+                    objects=len(layers) or len(owners),
+                    parameters=trainable,
+                    where=place,
+                )
+            )
     return tuple(result)
 
 
@@ -269,8 +280,9 @@ def label_place(frame: FrameType, column: str) -> Place | None:
     return places[-1] if places else None
 
 
-def setup_facts(trainer: Any, frame: FrameType, seen: Seen, *, planned_updates: int | None,
-                ignored: Mapping[str, Any]) -> SetupFacts:  # fmt: skip
+def setup_facts(
+    trainer: Any, frame: FrameType, seen: Seen, *, planned_updates: int | None, ignored: Mapping[str, Any]
+) -> SetupFacts:
     """The arguments, places and devices of the training that is about to start.
 
     Args:

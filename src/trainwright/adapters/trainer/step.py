@@ -114,9 +114,12 @@ def _gradients(
 ) -> GradientFacts | None:
     trainer = training.trainer
     facts = gradient_facts(
-        record, trainer.model, seen.modules.get, trainer.args.max_grad_norm or None,
+        record,
+        trainer.model,
+        seen.modules.get,
+        trainer.args.max_grad_norm or None,
         trainer.args.gradient_accumulation_steps,
-    )  # fmt: skip
+    )
     if facts is None:
         return None
     return graph_facts(facts, watch, trainer.model, {"trainer": trainer}, seen.modules.get)

@@ -67,10 +67,19 @@ class TrainerTraining:
         model = original.model
         self._modules = AttributeState(model.modules())
         self._objects = AttributeState(
-            [original, original.args, original.accelerator, original.accelerator.gradient_state, original.state,
-             original.train_dataset, original.eval_dataset, original.data_collator, getattr(model, "config", None),
-             original.optimizer]
-        )  # fmt: skip
+            [
+                original,
+                original.args,
+                original.accelerator,
+                original.accelerator.gradient_state,
+                original.state,
+                original.train_dataset,
+                original.eval_dataset,
+                original.data_collator,
+                getattr(model, "config", None),
+                original.optimizer,
+            ]
+        )
         self._given = ModelState(model)
         optimizer, schedule = original.optimizer, original.lr_scheduler
         self.given_optimizer = OptimizerState(optimizer) if optimizer is not None else None
@@ -389,8 +398,11 @@ class TrainerTraining:
     def _make_copy(self) -> Any:
         trainer = copy.copy(self.original)
         trainer.args = copy.copy(self.original.args)
-        for name, value in {"dataloader_num_workers": 0, "dataloader_persistent_workers": False,
-                            "dataloader_prefetch_factor": None}.items():  # fmt: skip
+        for name, value in {
+            "dataloader_num_workers": 0,
+            "dataloader_persistent_workers": False,
+            "dataloader_prefetch_factor": None,
+        }.items():
             object.__setattr__(trainer.args, name, value)
         trainer.state = copy.deepcopy(self.original.state)
         trainer.control = copy.copy(self.original.control)
@@ -413,9 +425,15 @@ class TrainerTraining:
 
     def _apply_to_trainer(self, repair: Repair) -> None:
         trainer = self.trainer
-        roles = {"model": "model", "train_dataset": "train_dataset", "eval_dataset": "eval_dataset",
-                 "collator": "data_collator", "metrics": "compute_metrics", "tokenizer": self._tokenizer_name,
-                 "label_names": "label_names"}  # fmt: skip
+        roles = {
+            "model": "model",
+            "train_dataset": "train_dataset",
+            "eval_dataset": "eval_dataset",
+            "collator": "data_collator",
+            "metrics": "compute_metrics",
+            "tokenizer": self._tokenizer_name,
+            "label_names": "label_names",
+        }
         given = {role: getattr(trainer, name) for role, name in roles.items()}
         given["tokenizer"] = self.tokenizer()
         given["arguments"] = trainer.args

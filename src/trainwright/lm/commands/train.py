@@ -17,21 +17,59 @@ def train(
     /,
     *,
     out: Annotated[Path, Parameter(name="--out", help="The run's folder; a run that lies there goes on.")],
-    preset: Annotated[str | None, Parameter(name="--preset", help=(
-        "tiny (minutes on two cores; the default), small or gpt2. A run that goes on has its own recipe."))] = None,
-    recipe: Annotated[Path | None, Parameter(name="--recipe", help="A TOML file that changes the preset.")] = None,
-    settings: Annotated[list[str] | None, Parameter(name="--set", negative=(), allow_leading_hyphen=True, help=(
-        "section.key=value, after the file; may be given several times."))] = None,
-    precision: Annotated[str | None, Parameter(name="--precision", help=(
-        "fp32 or bf16; auto (the default) takes what is faster here, as measured when the run begins. A run that goes on "
-        "keeps its own."))] = None,
-    threads: Annotated[int | None, Parameter(name="--threads", help=(
-        "Threads on the CPU; by default OMP_NUM_THREADS, or as many as are fastest here, as measured when the run begins. A "
-        "run that goes on keeps its own."))] = None,
-    resume: Annotated[bool | None, Parameter(name="--resume", negative="--restart", help=(
-        "--resume: go on, and refuse to begin; --restart: remove the run that lies there and begin anew. "
-        "Without either a run goes on if there is one."))] = None,
-) -> int:  # fmt: skip
+    preset: Annotated[
+        str | None,
+        Parameter(
+            name="--preset",
+            help=(
+                "tiny (minutes on two cores; the default), small or gpt2. A run that goes on has its own recipe."
+            ),
+        ),
+    ] = None,
+    recipe: Annotated[
+        Path | None, Parameter(name="--recipe", help="A TOML file that changes the preset.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--set",
+            negative=(),
+            allow_leading_hyphen=True,
+            help=("section.key=value, after the file; may be given several times."),
+        ),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        Parameter(
+            name="--precision",
+            help=(
+                "fp32 or bf16; auto (the default) takes what is faster here, as measured when the run begins. A run that goes on "
+                "keeps its own."
+            ),
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        Parameter(
+            name="--threads",
+            help=(
+                "Threads on the CPU; by default OMP_NUM_THREADS, or as many as are fastest here, as measured when the run begins. A "
+                "run that goes on keeps its own."
+            ),
+        ),
+    ] = None,
+    resume: Annotated[
+        bool | None,
+        Parameter(
+            name="--resume",
+            negative="--restart",
+            help=(
+                "--resume: go on, and refuse to begin; --restart: remove the run that lies there and begin anew. "
+                "Without either a run goes on if there is one."
+            ),
+        ),
+    ] = None,
+) -> int:
     """Train a model from scratch on prepared data, or go on with a run that was stopped.
 
     Ctrl-C saves; the same command goes on there. So it does after a crash: from the last checkpoint, bit for bit.
@@ -60,9 +98,13 @@ def train(
     outcome = train_run(open_data(data), out, chosen, resume=resume)
     if os.environ.get("RANK", "0") != "0":  # one of torchrun's processes; the first one speaks
         return 128 + outcome.signal if outcome.signal else 0
-    best = "" if outcome.best_loss is None else (
-        f"; lowest validation loss {outcome.best_loss:.4f} nats a token, at update {outcome.best_update}"
-    )  # fmt: skip
+    best = (
+        ""
+        if outcome.best_loss is None
+        else (
+            f"; lowest validation loss {outcome.best_loss:.4f} nats a token, at update {outcome.best_update}"
+        )
+    )
     console = Console()
     console.print(
         f"{outcome.updates} of {outcome.of} updates in {duration(outcome.seconds)}{best}.",

@@ -59,9 +59,15 @@ class FileSource:
             file = self.files[number]
             content, problem = _read(file, self.largest)
             yield Item(
-                content=content, path=file.path, group=file.group, licence=file.licence, problem=problem,
-                after=Cursor(file=number + 1), share=seen[number] / total, size=max(file.size, 0),
-            )  # fmt: skip
+                content=content,
+                path=file.path,
+                group=file.group,
+                licence=file.licence,
+                problem=problem,
+                after=Cursor(file=number + 1),
+                share=seen[number] / total,
+                size=max(file.size, 0),
+            )
 
 
 def installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | None = None) -> FileSource:
@@ -227,8 +233,13 @@ def _looked_at(file: _File) -> _File:
     except OSError:
         size, time_ns = -1, 0
     return _File(
-        file=file.file, path=_shown(file.path), group=_shown(file.group), licence=file.licence, size=size, time_ns=time_ns
-    )  # fmt: skip
+        file=file.file,
+        path=_shown(file.path),
+        group=_shown(file.group),
+        licence=file.licence,
+        size=size,
+        time_ns=time_ns,
+    )
 
 
 def _shown(path: str) -> str:

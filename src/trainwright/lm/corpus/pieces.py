@@ -92,18 +92,26 @@ class PieceWriter:
         marks = signature(shingles(document.text))
         self._rows.append(
             {
-                "text": document.text, "path": document.path, "group": document.group, "licence": document.licence,
-                "size": size, "hash": text_hash(document.text), "signature": marks.tobytes(),
+                "text": document.text,
+                "path": document.path,
+                "group": document.group,
+                "licence": document.licence,
+                "size": size,
+                "hash": text_hash(document.text),
+                "signature": marks.tobytes(),
             }
-        )  # fmt: skip
+        )
         self._bytes += size
 
     def write(self, place: Place) -> None:
         """Write the piece and begin the next one; `place` is where the gathering goes on after it."""
         about = {
-            "source": place.source, "file": place.cursor.file, "item": place.cursor.item, "finished": place.finished,
+            "source": place.source,
+            "file": place.cursor.file,
+            "item": place.cursor.item,
+            "finished": place.finished,
             "funnel": as_json(place.funnel),
-        }  # fmt: skip
+        }
         schema = _SCHEMA.with_metadata({_ABOUT: json.dumps(about).encode()})
         with (
             replacing(_file(self._folder, self._number)) as stream,
@@ -134,9 +142,11 @@ class Pieces:
             return Place()
         about = json.loads(self._mapped(self.count - 1).schema.metadata[_ABOUT])
         return Place(
-            source=about["source"], cursor=Cursor(file=about["file"], item=about["item"]), finished=about["finished"],
+            source=about["source"],
+            cursor=Cursor(file=about["file"], item=about["item"]),
+            finished=about["finished"],
             funnel=from_json(about["funnel"]),
-        )  # fmt: skip
+        )
 
     def prints(self, file: Path) -> Prints:
         """What deduplication needs of all documents; signatures are collected in a file."""

@@ -93,9 +93,13 @@ def prove(
             done += 1
             yield done
     yield Proof(
-        train_documents=count, validation_documents=held, groups=tuple(sorted(shared)), equal=tuple(sorted(equal)),
-        near=tuple(sorted(near)), threshold=threshold,
-    )  # fmt: skip
+        train_documents=count,
+        validation_documents=held,
+        groups=tuple(sorted(shared)),
+        equal=tuple(sorted(equal)),
+        near=tuple(sorted(near)),
+        threshold=threshold,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

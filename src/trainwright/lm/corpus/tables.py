@@ -88,11 +88,15 @@ class TableSource:
         path = _first(values, self.fields.path, PATHS)
         # Without a repository's name the file is all that is known to belong together.
         return Item(
-            content=row.text, path=_text(f"{group}/{path}" if group and path else path or f"{name}:{row.number + 1}"),
-            group=_text(group or Path(name).name), licence=_licence(_first(values, self.fields.licence, LICENCES)),
-            after=Cursor(file=number, item=row.number + 1), share=(number + row.share) / count, problem=row.problem,
+            content=row.text,
+            path=_text(f"{group}/{path}" if group and path else path or f"{name}:{row.number + 1}"),
+            group=_text(group or Path(name).name),
+            licence=_licence(_first(values, self.fields.licence, LICENCES)),
+            after=Cursor(file=number, item=row.number + 1),
+            share=(number + row.share) / count,
+            problem=row.problem,
             size=row.size,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

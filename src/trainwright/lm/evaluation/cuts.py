@@ -155,9 +155,12 @@ def _calls(
         if position < line.end:
             begin = lexemes[i - 1 if follows_dot else i].start
             yield Cut(
-                document=number, text=text, position=position, library=library,
+                document=number,
+                text=text,
+                position=position,
+                library=library,
                 prompt_end=text[begin:position],
-            )  # fmt: skip
+            )
 
 
 def _calls_part(words: Sequence[str], i: int) -> bool:

@@ -105,12 +105,13 @@ def evaluate(
         loss=loss,
         quality={
             kind: measure_quality(cuts[kind], completers, seed=seed, advance=step)
-            for kind in KINDS if cuts.get(kind)
+            for kind in KINDS
+            if cuts.get(kind)
         },
         baselines=baselines,
         samples=samples,
         seed=seed,
-    )  # fmt: skip
+    )
 
 
 def model_completer(run: Run) -> Completer:

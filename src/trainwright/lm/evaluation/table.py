@@ -79,9 +79,12 @@ def _examples(quality: Quality) -> list[Text]:
         right = example.completion == example.rest
         lines.append(
             Text.assemble(
-                "  ", example.typed.strip(), (example.completion, "green" if right else "red"),
+                "  ",
+                example.typed.strip(),
+                (example.completion, "green" if right else "red"),
                 ("" if right else f"   was: {example.rest}", "dim"),
-                no_wrap=True, overflow="ellipsis",
+                no_wrap=True,
+                overflow="ellipsis",
             )
-        )  # fmt: skip
+        )
     return lines

@@ -61,8 +61,12 @@ def open_data(folder: Path) -> PreparedData:
                 f"has {len(opened.tokens):,} in one of {opened.vocabulary_size:,}. Prepare the data again."
             )
     return PreparedData(
-        folder=folder, tokenizer=tokenizer, train=tokens["train"], validation=tokens["validation"], manifest=manifest
-    )  # fmt: skip
+        folder=folder,
+        tokenizer=tokenizer,
+        train=tokens["train"],
+        validation=tokens["validation"],
+        manifest=manifest,
+    )
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -100,12 +100,14 @@ def _decided(recipe: Recipe, held: State | None, processes: Processes) -> Decisi
     if threads_why:
         parts.append(f"on {_threads(threads)} ({threads_why})")
     return Decision(
-        arithmetic=arithmetic, line=f"{', '.join(parts)}.",
+        arithmetic=arithmetic,
+        line=f"{', '.join(parts)}.",
         seconds={
             f"{t.what} in {t.precision}{'' if t.threads is None else f' on {_threads(t.threads)}'}": taken
-            for t, taken in seconds.items() if math.isfinite(taken)
+            for t, taken in seconds.items()
+            if math.isfinite(taken)
         },
-    )  # fmt: skip
+    )
 
 
 def _given_threads(recipe: Recipe, begun: State | None, processes: Processes) -> tuple[int | None, str]:

@@ -62,8 +62,15 @@ def with_vocabulary(recipe: Recipe, data: PreparedData) -> Recipe:
     return dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, vocabulary_size=size))
 
 
-def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint | None, processes: Processes,
-              live: Live, arithmetic: Arithmetic) -> Training:  # fmt: skip
+def assembled(
+    data: PreparedData,
+    folder: Path,
+    recipe: Recipe,
+    held: Checkpoint | None,
+    processes: Processes,
+    live: Live,
+    arithmetic: Arithmetic,
+) -> Training:
     """The parts of a training, as they stood at the checkpoint, or new; new ones are walked by the debugger first.
 
     Raises:
@@ -93,10 +100,20 @@ def assembled(data: PreparedData, folder: Path, recipe: Recipe, held: Checkpoint
     if held is not None and held.optimizer:
         load_optimizer_tensors(optimizer, shared_out(held.optimizer, optimizer))
     return Training(
-        recipe=recipe, folder=folder, data=data, plan=plan, processes=processes, model=model, loss=loss, module=module,
-        validation=Windows(data.validation, model_of.context, data_of.packing), optimizer=optimizer, key_ids=key_ids,
-        arithmetic=arithmetic, live=live,
-    )  # fmt: skip
+        recipe=recipe,
+        folder=folder,
+        data=data,
+        plan=plan,
+        processes=processes,
+        model=model,
+        loss=loss,
+        module=module,
+        validation=Windows(data.validation, model_of.context, data_of.packing),
+        optimizer=optimizer,
+        key_ids=key_ids,
+        arithmetic=arithmetic,
+        live=live,
+    )
 
 
 def _new_model(recipe: Recipe, processes: Processes) -> Transformer:
@@ -126,10 +143,15 @@ def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmeti
 def first_state(training: Training, held: Checkpoint | None) -> State:
     """Where the loop begins; what has changed around it since the checkpoint is said."""
     fresh = State(
-        update=0, recipe=as_tables(training.recipe), data=str(training.data.manifest["fingerprint"]),
-        precision=training.arithmetic.precision, muon_precision=training.arithmetic.muon_precision,
-        threads=training.arithmetic.threads, processes=training.processes.count, versions=versions(),
-    )  # fmt: skip
+        update=0,
+        recipe=as_tables(training.recipe),
+        data=str(training.data.manifest["fingerprint"]),
+        precision=training.arithmetic.precision,
+        muon_precision=training.arithmetic.muon_precision,
+        threads=training.arithmetic.threads,
+        processes=training.processes.count,
+        versions=versions(),
+    )
     if held is None:
         return fresh
     for text in surroundings(held.state, fresh):

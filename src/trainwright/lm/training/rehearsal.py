@@ -35,9 +35,13 @@ def rehearse(
         KeyboardInterrupt: if the walk was interrupted.
     """
     report = trainwright.check(
-        model=model, loader=_first_batches(plan), loss=mean_nats,
-        optimizer=build_optimizer(model, recipe.optimizer, muon_format), budget=BUDGET_SECONDS, seed=recipe.run.seed,
-    )  # fmt: skip
+        model=model,
+        loader=_first_batches(plan),
+        loss=mean_nats,
+        optimizer=build_optimizer(model, recipe.optimizer, muon_format),
+        budget=BUDGET_SECONDS,
+        seed=recipe.run.seed,
+    )
     if report.message.startswith("Interrupted"):  # Ctrl-C is meant for the training as well
         raise KeyboardInterrupt
     errors = [finding for finding in report.findings if str(finding.severity) == "error"]

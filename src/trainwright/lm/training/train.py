@@ -118,9 +118,13 @@ def train_from(state: State, training: Training, log: logs.Log, stopping: Stoppi
         if stop:
             break
     return Outcome(
-        updates=state.update, of=plan.updates, best_loss=state.best_loss, best_update=state.best_update,
-        seconds=tally.seconds, signal=0 if state.update == plan.updates else stopping.signal or signal.SIGTERM,
-    )  # fmt: skip
+        updates=state.update,
+        of=plan.updates,
+        best_loss=state.best_loss,
+        best_update=state.best_update,
+        seconds=tally.seconds,
+        signal=0 if state.update == plan.updates else stopping.signal or signal.SIGTERM,
+    )
 
 
 def take_update(training: Training, update: int) -> tuple[Tensor, Tensor | float, Tensor]:
@@ -178,10 +182,18 @@ def write_line(training: Training, log: logs.Log, tally: Tally, update: int, nor
     training.live.update(update + 1, nats / weight, speed)
     if training.processes.first:
         share = rate_share(update, plan.updates, recipe.schedule)
-        log.write("train", update + 1, {
-            "loss": nats / weight, "learning_rate": share * recipe.optimizer.learning_rate, "gradient_norm": norm_float,
-            "tokens": (update + 1) * plan.tokens, "seconds": round(tally.seconds, 3), "tokens_per_second": round(speed),
-        })  # fmt: skip
+        log.write(
+            "train",
+            update + 1,
+            {
+                "loss": nats / weight,
+                "learning_rate": share * recipe.optimizer.learning_rate,
+                "gradient_norm": norm_float,
+                "tokens": (update + 1) * plan.tokens,
+                "seconds": round(tally.seconds, 3),
+                "tokens_per_second": round(speed),
+            },
+        )
 
 
 def evaluated(state: State, training: Training, log: logs.Log) -> State:
@@ -193,9 +205,12 @@ def evaluated(state: State, training: Training, log: logs.Log) -> State:
     if not len(training.validation):
         return state
     loss = mean_nats(
-        training.loss, training.validation, training.processes, training.arithmetic.precision,
+        training.loss,
+        training.validation,
+        training.processes,
+        training.arithmetic.precision,
         limit=training.recipe.run.evaluate_windows,
-    )  # fmt: skip
+    )
     check_finite(loss, state.update)
     better = state.best_loss is None or loss < state.best_loss
     training.live.say(

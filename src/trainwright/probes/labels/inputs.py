@@ -48,8 +48,14 @@ def read_inputs(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> Inputs
         if any(r.dtype.kind not in "iu" for r in rows):
             return None
         mask = part.get("attention_mask")
-        rows = [r[np.asarray(m).reshape(-1) > 0] if len(np.atleast_1d(m)) == len(r) else r
-                for r, m in zip(rows, mask)] if mask is not None else rows  # fmt: skip
+        rows = (
+            [
+                r[np.asarray(m).reshape(-1) > 0] if len(np.atleast_1d(m)) == len(r) else r
+                for r, m in zip(rows, mask)
+            ]
+            if mask is not None
+            else rows
+        )
         written = [str(t) for t in part[texts[0]]] if texts else None
         return _bag("tokens", [r.tolist() for r in rows], written, single=not pairs)
     numbers = [n for n, c in known.items() if _is_numeric(c)]
@@ -110,8 +116,14 @@ def _bag(kind: str, rows: list[list[Any]], written: list[str] | None, *, single:
     if words is None:
         return None
     lengths = np.asarray([len(r) for r in rows], dtype=np.float64)
-    return Inputs(kind=kind, features=words, more=more, odd=_odd(rows, written), lengths=lengths,
-                   single=single and not _joined(rows))  # fmt: skip
+    return Inputs(
+        kind=kind,
+        features=words,
+        more=more,
+        odd=_odd(rows, written),
+        lengths=lengths,
+        single=single and not _joined(rows),
+    )
 
 
 def _odd(rows: list[list[Any]], written: list[str] | None) -> np.ndarray:
@@ -122,8 +134,10 @@ def _odd(rows: list[list[Any]], written: list[str] | None) -> np.ndarray:
     ]
     wide = [[len(r), len(set(r)), sum(r), r[0], r[-1], max(r)] for r in coded]
     if written is not None:
-        wide = [[*n, len(t), len(t.split()), sum(map(str.isupper, t)), sum(map(str.isdigit, t))]
-                for n, t in zip(wide, written)]  # fmt: skip
+        wide = [
+            [*n, len(t), len(t.split()), sum(map(str.isupper, t)), sum(map(str.isdigit, t))]
+            for n, t in zip(wide, written)
+        ]
     table = np.asarray(wide, dtype=np.float64)
     both = np.concatenate(
         [np.sign(table) * np.log1p(np.abs(table)), table % 2, table % 3 == 0, table % 3 == 1], axis=1
@@ -174,8 +188,13 @@ def _numbers(columns: list[np.ndarray]) -> Inputs | None:
     table = _standard(_thinned(np.concatenate([c.reshape(count, -1) for c in columns], axis=1)))
     if table.shape[1] == 0:
         return None
-    return Inputs(kind="numbers", features=table, more=_patterns(wide[0]) if wide else None, lengths=np.zeros(count),
-                   single=len({c.shape for c in wide}) == len(wide) and not _series(table))  # fmt: skip
+    return Inputs(
+        kind="numbers",
+        features=table,
+        more=_patterns(wide[0]) if wide else None,
+        lengths=np.zeros(count),
+        single=len({c.shape for c in wide}) == len(wide) and not _series(table),
+    )
 
 
 def _series(table: np.ndarray) -> bool:

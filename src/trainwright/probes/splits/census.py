@@ -34,8 +34,14 @@ _NUMBERING = ("idx", "id", "index", "guid", "__index_level_0__")
 _FOLLOWING = ("attention_mask", "token_type_ids", "special_tokens_mask", "position_ids")
 
 
-def measure_split(split: Split, label_names: Sequence[str], inputs: Sequence[str] = (), *,
-                  seconds: float = 4.0, one_hot: bool = False) -> SplitFacts:  # fmt: skip
+def measure_split(
+    split: Split,
+    label_names: Sequence[str],
+    inputs: Sequence[str] = (),
+    *,
+    seconds: float = 4.0,
+    one_hot: bool = False,
+) -> SplitFacts:
     """Return the facts of a set that was read.
 
     Args:
@@ -72,8 +78,9 @@ def measure_split(split: Split, label_names: Sequence[str], inputs: Sequence[str
     )
 
 
-def measure_labels(column: str, values: Sequence[Any], class_names: Sequence[str] = (), *,
-                   one_hot: bool = False) -> LabelFacts:  # fmt: skip
+def measure_labels(
+    column: str, values: Sequence[Any], class_names: Sequence[str] = (), *, one_hot: bool = False
+) -> LabelFacts:
     """Return the census of a label column; of vectors and tokens, of at most CENSUS_LABELS rows.
 
     Args:
@@ -92,8 +99,14 @@ def measure_labels(column: str, values: Sequence[Any], class_names: Sequence[str
     if not present:
         return LabelFacts(kind="missing", **base)
     if isinstance(present[0], str):
-        return LabelFacts(kind="text", census=Counter(v for v in present if isinstance(v, str)), counted=len(present),
-                          dtype="text", first_rows=_first_rows(present), **base)  # fmt: skip
+        return LabelFacts(
+            kind="text",
+            census=Counter(v for v in present if isinstance(v, str)),
+            counted=len(present),
+            dtype="text",
+            first_rows=_first_rows(present),
+            **base,
+        )
     try:
         arrays = [np.asarray(v) for v in present]
     except ValueError:  # ragged lists within a row
@@ -130,8 +143,12 @@ def _measure_numeric_labels(
     live = flat[flat != IGNORED_LABEL] if flat.dtype.kind in "iu" else flat
     finite = live[np.isfinite(live)] if live.dtype.kind == "f" else live
     if finite.size:
-        base |= {"minimum": float(finite.min()), "maximum": float(finite.max()),
-                 "mean": float(finite.mean()), "deviation": float(finite.std())}  # fmt: skip
+        base |= {
+            "minimum": float(finite.min()),
+            "maximum": float(finite.max()),
+            "mean": float(finite.mean()),
+            "deviation": float(finite.std()),
+        }
     one_a_row = column or arrays[0].ndim == 0 or (arrays[0].size == 1 and max(a.size for a in arrays) == 1)
     whole = finite.size > 0 and bool(np.all(finite == np.round(finite)))
     distinct, counts = np.unique(finite, return_counts=True)
@@ -185,16 +202,25 @@ def _measure_column(name: str, values: Sequence[Any] | None, split: Split) -> Co
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufb" and len(values):
         return _measure_table(values, {"name": name, "counted": len(values)})
     missing = [row for row, v in zip(rows, values) if v is None]
-    base: dict[str, Any] = {"name": name, "counted": len(values), "missing": len(missing),
-                            "missing_rows": tuple(missing[:MOST_NAMED_ROWS])}  # fmt: skip
+    base: dict[str, Any] = {
+        "name": name,
+        "counted": len(values),
+        "missing": len(missing),
+        "missing_rows": tuple(missing[:MOST_NAMED_ROWS]),
+    }
     present = [(row, v) for row, v in zip(rows, plain_values(values)) if v is not None]
     if not present:
         return ColumnFacts(kind="missing", **base)
     first = present[0][1]
     if isinstance(first, str):
         texts = [v for _, v in present[:CENSUS_LABELS] if isinstance(v, str)]
-        return ColumnFacts(kind="text", dtype="text", values=_few(Counter(texts)), **base,
-                           **_lengths([len(v) for v in texts]))  # fmt: skip
+        return ColumnFacts(
+            kind="text",
+            dtype="text",
+            values=_few(Counter(texts)),
+            **base,
+            **_lengths([len(v) for v in texts]),
+        )
     if isinstance(first, (list, tuple)) and first and isinstance(first[0], str):
         sizes = [len(v) for _, v in present[:CENSUS_LABELS]]
         return ColumnFacts(kind="texts", dtype="text", **base, **_lengths(sizes))
@@ -269,8 +295,12 @@ def _statistics(values: np.ndarray) -> dict[str, Any]:
     if not finite.size:
         return {}
     wide = finite.astype(np.float64)
-    return {"minimum": float(wide.min()), "maximum": float(wide.max()), "mean": float(wide.mean()),
-            "deviation": float(wide.std())}  # fmt: skip
+    return {
+        "minimum": float(wide.min()),
+        "maximum": float(wide.max()),
+        "mean": float(wide.mean()),
+        "deviation": float(wide.std()),
+    }
 
 
 def _of_each_feature(table: np.ndarray) -> dict[str, Any]:
@@ -302,8 +332,9 @@ def plain_values(values: Sequence[Any]) -> Sequence[Any]:
     return [v.detach().cpu().numpy() if hasattr(v, "numpy") and hasattr(v, "detach") else v for v in values]
 
 
-def _hash_rows(split: Split, label: str | None, inputs: Sequence[str],
-               seconds: float) -> tuple[list[int], Sequence[int]]:  # fmt: skip
+def _hash_rows(
+    split: Split, label: str | None, inputs: Sequence[str], seconds: float
+) -> tuple[list[int], Sequence[int]]:
     """Hashes of the inputs of rows, and which rows: of whole columns where they are at hand, else of the sample."""
     names = list(
         dict.fromkeys([*split.columns, *split.digests, *(k for item in split.items[:1] for k in item)])

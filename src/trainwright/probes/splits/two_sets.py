@@ -19,8 +19,13 @@ MOST_REPEATED, MOST_ROWS = 200, 2_000
 MOST_VALUES, MOST_COLUMNS = 20_000_000, 2_000
 
 
-def between(train: Split, trained: SplitFacts, held: Split | None, evaluated: SplitFacts | None,
-            inputs: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
+def between(
+    train: Split,
+    trained: SplitFacts,
+    held: Split | None,
+    evaluated: SplitFacts | None,
+    inputs: Sequence[str] = (),
+) -> dict[str, Any]:
     """The fields of DatasetFacts that compare the evaluation set with training.
 
     Args:
@@ -42,8 +47,9 @@ def between(train: Split, trained: SplitFacts, held: Split | None, evaluated: Sp
     }
 
 
-def _copies(train: Split, held: Split, label: str, names: Sequence[str],
-            shared: Sequence[tuple[int, int]]) -> Copies | None:  # fmt: skip
+def _copies(
+    train: Split, held: Split, label: str, names: Sequence[str], shared: Sequence[tuple[int, int]]
+) -> Copies | None:
     """How much the rows in both sets are like other rows of training, and whether their labels are repeated too."""
     some = [shared[i] for i in _evenly(range(len(shared)), MOST_ROWS)]
     targets = values_of(held, label, [e for e, _ in some]), values_of(train, label, [t for _, t in some])

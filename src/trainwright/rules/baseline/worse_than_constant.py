@@ -78,6 +78,8 @@ def _finding(
         },
         where=where,
         proof=outcome,
-        fix=Fix(does="plan more updates or a higher learning rate; for a regression, standardise the "
-                "targets or set the last layer's bias to their mean"),
-    )  # fmt: skip
+        fix=Fix(
+            does="plan more updates or a higher learning rate; for a regression, standardise the "
+            "targets or set the last layer's bias to their mean"
+        ),
+    )

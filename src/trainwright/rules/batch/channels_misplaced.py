@@ -83,16 +83,24 @@ def _other_axis(images: ImageFacts, setup: SetupFacts, forward: ForwardFacts) ->
     return Finding(
         message=f"{images.key} has the shape {images.shape}, with its {channels} {'channel' if channels == 1 else 'channels'} "
         f"on axis {found}; the first convolution takes them on axis {taken}, where there are {there} lines of pixels",
-        measured={"shape": str(images.shape), "channels": channels, f"axis_{taken}": there,
-                  "roughness": round(images.reread_roughness, 4)},
+        measured={
+            "shape": str(images.shape),
+            "channels": channels,
+            f"axis_{taken}": there,
+            "roughness": round(images.reread_roughness, 4),
+        },
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER, Role.TRAIN_CALL),
-        proof=Proof(f"with the channels on axis {found}, neighbouring values differ by {images.reread_roughness:.2f} "
-                    f"deviations, as pixels do; in noise by 1.13"),
+        proof=Proof(
+            f"with the channels on axis {found}, neighbouring values differ by {images.reread_roughness:.2f} "
+            f"deviations, as pixels do; in noise by 1.13"
+        ),
         # A model that takes them as they are was made for this shape, and would have to be made anew.
         repair=_move_channels(images.key, order, taken) if forward.failure is not None else None,
-        fix=Fix(does=f"move the channels of the images, np.transpose(images, {order}), and declare the model's input so",
-                safety=Safety.SAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does=f"move the channels of the images, np.transpose(images, {order}), and declare the model's input so",
+            safety=Safety.SAFE,
+        ),
+    )
 
 
 def _move_channels(key: str, order: tuple[int, ...], axis: int) -> Repair:
@@ -112,14 +120,23 @@ def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"{images.key} was reshaped to {images.shape}, not permuted: read with the channels {order}, neighbouring "
         f"pixels are {ratio:.1f} times more alike",
-        measured={"roughness": round(images.roughness, 4), "reread_roughness": round(images.reread_roughness, 4)},
-        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
-        proof=Proof(f"a mean step of {images.roughness:.3f} deviations between neighbours, and {images.reread_roughness:.3f} read "
-                    f"as {other}"),
+        measured={
+            "roughness": round(images.roughness, 4),
+            "reread_roughness": round(images.reread_roughness, 4),
+        },
+        where=setup.place(
+            Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
+        ),
+        proof=Proof(
+            f"a mean step of {images.roughness:.3f} deviations between neighbours, and {images.reread_roughness:.3f} read "
+            f"as {other}"
+        ),
         repair=_reread(images.key, images.taken_at),
-        fix=Fix(does=f"write {'permute(2, 0, 1) (or np.transpose)' if images.taken_at == 1 else 'np.transpose'} where the images are reshaped",
-                safety=Safety.SAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does=f"write {'permute(2, 0, 1) (or np.transpose)' if images.taken_at == 1 else 'np.transpose'} where the images are reshaped",
+            safety=Safety.SAFE,
+        ),
+    )
 
 
 def _place(setup: SetupFacts, forward: ForwardFacts, first: ParameterFacts) -> Place | None:

@@ -89,9 +89,12 @@ def _keep(spare: tuple[str, ...]) -> Repair:
             for r in ("train_dataset", "eval_dataset")
             if hasattr(call.given[r], "remove_columns")
         }
-        return call.replace(**{
-            role: data.remove_columns([c for c in spare if c in data.column_names])
-            for role, data in sets.items() if spare and isinstance(data.column_names, list)
-        })  # fmt: skip
+        return call.replace(
+            **{
+                role: data.remove_columns([c for c in spare if c in data.column_names])
+                for role, data in sets.items()
+                if spare and isinstance(data.column_names, list)
+            }
+        )
 
     return Repair("keep the columns (remove_unused_columns=False)", Seam.TRAINER, change)

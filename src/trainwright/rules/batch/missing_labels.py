@@ -60,22 +60,33 @@ def missing_labels(
         yield Finding(
             message=f"the batch has no {wanted}, which the model takes: the column {found!r} of the data set looks like "
             f"them{dropped}",
-            measured=measured, proof=proof,
+            measured=measured,
+            proof=proof,
             where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER, Role.TRAIN_CALL),
             repair=_rename(found, wanted, batch),
-            fix=Fix(does=f'rename the column: dataset.rename_column("{found}", "{wanted}")', safety=Safety.SAFE),
-        )  # fmt: skip
+            fix=Fix(
+                does=f'rename the column: dataset.rename_column("{found}", "{wanted}")', safety=Safety.SAFE
+            ),
+        )
         return
     next_token = forward is not None and forward.causal and "input_ids" in batch.tensors
-    does = "pass data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False) to the Trainer" if next_token else (
-        f"add the labels to the data set as a column {wanted}")  # fmt: skip
+    does = (
+        "pass data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False) to the Trainer"
+        if next_token
+        else (f"add the labels to the data set as a column {wanted}")
+    )
     yield Finding(
         message=f"the batch has no {wanted}, which the model takes, and no column of the data set looks like them",
-        measured=measured, proof=proof,
-        where=setup.place(*((Role.COLLATOR,) if next_token else (Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET)), Role.TRAINER, Role.TRAIN_CALL),
+        measured=measured,
+        proof=proof,
+        where=setup.place(
+            *((Role.COLLATOR,) if next_token else (Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET)),
+            Role.TRAINER,
+            Role.TRAIN_CALL,
+        ),
         repair=_labels_of_inputs(wanted, batch.pad_id) if next_token else None,
         fix=Fix(does=does, safety=Safety.SAFE if next_token else Safety.MANUAL),
-    )  # fmt: skip
+    )
 
 
 def _speaks_of_labels(failure: Failure, wanted: str, batch: BatchFacts) -> bool:
@@ -97,8 +108,11 @@ def _candidate(batch: BatchFacts, dataset: DatasetFacts) -> str | None:
 
 def _may_be_labels(column: ColumnFacts) -> bool:
     counts_rows = column.minimum == 0 and column.maximum == column.counted - 1
-    return column.kind in ("integer", "float", "boolean", "numbers") and not _IDENTIFIERS.search(column.name) and not (
-        counts_rows and column.counted > 2)  # fmt: skip
+    return (
+        column.kind in ("integer", "float", "boolean", "numbers")
+        and not _IDENTIFIERS.search(column.name)
+        and not (counts_rows and column.counted > 2)
+    )
 
 
 def _rename(column: str, wanted: str, batch: BatchFacts) -> Repair:

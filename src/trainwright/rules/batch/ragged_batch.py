@@ -107,9 +107,11 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
             where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
             proof=Proof(f"{key} is an {batch.others[key]}; padded to one length, a batch is a tensor"),
             repair=_pad_objects(tuple(ragged)),
-            fix=Fix(does=f'bring the rows to one length: keras.utils.pad_sequences({key}, padding="post"{floats})',
-                    safety=Safety.SAFE),
-        )  # fmt: skip
+            fix=Fix(
+                does=f'bring the rows to one length: keras.utils.pad_sequences({key}, padding="post"{floats})',
+                safety=Safety.SAFE,
+            ),
+        )
 
 
 def _pad_objects(keys: tuple[str, ...]) -> Repair:

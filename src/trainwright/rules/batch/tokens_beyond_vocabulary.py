@@ -48,11 +48,12 @@ def tokens_beyond_vocabulary(
         proof=Proof(f"id {largest} has no row among {rows}"),
         repair=_resize(needed, name),
         fix=Fix(
-            does=f"call model.resize_token_embeddings({count})" if not name or (setup.loads_checkpoint and not batch.embedding)
+            does=f"call model.resize_token_embeddings({count})"
+            if not name or (setup.loads_checkpoint and not batch.embedding)
             else f"give the embedding {needed} rows ({'input_dim' if batch.embedding else 'vocab_size'}={count})",
             safety=Safety.SAFE,
         ),
-    )  # fmt: skip
+    )
 
 
 def _table(batch: BatchFacts, forward: ForwardFacts | None) -> tuple[int, str, Place | None] | None:

@@ -114,8 +114,15 @@ def _unknown_padding(
     name = (tokenizer.expression if tokenizer else "") or "tokenizer"
     value = f"{name}.pad_token_id" if batch.pad_id is not None or pad is None else f"{name}.eos_token_id"
     model = setup.place(Role.MODEL)
-    edit = [SetKeyword(file=model.file, line=model.line, name="pad_token_id", value=value, function="from_pretrained")
-            ] if model and setup.loads_checkpoint else []  # fmt: skip
+    edit = (
+        [
+            SetKeyword(
+                file=model.file, line=model.line, name="pad_token_id", value=value, function="from_pretrained"
+            )
+        ]
+        if model and setup.loads_checkpoint
+        else []
+    )
     alone = ", and takes one" if forward.works_at_rows == 1 else ""
     yield Finding(
         message=f"the model's config has no pad_token_id: {setup.model_class} cannot tell where the text of a row ends, "

@@ -55,11 +55,16 @@ def _empty(split: SplitFacts, setup: SetupFacts) -> Finding:
     return Finding(
         message=message,
         measured={"rows": 0, "set": split.name},
-        where=setup.place(role.made, role, Role.TRAINER) if given else setup.place(Role.TRAINER, Role.TRAIN_CALL),
+        where=setup.place(role.made, role, Role.TRAINER)
+        if given
+        else setup.place(Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"len({role}) is 0" if given else f"{role} is None"),
-        fix=Fix(does=f"look at what made {role}: the filter, the split or the path that left nothing"
-                if given else f"pass {role}= to the Trainer"),
-    )  # fmt: skip
+        fix=Fix(
+            does=f"look at what made {role}: the filter, the split or the path that left nothing"
+            if given
+            else f"pass {role}= to the Trainer"
+        ),
+    )
 
 
 def _keep_last(call: Call) -> Call:

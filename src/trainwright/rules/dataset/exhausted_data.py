@@ -41,12 +41,17 @@ def exhausted_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding
     yield Finding(
         message=f"{_ending(epochs)}: the epochs will have {shown} steps, {sum(epochs.steps)} in all and not "
         f"{epochs.wanted} ({len(epochs.steps)} x {asked})",
-        measured={"batches": epochs.batches, "asked": epochs.asked or epochs.batches, "epochs": epochs.epochs,
-                  "steps": sum(epochs.steps), "wanted": epochs.wanted},
+        measured={
+            "batches": epochs.batches,
+            "asked": epochs.asked or epochs.batches,
+            "epochs": epochs.epochs,
+            "steps": sum(epochs.steps),
+            "wanted": epochs.wanted,
+        },
         where=setup.place(Role.STEPS_PER_EPOCH, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"one pass over the data gave {epochs.batches} batches"),
         fix=_fix(epochs),
-    )  # fmt: skip
+    )
 
 
 def _spent(one: SpentIterator) -> Finding:
@@ -55,9 +60,11 @@ def _spent(one: SpentIterator) -> Finding:
         "it is empty, and the others train on nothing",
         measured={"epochs": one.epochs},
         where=one.where,
-        proof=Proof(f"an iterator of this kind can be iterated once, and nothing in the loop over epochs makes {one.name} anew"),
+        proof=Proof(
+            f"an iterator of this kind can be iterated once, and nothing in the loop over epochs makes {one.name} anew"
+        ),
         fix=Fix(does=f"make {one.name} inside the loop over epochs, or iterate over what it is made from"),
-    )  # fmt: skip
+    )
 
 
 def _ending(epochs: EpochFacts) -> str:

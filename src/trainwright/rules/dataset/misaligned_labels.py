@@ -155,9 +155,11 @@ def _finding(name: str, seen: Alignment, proof: Proof, where: Place | None) -> F
         measured={**measured, "rows": seen.rows, "deviations_above_permuted": round(seen.score, 2)},
         where=where,
         proof=proof,
-        fix=Fix(does="find the step that orders inputs and labels separately (a shuffle, sort, sample, merge or filter "
-                "of one of them) and apply it to both together"),
-    )  # fmt: skip
+        fix=Fix(
+            does="find the step that orders inputs and labels separately (a shuffle, sort, sample, merge or filter "
+            "of one of them) and apply it to both together"
+        ),
+    )
 
 
 def _proof_of_other(name: str, other: Alignment) -> Proof:

@@ -54,12 +54,20 @@ def _unseen(
     shown = _names(list(unseen), labels)
     yield Finding(
         message=f"the evaluation set holds {shown} in {count} of {total} rows; none of the {rows} training rows does",
-        measured={"classes": ", ".join(map(str, unseen)), "evaluation_rows": count, "training_rows": 0,
-                  "expected_training_rows": round(count / total * rows)},
+        measured={
+            "classes": ", ".join(map(str, unseen)),
+            "evaluation_rows": count,
+            "training_rows": 0,
+            "expected_training_rows": round(count / total * rows),
+        },
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
-        proof=Proof(f"drawn like the evaluation set, {rows} rows would hold about {round(count / total * rows)} of them"),
-        fix=Fix(does=f"look at how the training rows were chosen: they hold {_names(sorted(labels.census, key=str), labels)} only"),
-    )  # fmt: skip
+        proof=Proof(
+            f"drawn like the evaluation set, {rows} rows would hold about {round(count / total * rows)} of them"
+        ),
+        fix=Fix(
+            does=f"look at how the training rows were chosen: they hold {_names(sorted(labels.census, key=str), labels)} only"
+        ),
+    )
 
 
 def _declared(

@@ -54,14 +54,20 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
     yield Finding(
         message=f"{dataset.overlap} of {held.hashed} evaluation rows ({share:.0%}) have the inputs of a training row; "
         f"row {first} is training row {twin}",
-        measured={"repeated": dataset.overlap, "evaluation_rows": held.hashed, "share": round(share, 4),
-                  "repeated_within_training": round(own, 4)},
+        measured={
+            "repeated": dataset.overlap,
+            "evaluation_rows": held.hashed,
+            "share": round(share, 4),
+            "repeated_within_training": round(own, 4),
+        },
         where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAINER),
-        proof=Proof(f"equal inputs, e.g. evaluation rows {_listed([e for e, _ in dataset.overlap_rows])} and training rows "
-                    f"{_listed([t for _, t in dataset.overlap_rows])}; within training {own:.1%} of rows repeat"),
+        proof=Proof(
+            f"equal inputs, e.g. evaluation rows {_listed([e for e, _ in dataset.overlap_rows])} and training rows "
+            f"{_listed([t for _, t in dataset.overlap_rows])}; within training {own:.1%} of rows repeat"
+        ),
         repair=_leave_out([e for e, _ in dataset.overlap_rows], of=held.hashed) if whole else None,
         fix=Fix(does=_fix(own), safety=Safety.UNSAFE),
-    )  # fmt: skip
+    )
 
 
 def _fix(own: float) -> str:

@@ -71,9 +71,11 @@ def unscaled_inputs(
         where=setup.place(Role.TRAIN_DATASET, Role.TRAIN_DATASET_MADE, Role.TRAINER),
         proof=outcome,
         repair=_kept(key, scale, f"standardise {key}"),
-        fix=Fix(does=f"subtract the training mean of {key} and divide by its deviation, in every set",
-                safety=Safety.UNSAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does=f"subtract the training mean of {key} and divide by its deviation, in every set",
+            safety=Safety.UNSAFE,
+        ),
+    )
 
 
 def _reaches_weights(forward: ForwardFacts) -> bool:
@@ -168,10 +170,13 @@ def _reach(tensor: TensorFacts) -> float:
 def _inputs(batch: BatchFacts) -> dict[str, TensorFacts]:
     """The inputs of floating-point numbers, as the model takes them."""
     return {
-        k: t for k, t in batch.tensors.items()
-        if (t.is_float or k in batch.made_floats) and k not in (batch.label_key, *(batch.target_keys or ()))
-        and "mask" not in k and "label" not in k
-    }  # fmt: skip
+        k: t
+        for k, t in batch.tensors.items()
+        if (t.is_float or k in batch.made_floats)
+        and k not in (batch.label_key, *(batch.target_keys or ()))
+        and "mask" not in k
+        and "label" not in k
+    }
 
 
 def _largest(batch: BatchFacts) -> tuple[str, TensorFacts | None]:

@@ -42,9 +42,13 @@ MOST_HASTE = 10.0
 
 @rule("TW107", Severity.WARNING)
 def unscaled_targets(
-    dataset: DatasetFacts, batch: BatchFacts, loss: LossFacts, optimizer: OptimizerFacts, overfit: OverfitFacts,
+    dataset: DatasetFacts,
+    batch: BatchFacts,
+    loss: LossFacts,
+    optimizer: OptimizerFacts,
+    overfit: OverfitFacts,
     setup: SetupFacts,
-) -> Diagnosis:  # fmt: skip
+) -> Diagnosis:
     """Targets of a large mean or spread that are learnt clearly better when standardised."""
     labels, power = dataset.train.labels, POWERS.get(loss.function)
     key = batch.label_key
@@ -65,8 +69,11 @@ def unscaled_targets(
     how = "scaled" if never_negative else "standardised"
     haste = min(MOST_HASTE, max(1.0, (optimizer.planned_updates or STEPS) / STEPS))
     seen = yield Trial(
-        change=_standardise(key, moved, spread, how), against=scale_learning_rate(haste), steps=STEPS, batches=BATCHES
-    )  # fmt: skip
+        change=_standardise(key, moved, spread, how),
+        against=scale_learning_rate(haste),
+        steps=STEPS,
+        batches=BATCHES,
+    )
     unit = "variance" if power == 2 else "deviation"
     outcome = replace(
         seen,
@@ -79,14 +86,20 @@ def unscaled_targets(
     yield Finding(
         message=f"the targets have mean {_plain(centre)} and deviation {_plain(spread)}: after {outcome.steps} updates the loss "
         f"is {mean(outcome.before):.3g} in units of their {unit}, with {how} targets {mean(outcome.after):.3g}",
-        measured={"target_mean": centre, "target_deviation": spread, "loss": mean(outcome.before),
-                  "loss_standardised": mean(outcome.after)},
+        measured={
+            "target_mean": centre,
+            "target_deviation": spread,
+            "loss": mean(outcome.before),
+            "loss_standardised": mean(outcome.after),
+        },
         where=setup.place(Role.TRAIN_DATASET, Role.TRAIN_DATASET_MADE, Role.TRAINER),
         proof=outcome,
         repair=_kept(key, moved, spread, how),
-        fix=Fix(does=f"train on {_new(key, moved)} / {_plain(spread)}, and scale predictions back for the metrics",
-                safety=Safety.UNSAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does=f"train on {_new(key, moved)} / {_plain(spread)}, and scale predictions back for the metrics",
+            safety=Safety.UNSAFE,
+        ),
+    )
 
 
 def _plain(value: float) -> str:

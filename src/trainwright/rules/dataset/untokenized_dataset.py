@@ -39,9 +39,10 @@ def untokenized_dataset(
     if not any(name in dataset.accepts for name in _TOKEN_INPUTS):
         return
     raw = [
-        s for s in dataset.splits
+        s
+        for s in dataset.splits
         if s.text_columns and not any(s.column(n) or n in _collated(batch, s.name) for n in _TOKEN_INPUTS)
-    ]  # fmt: skip
+    ]
     if not raw or raw[0].column("pixel_values"):
         return
     found = {s.name: _tokenized(s, dataset) for s in raw}
@@ -110,9 +111,10 @@ def _collated(batch: BatchFacts | None, split: str) -> Collection[str]:
 def _tokenized(split: SplitFacts, dataset: DatasetFacts) -> Lookalike | None:
     """An object with the same rows and the model's token inputs; with the same text columns first."""
     fitting = [
-        like for like in dataset.lookalikes
+        like
+        for like in dataset.lookalikes
         if like.split == split.name and any(n in like.columns for n in _TOKEN_INPUTS)
-    ]  # fmt: skip
+    ]
     return max(fitting, key=lambda like: len(set(like.columns) & set(split.text_columns)), default=None)
 
 

@@ -38,11 +38,18 @@ def argmax_of_one_column(evaluation: EvaluationFacts, setup: SetupFacts) -> Iter
         f"it is 0 for every row, and {same} whatever the scores",
         measured={"columns": 1, "rows": evaluation.predictions[0].shape[0]},
         where=setup.place(Role.METRICS, Role.TRAINER),
-        proof=Proof(f"perfect scores and their opposite both give {same}; as two columns perfect scores give "
-                    f"{first_of(perfect)}"),
-        repair=Repair("give the metrics two columns, the threshold and the score", Seam.METRICS, _two_columns),
-        fix=Fix(does="write predictions = (logits[:, 0] > 0).astype(int) instead of the argmax", safety=Safety.UNSAFE),
-    )  # fmt: skip
+        proof=Proof(
+            f"perfect scores and their opposite both give {same}; as two columns perfect scores give "
+            f"{first_of(perfect)}"
+        ),
+        repair=Repair(
+            "give the metrics two columns, the threshold and the score", Seam.METRICS, _two_columns
+        ),
+        fix=Fix(
+            does="write predictions = (logits[:, 0] > 0).astype(int) instead of the argmax",
+            safety=Safety.UNSAFE,
+        ),
+    )
 
 
 def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
@@ -59,9 +66,11 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
             where=one.indexed_at or one.where,
             proof=Proof(f"all predictions are 0 and {share}, which is the accuracy{right}"),
             repair=classes_instead(of_one_column=True),
-            fix=Fix(does="write (outputs.squeeze(1) > 0).long() instead of the argmax (0.5 for probabilities)",
-                    safety=Safety.UNSAFE),
-        )  # fmt: skip
+            fix=Fix(
+                does="write (outputs.squeeze(1) > 0).long() instead of the argmax (0.5 for probabilities)",
+                safety=Safety.UNSAFE,
+            ),
+        )
 
 
 def _two_columns(call: Call) -> Call:

@@ -29,8 +29,11 @@ def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
         return
     scores, labels = evaluation.predictions[0].shape, evaluation.labels.shape
     perfect, aligned = evaluation.when(Given.PERFECT), evaluation.when(Given.PERFECT_ALIGNED)
-    wrong = [name for name, best in aligned.items()
-             if name in perfect and not equal(perfect[name], best) and _best(name, best, evaluation)]  # fmt: skip
+    wrong = [
+        name
+        for name, best in aligned.items()
+        if name in perfect and not equal(perfect[name], best) and _best(name, best, evaluation)
+    ]
     if scores == labels or not wrong:
         return
     name = wrong[0]
@@ -38,14 +41,20 @@ def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
     right = evaluation.when(Given.ALIGNED).get(name, returned)
     yield Finding(
         message=f"{evaluation.metrics_by} was given scores of shape {scores} and labels of shape {labels} and returned "
-        f"{name} = {returned:.4g}" + (f"; in equal shapes it is {right:.4g}" if not equal(returned, right) else ""),
+        f"{name} = {returned:.4g}"
+        + (f"; in equal shapes it is {right:.4g}" if not equal(returned, right) else ""),
         measured={"scores": str(scores), "labels": str(labels), "returned": returned},
         where=setup.place(Role.METRICS, Role.TRAINER),
-        proof=Proof(f"for perfect predictions of shape {scores} it returns {name} = {perfect[name]:.4g}, for the same "
-                    f"ones of shape {labels} {aligned[name]:.4g}"),
+        proof=Proof(
+            f"for perfect predictions of shape {scores} it returns {name} = {perfect[name]:.4g}, for the same "
+            f"ones of shape {labels} {aligned[name]:.4g}"
+        ),
         repair=align(),
-        fix=Fix(does=f"write predictions = predictions.reshape(labels.shape) first in {evaluation.metrics_by}", safety=Safety.SAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does=f"write predictions = predictions.reshape(labels.shape) first in {evaluation.metrics_by}",
+            safety=Safety.SAFE,
+        ),
+    )
 
 
 def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
@@ -56,14 +65,21 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
         yield Finding(
             message=f"the evaluation takes predictions of shape {one.predictions.shape} {one.operation} labels of shape "
             f"{one.labels.shape}, which gives {one.result}: {pairs:,} pairs for {rows:,} rows",
-            measured={"predictions": str(one.predictions.shape), "labels": str(one.labels.shape),
-                      "result": str(one.result)},
+            measured={
+                "predictions": str(one.predictions.shape),
+                "labels": str(one.labels.shape),
+                "result": str(one.result),
+            },
             where=one.where,
-            proof=Proof(f"each prediction met each label: the result has {pairs / rows:g} elements for each row"),
+            proof=Proof(
+                f"each prediction met each label: the result has {pairs / rows:g} elements for each row"
+            ),
             repair=align_where_as_many(),
-            fix=Fix(does="give both the same shape: predictions.squeeze(-1), or labels.view_as(predictions)",
-                    safety=Safety.SAFE),
-        )  # fmt: skip
+            fix=Fix(
+                does="give both the same shape: predictions.squeeze(-1), or labels.view_as(predictions)",
+                safety=Safety.SAFE,
+            ),
+        )
 
 
 def _best(name: str, value: float, evaluation: EvaluationFacts) -> bool:

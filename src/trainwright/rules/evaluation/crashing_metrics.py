@@ -38,14 +38,25 @@ class Cure:
 
 
 CURES = (
-    Cure(Given.FIRST_OUTPUT, "it works on the first of them",
-         "write predictions = predictions[0] first in compute_metrics", take_first_output()),
-    Cure(Given.ALIGNED, "it works on predictions in the shape of the labels",
-         "write predictions = predictions.reshape(labels.shape) first in compute_metrics", align()),
-    Cure(Given.ZERO_FOR_IGNORED, "with another number in their place it works",
-         "leave labels of -100 out of the metrics; to decode, write np.where(labels != -100, labels, pad_token_id)",
-         fill_ignored()),
-)  # fmt: skip
+    Cure(
+        Given.FIRST_OUTPUT,
+        "it works on the first of them",
+        "write predictions = predictions[0] first in compute_metrics",
+        take_first_output(),
+    ),
+    Cure(
+        Given.ALIGNED,
+        "it works on predictions in the shape of the labels",
+        "write predictions = predictions.reshape(labels.shape) first in compute_metrics",
+        align(),
+    ),
+    Cure(
+        Given.ZERO_FOR_IGNORED,
+        "with another number in their place it works",
+        "leave labels of -100 out of the metrics; to decode, write np.where(labels != -100, labels, pad_token_id)",
+        fill_ignored(),
+    ),
+)
 
 
 @rule("TW702", Severity.ERROR)
@@ -77,11 +88,14 @@ def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
         + (f"; {cure.says}" if cure else ""),
         measured=measured,
         where=failure.where or setup.place(Role.METRICS, Role.TRAINER),
-        proof=Proof(f"given {cure.given} it returns {first_of(evaluation.when(cure.given))}" if cure
-                    else "it was called on the model's predictions for evaluation rows, before any training"),
+        proof=Proof(
+            f"given {cure.given} it returns {first_of(evaluation.when(cure.given))}"
+            if cure
+            else "it was called on the model's predictions for evaluation rows, before any training"
+        ),
         repair=cure.repair if cure else None,
         fix=Fix(does=cure.does if cure else does, safety=Safety.SAFE if cure else Safety.MANUAL),
-    )  # fmt: skip
+    )
 
 
 def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:

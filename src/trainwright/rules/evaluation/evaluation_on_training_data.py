@@ -40,7 +40,9 @@ def evaluation_on_training_data(
         measured={"rows": train.rows, "compared": train.hashed, "different": 0},
         where=setup.place(Role.EVAL_DATASET, Role.TRAINER),
         proof=Proof(f"the inputs of all {train.hashed:,} rows that were compared are the same in both sets"),
-        fix=Fix(does="split before training (train_test_split), and pass the held-out part as "
-                + ("validation_data" if setup.framework == "keras" else "eval_dataset"),
-                safety=Safety.UNSAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does="split before training (train_test_split), and pass the held-out part as "
+            + ("validation_data" if setup.framework == "keras" else "eval_dataset"),
+            safety=Safety.UNSAFE,
+        ),
+    )

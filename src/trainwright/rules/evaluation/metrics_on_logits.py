@@ -36,8 +36,14 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
     if not classes or not best or (evaluation.when(Given.FIRST_OUTPUT) and evaluation.metrics_failure):
         return
     perfect, inverted = evaluation.when(Given.PERFECT), evaluation.when(Given.INVERTED)
-    blind = [name for name in best if name in perfect and name in inverted and not equal(perfect[name], ideal[name])
-             and equal(perfect[name], inverted[name])]  # fmt: skip
+    blind = [
+        name
+        for name in best
+        if name in perfect
+        and name in inverted
+        and not equal(perfect[name], ideal[name])
+        and equal(perfect[name], inverted[name])
+    ]
     failure = evaluation.metrics_failure
     if failure is not None:
         seen = f"raised {failure.type}; it works on their argmax"
@@ -46,8 +52,10 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
         name = blind[0]
         now = evaluation.returned.get(name, perfect[name])
         seen = f"returned {name} = {now:.4g}; on their argmax it is {classes.get(name, 0.0):.4g}"
-        proof = (f"for scores that are right in every row, and for their opposite, it returns {name} = "
-                 f"{perfect[name]:.4g}; for the right classes {ideal[name]:.4g}")  # fmt: skip
+        proof = (
+            f"for scores that are right in every row, and for their opposite, it returns {name} = "
+            f"{perfect[name]:.4g}; for the right classes {ideal[name]:.4g}"
+        )
     else:
         return
     labels = evaluation.labels
@@ -77,17 +85,21 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
         yield Finding(
             message=f"the evaluation compares scores of shape {compared(one)} by {one.operation} and {raised}; "
             f"{classes} is right for {one.right_share:.1%}",
-            measured={"scores": str(one.predictions.shape), "labels": str(one.labels.shape),
-                      "right_share": round(one.right_share or 0.0, 4)},
+            measured={
+                "scores": str(one.predictions.shape),
+                "labels": str(one.labels.shape),
+                "right_share": round(one.right_share or 0.0, 4),
+            },
             where=one.where,
             proof=Proof(_seen(one)),
             repair=classes_instead() if can_be_mended(one) else None,
             fix=Fix(
-                does="compare classes: write outputs.argmax(dim=1) == labels" if wide else
-                "compare classes: write (outputs > 0) == labels for logits, (outputs > 0.5) for probabilities",
+                does="compare classes: write outputs.argmax(dim=1) == labels"
+                if wide
+                else "compare classes: write (outputs > 0) == labels for logits, (outputs > 0.5) for probabilities",
                 safety=Safety.SAFE,
             ),
-        )  # fmt: skip
+        )
 
 
 def _seen(one: Comparison) -> str:

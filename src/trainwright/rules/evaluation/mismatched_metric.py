@@ -66,11 +66,16 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
         yield Finding(
             message=f"the evaluation counts how many of {one.predictions.shape} real numbers equal their label "
             f"({low:.4g} to {high:.4g}) and {seen}",
-            measured={"predictions": str(one.predictions.shape), "equal_share": round(one.equal_share or 0.0, 4)},
+            measured={
+                "predictions": str(one.predictions.shape),
+                "equal_share": round(one.equal_share or 0.0, 4),
+            },
             where=one.where,
-            proof=Proof("the predictions are numbers that are not whole, so none equals its label but by chance"),
+            proof=Proof(
+                "the predictions are numbers that are not whole, so none equals its label but by chance"
+            ),
             fix=Fix(does="rate distances: (predictions - labels).abs().mean(), the squared error, or R²"),
-        )  # fmt: skip
+        )
 
 
 def refuses_continuous(evaluation: EvaluationFacts) -> bool:

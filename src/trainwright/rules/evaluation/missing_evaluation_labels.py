@@ -48,11 +48,18 @@ def missing_evaluation_labels(
             message=f"the evaluation returns no loss and no metrics: it {looked}, and the batch holds {keys}",
             measured=measured,
             where=setup.place(Role.LABEL_NAMES) or at,
-            proof=Proof(f"the model gives a loss for an evaluation batch with {names[0]}, and none without it"),
+            proof=Proof(
+                f"the model gives a loss for an evaluation batch with {names[0]}, and none without it"
+            ),
             repair=_look_for(names),
-            fix=Fix(does=f"pass label_names={names} to TrainingArguments", safety=Safety.SAFE,
-                    edits=(SetKeyword(at.file, at.line, "label_names", repr(names), "TrainingArguments"),) if at else ()),
-        )  # fmt: skip
+            fix=Fix(
+                does=f"pass label_names={names} to TrainingArguments",
+                safety=Safety.SAFE,
+                edits=(SetKeyword(at.file, at.line, "label_names", repr(names), "TrainingArguments"),)
+                if at
+                else (),
+            ),
+        )
     elif (other := _other_column(dataset, batch)) is not None and (label := batch.label_key) is not None:
         yield Finding(
             message=f"the evaluation returns no loss and no metrics: it {looked}, and the set has {other} instead",

@@ -64,6 +64,11 @@ def _graphs(evaluation: EvaluationFacts) -> Finding:
         measured={"graph_bytes": evaluation.graph_bytes, "batches": batches, "needed_bytes": needed},
         where=evaluation.evaluated_at[0] if evaluation.evaluated_at else None,
         severity=Severity.ERROR if too_much else Severity.NOTE,
-        proof=Proof(f"after {evaluation.kept_graphs} batches the graphs of all {evaluation.kept_graphs} were held"),
-        fix=Fix(does="evaluate under torch.no_grad(), or add up loss.item() and keep outputs.detach()", safety=Safety.SAFE),
-    )  # fmt: skip
+        proof=Proof(
+            f"after {evaluation.kept_graphs} batches the graphs of all {evaluation.kept_graphs} were held"
+        ),
+        fix=Fix(
+            does="evaluate under torch.no_grad(), or add up loss.item() and keep outputs.detach()",
+            safety=Safety.SAFE,
+        ),
+    )

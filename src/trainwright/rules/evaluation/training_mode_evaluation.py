@@ -32,14 +32,20 @@ def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> 
     of_loop = evaluation.evaluated_at[0] if evaluation.in_loop and evaluation.evaluated_at else None
     functional = not evaluation.training_mode and called is None
     if functional:
-        does = "pass training=self.training to the functional dropout" if "dropout" in kinds else (
-            "pass training=self.training to the functional batch_norm")  # fmt: skip
+        does = (
+            "pass training=self.training to the functional dropout"
+            if "dropout" in kinds
+            else ("pass training=self.training to the functional batch_norm")
+        )
     elif of_loop is not None:
         does = "call model.eval() before the evaluation, and model.train() before training goes on"
     else:
         does = "leave out model.train() where the model is evaluated"
-    differ = "the same batch, evaluated twice, gave different predictions" if evaluation.repeatable is False else (
-        "batch_norm used the statistics of the evaluation batch")  # fmt: skip
+    differ = (
+        "the same batch, evaluated twice, gave different predictions"
+        if evaluation.repeatable is False
+        else ("batch_norm used the statistics of the evaluation batch")
+    )
     yield Finding(
         message="the model was evaluated with " + " and ".join(_SAYS[k] for k in kinds),
         measured={"active": ", ".join(kinds), "training_mode": int(evaluation.training_mode)},

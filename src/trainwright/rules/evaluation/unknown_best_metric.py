@@ -127,9 +127,12 @@ def _wrong_way(name: str, right: bool, evaluation: EvaluationFacts, setup: Setup
         where=place,
         proof=_way(name, right, evaluation),
         repair=_set(Seam.TRAINER, greater_is_better=right),
-        fix=Fix(does=f"write greater_is_better={right}", safety=Safety.SAFE,
-                edits=_edits(place, "greater_is_better", str(right))),
-    )  # fmt: skip
+        fix=Fix(
+            does=f"write greater_is_better={right}",
+            safety=Safety.SAFE,
+            edits=_edits(place, "greater_is_better", str(right)),
+        ),
+    )
 
 
 def _watched(watcher: Watcher, evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:

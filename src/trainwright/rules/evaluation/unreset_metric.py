@@ -34,11 +34,13 @@ def unreset_metric(evaluation: EvaluationFacts) -> Iterator[Finding]:
             f"after two over the same rows{effect}",
             measured=measured,
             where=counter.begun_at or counter.added_at,
-            proof=Proof(f"two passes over the same batches with the same weights added "
-                        f"{_shown(counter.once - counter.start)} and {_shown(counter.twice - counter.once)}"),
+            proof=Proof(
+                f"two passes over the same batches with the same weights added "
+                f"{_shown(counter.once - counter.start)} and {_shown(counter.twice - counter.once)}"
+            ),
             repair=None if counter.set_back_by else _clear(counter.name),
             fix=Fix(does=_does(counter), safety=Safety.SAFE),
-        )  # fmt: skip
+        )
 
 
 def _grows(counter: Counter) -> bool:

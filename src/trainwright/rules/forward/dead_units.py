@@ -28,10 +28,15 @@ STEPS = 32
 def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
     """A rectifier with hardly a live unit, where reviving it lets the batch be learnt."""
     dead = [
-        m for m in forward.modules
-        if m.dead_share is not None and m.dead_share >= DEAD_SHARE and m.output and m.inputs
-        and m.inputs[0].non_finite == 0 and _units(m.output.shape) >= FEWEST_UNITS
-    ]  # fmt: skip
+        m
+        for m in forward.modules
+        if m.dead_share is not None
+        and m.dead_share >= DEAD_SHARE
+        and m.output
+        and m.inputs
+        and m.inputs[0].non_finite == 0
+        and _units(m.output.shape) >= FEWEST_UNITS
+    ]
     if not dead:
         return
     revived = standardise_activations(tuple(m.name for m in dead))
@@ -44,13 +49,20 @@ def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
     yield Finding(
         message=f"{share:.0%} of the {units} units of {first.name} are zero for every row of the batch; their inputs "
         f"have mean {mean:.3g} and standard deviation {given.deviation or 0.0:.3g}",
-        measured={"dead_share": share, "units": units, "input_mean": mean, "input_deviation": given.deviation or 0.0},
+        measured={
+            "dead_share": share,
+            "units": units,
+            "input_mean": mean,
+            "input_deviation": given.deviation or 0.0,
+        },
         where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=revived,
-        fix=Fix(does="centre the rectifier's inputs (bias, normalisation), or use LeakyReLU or GELU",
-                safety=Safety.UNSAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does="centre the rectifier's inputs (bias, normalisation), or use LeakyReLU or GELU",
+            safety=Safety.UNSAFE,
+        ),
+    )
 
 
 def _units(shape: tuple[int, ...]) -> int:

@@ -34,17 +34,22 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
         )
         yield Finding(
             message=f"the model works on {batch.rows} rows and fails on {rows}, the size of {forward.other_rows_from}: {failure}",
-            measured={"works_with_rows": batch.rows, "fails_with_rows": rows, "batch": forward.other_rows_from},
+            measured={
+                "works_with_rows": batch.rows,
+                "fails_with_rows": rows,
+                "batch": forward.other_rows_from,
+            },
             where=setup.place(Role.ARGUMENTS) if alone else forward.fixed_at or setup.place(Role.MODEL),
             proof=Proof(f"called with {rows} rows it raises {failure.type}"),
             repair=Repair("drop incomplete batches", Seam.TRAINER, _drop_last),
             fix=Fix(
                 does="drop incomplete batches (drop_last=True of the loader, dataloader_drop_last=True of a Trainer): batch "
-                "statistics need two rows" if alone
+                "statistics need two rows"
+                if alone
                 else f"take the number of rows from the input instead of {batch.rows}, or drop incomplete batches",
                 safety=Safety.UNSAFE,
             ),
-        )  # fmt: skip
+        )
     elif (
         forward.failure is not None
         and forward.works_at_rows is not None

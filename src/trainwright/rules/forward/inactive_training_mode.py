@@ -40,7 +40,7 @@ def inactive_training_mode(forward: ForwardFacts, setup: SetupFacts) -> Iterator
         proof=Proof(_proof(forward)),
         repair=_activate(names),
         fix=Fix(does=_advice(forward), safety=Safety.SAFE),
-    )  # fmt: skip
+    )
 
 
 def _proof(forward: ForwardFacts) -> str:
@@ -65,10 +65,14 @@ def _lost(forward: ForwardFacts) -> Finding:
         f"{len(names)} modules with dropout or batch statistics have no effect",
         measured={"modules": len(names), "first": names[0]},
         where=forward.mode_lost_at,
-        proof=Proof(f"{names[0]}.training is True in the training steps of a first epoch, and False in those of a second"),
+        proof=Proof(
+            f"{names[0]}.training is True in the training steps of a first epoch, and False in those of a second"
+        ),
         repair=Repair("give the model back its modes after each evaluation", Seam.EVALUATION, _restore),
-        fix=Fix(does="call model.train() where each epoch begins, not once before the loop", safety=Safety.SAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does="call model.train() where each epoch begins, not once before the loop", safety=Safety.SAFE
+        ),
+    )
 
 
 def _restore(call: Call) -> Call:

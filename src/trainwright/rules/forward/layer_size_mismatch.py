@@ -108,14 +108,23 @@ def _refused(failure: Failure) -> _Refused | None:
         return None
     counted = said["what"].endswith("ndim")
     return _Refused(
-        layer=said["layer"], axes=wanted if counted else None, exactly=said["what"] == "ndim",
-        shape=wanted if isinstance(wanted, tuple) else (), axis=int(said["axis"]) if said["axis"] else None,
-        size=wanted if isinstance(wanted, int) else 0, came=came,
-    )  # fmt: skip
+        layer=said["layer"],
+        axes=wanted if counted else None,
+        exactly=said["what"] == "ndim",
+        shape=wanted if isinstance(wanted, tuple) else (),
+        axis=int(said["axis"]) if said["axis"] else None,
+        size=wanted if isinstance(wanted, int) else 0,
+        came=came,
+    )
 
 
-def _declared(refused: _Refused, failure: Failure, setup: SetupFacts, forward: ForwardFacts | None,
-              batch: BatchFacts | None) -> Finding:  # fmt: skip
+def _declared(
+    refused: _Refused,
+    failure: Failure,
+    setup: SetupFacts,
+    forward: ForwardFacts | None,
+    batch: BatchFacts | None,
+) -> Finding:
     """An input that a Keras layer, or the model by its declared Input, does not take."""
     whole = refused.layer.startswith(_MODELS)
     name = "the model's Input" if whole else refused.layer
@@ -137,8 +146,9 @@ def _built_at(refused: _Refused, forward: ForwardFacts | None) -> Place | None:
     return (failed.size_at or failed.where) if failed else None
 
 
-def _brought(refused: _Refused, whole: bool, batch: BatchFacts | None,
-             forward: ForwardFacts | None) -> tuple[str, Repair | None]:  # fmt: skip
+def _brought(
+    refused: _Refused, whole: bool, batch: BatchFacts | None, forward: ForwardFacts | None
+) -> tuple[str, Repair | None]:
     """What brings the input into shape, in words and in memory."""
     came, wanted = refused.came[1:], refused.shape[1:]
     given = (
@@ -262,10 +272,12 @@ def _embedding(layer: ModuleFacts, *, in_keras: bool) -> Iterator[Finding]:
         where=layer.where,
         repair=_resize(layer.name, largest + 1) if fits and not in_keras else None,
         fix=Fix(
-            does=f"build {layer.name} with {argument}={largest + 1} or more" if fits else "number the indices from 0",
+            does=f"build {layer.name} with {argument}={largest + 1} or more"
+            if fits
+            else "number the indices from 0",
             safety=Safety.UNSAFE if fits else Safety.MANUAL,
         ),
-    )  # fmt: skip
+    )
 
 
 def _resize(name: str, size: int) -> Repair:

@@ -31,8 +31,14 @@ def non_finite_activation(forward: ForwardFacts, setup: SetupFacts, loss: LossFa
         return
     origin = forward.non_finite_from
     seen = forward.output is not None and forward.output.non_finite > 0
-    first = next((m for m in forward.modules if m.leaf and m.output and m.output.non_finite
-                  and not any(i.non_finite for i in m.inputs)), None)  # fmt: skip
+    first = next(
+        (
+            m
+            for m in forward.modules
+            if m.leaf and m.output and m.output.non_finite and not any(i.non_finite for i in m.inputs)
+        ),
+        None,
+    )
     if not seen or (origin is None and first is None):
         return
     module = origin.module if origin else first.name if first else ""
@@ -57,11 +63,16 @@ def _weights(weights: list[ParameterFacts], setup: SetupFacts) -> Finding:
         message=f"{weights[0].name}{more}{loaded} {verb} {total:,} non-finite {'weight' if total == 1 else 'weights'} before the first step",
         measured={"parameter": weights[0].name, "parameters": len(weights), "non_finite": total},
         where=setup.place(Role.MODEL),
-        proof=Proof(f"{weights[0].non_finite:,} of the values of {weights[0].name} {weights[0].shape} are NaN or infinite"),
+        proof=Proof(
+            f"{weights[0].non_finite:,} of the values of {weights[0].name} {weights[0].shape} are NaN or infinite"
+        ),
         repair=Repair("set the non-finite weights to zero", Seam.TRAINER, _to_zero),
-        fix=Fix(does="load a checkpoint from before its training diverged" if loaded
-                else "initialise the weights with finite values"),
-    )  # fmt: skip
+        fix=Fix(
+            does="load a checkpoint from before its training diverged"
+            if loaded
+            else "initialise the weights with finite values"
+        ),
+    )
 
 
 def _to_zero(call: Call) -> Call:

@@ -30,8 +30,12 @@ def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
     memory = forward.memory
     if memory is None:
         return
-    parts = {"weights": memory.weights_bytes, "gradients": memory.gradients_bytes,
-             "optimizer state": memory.optimizer_bytes, "activations": memory.activations_bytes}  # fmt: skip
+    parts = {
+        "weights": memory.weights_bytes,
+        "gradients": memory.gradients_bytes,
+        "optimizer state": memory.optimizer_bytes,
+        "activations": memory.activations_bytes,
+    }
     least = {"activations": "at least "} if memory.activations_at_least else {}
     held = ", ".join(f"{name} {least.get(name, '')}{_size(count)}" for name, count in parts.items() if count)
     of_total = f" of {_size(memory.total_bytes)}" if memory.total_bytes else ""
@@ -39,14 +43,21 @@ def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
     yield Finding(
         message=f"a batch of {memory.batch_rows} rows does not fit in the memory{of_total}: {held}; "
         + (f"the largest that fits has {fits} rows" if fits else "not even one row fits"),
-        measured={**{f"{k.replace(' ', '_')}_bytes": v for k, v in parts.items()}, "batch_rows": memory.batch_rows,
-                  "largest_rows": fits or 0, "device": memory.device},
+        measured={
+            **{f"{k.replace(' ', '_')}_bytes": v for k, v in parts.items()},
+            "batch_rows": memory.batch_rows,
+            "largest_rows": fits or 0,
+            "device": memory.device,
+        },
         where=setup.place(Role.PER_DEVICE_TRAIN_BATCH_SIZE, Role.BATCH_SIZE, Role.ARGUMENTS, Role.TRAINER),
-        proof=Proof(f"{fits} rows went through forward, backward and an update, {fits + 1} did not" if fits
-                    else "a step with one row ended in the same error"),
+        proof=Proof(
+            f"{fits} rows went through forward, backward and an update, {fits + 1} did not"
+            if fits
+            else "a step with one row ended in the same error"
+        ),
         repair=_cut(fits) if fits else None,
         fix=_fix(memory, setup),
-    )  # fmt: skip
+    )
 
 
 def _fix(memory: MemoryFacts, setup: SetupFacts) -> Fix:

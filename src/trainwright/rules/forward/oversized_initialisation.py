@@ -42,10 +42,12 @@ def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: Setu
     ):
         return
     large = {
-        p.name: p.default_deviation / p.deviation for p in forward.parameters
-        if p.default_deviation and p.deviation > OVERSIZED_FACTOR * p.default_deviation
+        p.name: p.default_deviation / p.deviation
+        for p in forward.parameters
+        if p.default_deviation
+        and p.deviation > OVERSIZED_FACTOR * p.default_deviation
         and p.freshly_initialised is not False
-    }  # fmt: skip
+    }
     if not large:
         return
     outcome = yield Trial(change=_scale(large, Seam.OPTIMIZER))
@@ -57,13 +59,21 @@ def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: Setu
     yield Finding(
         message=f"{first.name}{more} {'are' if more else 'is'} drawn with a deviation of {first.deviation:.3g}, where the framework's own is "
         f"{first.default_deviation:.3g}: the first loss is {loss.value:.4g} {unit} {loss.expected:.4g}",
-        measured={"parameter": first.name, "deviation": first.deviation, "usual_deviation": first.default_deviation or 0.0,
-                  "first_loss": loss.value, "chance": loss.expected},
+        measured={
+            "parameter": first.name,
+            "deviation": first.deviation,
+            "usual_deviation": first.default_deviation or 0.0,
+            "first_loss": loss.value,
+            "chance": loss.expected,
+        },
         where=forward.place_of(first.module) or setup.place(Role.MODEL),
         proof=outcome,
         repair=_scale(large, Seam.TRAINER),
-        fix=Fix(does=f"draw {first.name} with a deviation of about {first.default_deviation:.2g}", safety=Safety.UNSAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does=f"draw {first.name} with a deviation of about {first.default_deviation:.2g}",
+            safety=Safety.UNSAFE,
+        ),
+    )
 
 
 def _scale(factors: dict[str, float], seam: Seam) -> Repair:

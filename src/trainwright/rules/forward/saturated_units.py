@@ -29,13 +29,17 @@ ORDINARY_INPUT = 10.0
 @rule("TW311", Severity.ERROR)
 def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts) -> Diagnosis:
     """A pinned sigmoid or tanh, where scaling what it is given lets the batch be learnt."""
-    if any(t.is_float and max(abs(t.minimum or 0), abs(t.maximum or 0)) > ORDINARY_INPUT
-           for k, t in batch.tensors.items() if k != batch.label_key):  # fmt: skip
+    if any(
+        t.is_float and max(abs(t.minimum or 0), abs(t.maximum or 0)) > ORDINARY_INPUT
+        for k, t in batch.tensors.items()
+        if k != batch.label_key
+    ):
         return
     pinned = [
-        m for m in forward.modules
+        m
+        for m in forward.modules
         if m.kind in ("Sigmoid", "Tanh") and (m.saturated_share or 0) >= SATURATED_SHARE and m.inputs
-    ]  # fmt: skip
+    ]
     if not pinned:
         return
     usual = USUAL_DEVIATION[pinned[0].kind]
@@ -52,6 +56,8 @@ def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts)
         where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=scaled,
-        fix=Fix(does=f"initialise the layer before {first.name} with smaller weights, or normalise its outputs",
-                safety=Safety.UNSAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does=f"initialise the layer before {first.name} with smaller weights, or normalise its outputs",
+            safety=Safety.UNSAFE,
+        ),
+    )

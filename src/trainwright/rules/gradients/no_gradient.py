@@ -50,17 +50,22 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
     )
     why, does = _told(cut)
     kept = cut is not None and cut.operation not in _IN_STEPS
-    seen = f"backward raised {failure}; {count} parameters require a gradient" if raised else \
-        f"a step gives none of the {count} trainable parameters a gradient"  # fmt: skip
+    seen = (
+        f"backward raised {failure}; {count} parameters require a gradient"
+        if raised
+        else f"a step gives none of the {count} trainable parameters a gradient"
+    )
     yield Finding(
         message=f"the loss depends on none of the {count} trainable parameters: {why}",
         measured={"trainable": count, "operation": cut.operation if cut else "none"},
-        where=(cut.where if cut else None) or (loss.at if loss else None) or (failure.where if failure else None)
+        where=(cut.where if cut else None)
+        or (loss.at if loss else None)
+        or (failure.where if failure else None)
         or setup.place(Role.COMPUTE_LOSS, Role.LOSS, Role.MODEL, Role.TRAINER),
         proof=Proof(seen),
         repair=cut.left_out() if cut and kept else None,
         fix=Fix(does=does, safety=Safety.UNSAFE if kept else Safety.MANUAL),
-    )  # fmt: skip
+    )
 
 
 def _told(cut: CutOff | None) -> tuple[str, str]:

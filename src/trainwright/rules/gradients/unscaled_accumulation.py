@@ -39,12 +39,22 @@ def unscaled_accumulation(
     yield Finding(
         message=f"the gradient accumulated over {count} micro-batches is {share:.2f} times their mean; 1 is expected, "
         f"so with {gradients.accumulation} of them to an update it is {gradients.accumulation} times too {too}",
-        measured={"accumulated_share": round(share, 3), "micro_batches": count, "accumulation": gradients.accumulation},
-        where=(loss.at if loss else None) or setup.place(Role.COMPUTE_LOSS, Role.LOSS, Role.TRAINING_STEP, Role.GRADIENT_ACCUMULATION_STEPS, Role.TRAINER),
-        proof=Proof(f"least squares of the accumulated gradient on those of the {count} micro-batches: shares sum to {share:.3f}"),
+        measured={
+            "accumulated_share": round(share, 3),
+            "micro_batches": count,
+            "accumulation": gradients.accumulation,
+        },
+        where=(loss.at if loss else None)
+        or setup.place(
+            Role.COMPUTE_LOSS, Role.LOSS, Role.TRAINING_STEP, Role.GRADIENT_ACCUMULATION_STEPS, Role.TRAINER
+        ),
+        proof=Proof(
+            f"least squares of the accumulated gradient on those of the {count} micro-batches: shares sum to {share:.3f}"
+        ),
         fix=Fix(
             does="divide the loss by the number of micro-batches (loss_is_scaled_for_ga = False lets a Trainer do it)"
-            if factor > 1 else "divide once only: the framework already does",
+            if factor > 1
+            else "divide once only: the framework already does",
             safety=Safety.UNSAFE,
         ),
-    )  # fmt: skip
+    )

@@ -32,8 +32,11 @@ def unscaled_loss(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Findi
         message=f"the optimizer divides the gradients by its loss scale of {scale:,.0f}, and the loss is not multiplied by it",
         measured={"loss_scale": scale, "follows_loss_scale": round(follows, 4)},
         where=setup.place(Role.TRAIN_STEP, Role.OPTIMIZER, Role.TRAIN_CALL),
-        proof=Proof(f"with twice the scale the gradients of the same batch are {1 + follows:.3f} times as large; 2 is right"),
-        fix=Fix(
-            does="take the gradients of optimizer.scale_loss(loss) in place of those of the loss", safety=Safety.UNSAFE
+        proof=Proof(
+            f"with twice the scale the gradients of the same batch are {1 + follows:.3f} times as large; 2 is right"
         ),
-    )  # fmt: skip
+        fix=Fix(
+            does="take the gradients of optimizer.scale_loss(loss) in place of those of the loss",
+            safety=Safety.UNSAFE,
+        ),
+    )

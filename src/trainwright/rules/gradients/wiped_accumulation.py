@@ -72,6 +72,11 @@ def _within_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
         message=f"of {count} backward passes only the last one's gradient is left at the update: the others are cleared",
         measured={"backward_passes": count},
         where=gradients.wiped_at or setup.place(Role.CLEAR_CALL, Role.BACKWARD, Role.TRAINER),
-        proof=Proof(f"before the optimizer's step the same line goes backward {count} times, and between any two the gradients are cleared"),
-        fix=Fix(does="clear the gradients once for each update, before its first backward pass", safety=Safety.SAFE),
-    )  # fmt: skip
+        proof=Proof(
+            f"before the optimizer's step the same line goes backward {count} times, and between any two the gradients are cleared"
+        ),
+        fix=Fix(
+            does="clear the gradients once for each update, before its first backward pass",
+            safety=Safety.SAFE,
+        ),
+    )

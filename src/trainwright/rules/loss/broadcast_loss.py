@@ -84,8 +84,13 @@ def _by_hand(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     values = f": {now}, and {in_shape} with the targets as {aligned}" if now != in_shape else ""
     yield Finding(
         message=f"the loss of targets {shape} compares {rows * rows:,} pairs, for {rows} rows{values}",
-        measured={"targets": str(shape), "aligned": str(aligned), "pairs": rows * rows, "loss": crossed.value,
-                  "aligned_loss": crossed.aligned_value},
+        measured={
+            "targets": str(shape),
+            "aligned": str(aligned),
+            "pairs": rows * rows,
+            "loss": crossed.value,
+            "aligned_loss": crossed.aligned_value,
+        },
         where=crossed.where or setup.place(Role.COMPUTE_LOSS, Role.TRAIN_STEP, Role.LOSS, Role.MODEL),
         proof=Proof(
             f"with the targets of the rows exchanged the loss is {crossed.exchanged_value:.6g}, and {crossed.value:.6g} "
@@ -94,8 +99,10 @@ def _by_hand(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         repair=Repair("give the targets the outputs' shape", Seam.BATCH, _reshape(aligned[1:]))
         if crossed.where is None
         else Repair("give the targets the outputs' shape", Seam.PAIRING, _reshape_pair(shape, aligned)),
-        fix=Fix(does=f"give the loss outputs and targets of one shape: targets as {aligned}", safety=Safety.SAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does=f"give the loss outputs and targets of one shape: targets as {aligned}", safety=Safety.SAFE
+        ),
+    )
 
 
 def _over_pairs(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
@@ -109,9 +116,13 @@ def _over_pairs(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         f"over all {rows * rows} pairs; row by row it is {paired.by_row:.4g}",
         measured={"rows": rows, "pairs": rows * rows, "loss": paired.value, "loss_by_row": paired.by_row},
         where=loss.at or setup.place(Role.LOSS, Role.MODEL),
-        proof=Proof(f"the loss of {rows} rows is the mean of the {rows * rows} losses of single outputs and targets, to rounding"),
-        fix=Fix(does="give both sides one shape within the loss: y_true = ops.reshape(y_true, ops.shape(y_pred))"),
-    )  # fmt: skip
+        proof=Proof(
+            f"the loss of {rows} rows is the mean of the {rows * rows} losses of single outputs and targets, to rounding"
+        ),
+        fix=Fix(
+            does="give both sides one shape within the loss: y_true = ops.reshape(y_true, ops.shape(y_pred))"
+        ),
+    )
 
 
 def _reshape(rest: tuple[int, ...]) -> Callable[[Call], Call]:
@@ -143,10 +154,12 @@ def _each_step(call: LossCall, loss: LossFacts, setup: SetupFacts, forward: Forw
         f"{call.targets.shape}: it raised",
         measured={"outputs": str(scores), "targets": str(call.targets.shape), "steps": steps},
         where=_head(forward) or call.at or loss.at or setup.place(Role.MODEL),
-        proof=Proof(f"for {scores[0]} rows there are {scores[0] * steps} outputs and {scores[0]} targets; {call.failure}"),
+        proof=Proof(
+            f"for {scores[0]} rows there are {scores[0] * steps} outputs and {scores[0]} targets; {call.failure}"
+        ),
         repair=None if is_image else _last_step(call.function),
         fix=Fix(does=_POOLED, safety=Safety.MANUAL) if is_image else Fix(does=_LAST, safety=Safety.UNSAFE),
-    )  # fmt: skip
+    )
 
 
 def _left_by_pooling(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
@@ -162,10 +175,15 @@ def _left_by_pooling(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Find
         message=f"{function} of outputs {scores} and targets {targets} raised: behind the {scores[1]} classes are axes of 1",
         measured={"outputs": str(scores), "targets": str(targets), "classes": scores[1]},
         where=call.at or loss.at or setup.place(Role.MODEL),
-        proof=Proof(f"as {scores[:2]} the outputs have a row of scores for each of the {scores[0]} targets; {call.failure}"),
+        proof=Proof(
+            f"as {scores[:2]} the outputs have a row of scores for each of the {scores[0]} targets; {call.failure}"
+        ),
         repair=Repair("give the loss the outputs without axes of 1", Seam.LOSS, change),
-        fix=Fix(does="flatten the outputs: nn.Flatten() behind the pooling, or outputs.flatten(1)", safety=Safety.SAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does="flatten the outputs: nn.Flatten() behind the pooling, or outputs.flatten(1)",
+            safety=Safety.SAFE,
+        ),
+    )
 
 
 def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Diagnosis:
@@ -188,12 +206,16 @@ def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts 
     yield Finding(
         message=f"{call.function} compares the outputs at all {steps} steps of a sequence {forward.output.shape} with one "
         f"target a row: {rows * steps:,} pairs for {rows} rows",
-        measured={"outputs": str(forward.output.shape), "targets": str(call.targets.shape), "pairs": rows * steps},
+        measured={
+            "outputs": str(forward.output.shape),
+            "targets": str(call.targets.shape),
+            "pairs": rows * steps,
+        },
         where=_head(forward) or call.at or loss.at or setup.place(Role.MODEL),
         proof=outcome,
         repair=_last_step(call.function),
         fix=Fix(does=_LAST, safety=Safety.UNSAFE),
-    )  # fmt: skip
+    )
 
 
 def _per_step(call: LossCall) -> bool:

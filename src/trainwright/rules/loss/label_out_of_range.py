@@ -116,10 +116,12 @@ def _of_binary_loss(loss: LossFacts, setup: SetupFacts) -> Finding | None:
         message=f"the targets run from {low:g} to {high:g}; a binary cross-entropy takes 0 to 1",
         measured={"smallest_label": low, "largest_label": high},
         where=setup.place(Role.LABELS_MADE, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
-        proof=Proof("the loss of a target outside 0 to 1 has no minimum: it falls without end as the score grows"),
+        proof=Proof(
+            "the loss of a target outside 0 to 1 has no minimum: it falls without end as the score grows"
+        ),
         repair=repair,
         fix=Fix(does=does, safety=Safety.UNSAFE if repair else Safety.MANUAL),
-    )  # fmt: skip
+    )
 
 
 def _to_unit_range(low: float, high: float) -> Repair:

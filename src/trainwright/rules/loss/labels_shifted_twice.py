@@ -36,8 +36,8 @@ def labels_shifted_twice(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) 
         where=setup.place(*roles, Role.TRAINER),
         proof=Proof("each target at the loss call equals the input token two positions later"),
         repair=_move_back(batch.label_key),
-        fix=Fix(does='set labels to a copy of input_ids: the model shifts them itself', safety=Safety.SAFE),
-    )  # fmt: skip
+        fix=Fix(does="set labels to a copy of input_ids: the model shifts them itself", safety=Safety.SAFE),
+    )
 
 
 def _move_back(key: str) -> Repair:

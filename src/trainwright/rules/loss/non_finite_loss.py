@@ -35,14 +35,23 @@ def non_finite_loss(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -
     weights = int(loss.call.options.get("non_finite_weights", 0)) if loss.call else 0
     cause = f"{weights} class weights are not finite" if weights else ""
     yield Finding(
-        message=f"the loss is {loss.value} of finite scores: " + "; ".join(filter(None, [cause, _which(loss, bad)])),
-        measured={"rows_without_a_finite_loss": len(bad), "rows": len(loss.row_losses), "non_finite_weights": weights},
+        message=f"the loss is {loss.value} of finite scores: "
+        + "; ".join(filter(None, [cause, _which(loss, bad)])),
+        measured={
+            "rows_without_a_finite_loss": len(bad),
+            "rows": len(loss.row_losses),
+            "non_finite_weights": weights,
+        },
         where=(loss.call.at if loss.call else None) or _origin(forward) or loss_place(loss, setup),
         proof=Proof(f"the scores are finite, from {scores.minimum:.3g} to {scores.maximum:.3g}"),
         repair=Repair("leave out the class weights", Seam.LOSS, _unweighted) if weights else None,
-        fix=Fix(does="give every class a finite weight" if weights else "keep the logarithms and divisions of the loss "
-                "away from 0 (log_softmax instead of log of softmax, a small number under a division)"),
-    )  # fmt: skip
+        fix=Fix(
+            does="give every class a finite weight"
+            if weights
+            else "keep the logarithms and divisions of the loss "
+            "away from 0 (log_softmax instead of log of softmax, a small number under a division)"
+        ),
+    )
 
 
 def _origin(forward: ForwardFacts) -> Place | None:

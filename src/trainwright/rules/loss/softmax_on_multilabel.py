@@ -36,10 +36,12 @@ def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFa
         message=f"{several} of the batch's {rows} rows have several labels, and {shared}",
         measured={"rows_of_several_labels": several, "rows": rows},
         where=(call.activation_at if soft else None) or call.at or setup.place(Role.MODEL),
-        proof=Proof(f"the targets of {several} rows sum to more than 1, the probabilities they are compared with to 1"),
+        proof=Proof(
+            f"the targets of {several} rows sum to more than 1, the probabilities they are compared with to 1"
+        ),
         repair=_binary_form(call),
         fix=Fix(does=_advice(call), safety=Safety.UNSAFE),
-    )  # fmt: skip
+    )
 
 
 def _shared(call: LossCall) -> bool:

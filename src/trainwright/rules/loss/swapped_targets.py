@@ -55,9 +55,13 @@ def _finding(call: LossCall, given: str, other: str, loss: LossFacts, setup: Set
         where=setup.place(Role.LABELS, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"the loss raised {loss.failure}") if loss.failure else None,
         repair=Repair(
-            f"exchange {given} and {other}", Seam.BATCH,
+            f"exchange {given} and {other}",
+            Seam.BATCH,
             lambda batch: batch.replace(**{given: batch[other], other: batch[given]}),
         ),
-        fix=Fix(does=f"give the targets in the order of the outputs ({', '.join(loss.outputs)}), or as a dictionary by "
-                "these names", safety=Safety.SAFE),
-    )  # fmt: skip
+        fix=Fix(
+            does=f"give the targets in the order of the outputs ({', '.join(loss.outputs)}), or as a dictionary by "
+            "these names",
+            safety=Safety.SAFE,
+        ),
+    )

@@ -44,8 +44,18 @@ def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
             message=f"{'the targets name' if role == 'labels' else f'{role} names'} {_listed(unknown)}, and the model has no "
             f"such output: it has {_listed(outputs)}",
             measured={"argument": role, "names": ", ".join(names), "outputs": ", ".join(outputs)},
-            where=setup.place(*(r for r in Role if r == role), Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COMPILE, Role.TRAIN_CALL),
-            proof=Proof(str(loss.failure) if loss.failure else f"the model answers with {_listed(outputs)}, and no other names"),
+            where=setup.place(
+                *(r for r in Role if r == role),
+                Role.TRAIN_DATASET_MADE,
+                Role.TRAIN_DATASET,
+                Role.COMPILE,
+                Role.TRAIN_CALL,
+            ),
+            proof=Proof(
+                str(loss.failure)
+                if loss.failure
+                else f"the model answers with {_listed(outputs)}, and no other names"
+            ),
             repair=_rename(role, meant) if renamed else None,
             fix=Fix(
                 does="write " + ", ".join(f'"{new}" in place of "{old}"' for old, new in meant.items())
@@ -53,7 +63,7 @@ def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
                 else f"use the names of the model's outputs: {_listed(outputs)}",
                 safety=Safety.SAFE if meant else Safety.MANUAL,
             ),
-        )  # fmt: skip
+        )
     named = loss.outputs_named.get("loss", ())
     missing = [n for n in outputs if n not in named]
     if loss.failure is not None and named and missing and set(named) < set(outputs):

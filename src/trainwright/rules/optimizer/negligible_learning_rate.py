@@ -44,7 +44,7 @@ def negligible_learning_rate(
         return
     outcome = yield Trial(
         change=scale_learning_rate(usual / rate), against=scale_learning_rate(whole), steps=STEPS
-    )  # fmt: skip
+    )
     still = all(after > (1 - LEARNT_SHARE) * start for after, start in zip(outcome.before, outcome.start))
     if not still or not (outcome.clearly_better or outcome.learns_alone):
         return
@@ -52,10 +52,15 @@ def negligible_learning_rate(
     yield Finding(
         message=f"at a learning rate of {rate:.3g} all {updates:,} planned updates together take the loss of one batch "
         f"from {mean(outcome.start):.4g} to {before:.4g}; {STEPS} updates at {usual:.3g} take it to {after:.4g}",
-        measured={"learning_rate": rate, "planned_updates": updates, "loss": before, "higher_rate": usual,
-                  "loss_at_higher_rate": after},
+        measured={
+            "learning_rate": rate,
+            "planned_updates": updates,
+            "loss": before,
+            "higher_rate": usual,
+            "loss_at_higher_rate": after,
+        },
         where=rate_place(setup),
         proof=outcome,
         repair=keep_rate(usual / rate),
         fix=set_rate(setup, optimizer, usual),
-    )  # fmt: skip
+    )

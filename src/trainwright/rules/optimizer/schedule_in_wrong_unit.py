@@ -58,12 +58,16 @@ def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
     ends = f"{points[-1][1]:.3g}" if points else "unknown"
     yield Finding(
         message=said,
-        measured={"planned_updates": planned, "last_factor": ends, "schedule": optimizer.schedule_kind,
-                  "length": optimizer.schedule_length or 0},
+        measured={
+            "planned_updates": planned,
+            "last_factor": ends,
+            "schedule": optimizer.schedule_kind,
+            "length": optimizer.schedule_length or 0,
+        },
         where=_place(optimizer, setup),
         proof=_proof(points, optimizer),
         fix=Fix(does=_advice(planned, optimizer)),
-    )  # fmt: skip
+    )
 
 
 def _place(optimizer: OptimizerFacts, setup: SetupFacts) -> Place | None:

@@ -72,9 +72,15 @@ def _never_called(optimizer: OptimizerFacts, held: list[str], setup: SetupFacts)
         message=f"the training step never calls {optimizer.kind}.step(): none of the {len(held)} weights that it holds changes",
         measured={"changed": 0, "held": len(held)},
         where=setup.place(Role.UPDATE_BY_HAND, Role.BACKWARD, Role.OPTIMIZER, Role.TRAINER),
-        proof=Proof("every weight is the same to the last bit before and after the step, in which no optimizer's step() was called"),
-        fix=Fix(does=_IN_PLACE if "update_by_hand" in setup.places else "call optimizer.step(), with its parentheses, after backward"),
-    )  # fmt: skip
+        proof=Proof(
+            "every weight is the same to the last bit before and after the step, in which no optimizer's step() was called"
+        ),
+        fix=Fix(
+            does=_IN_PLACE
+            if "update_by_hand" in setup.places
+            else "call optimizer.step(), with its parentheses, after backward"
+        ),
+    )
 
 
 def _no_epoch(epochs: range, setup: SetupFacts) -> Finding:

@@ -49,14 +49,23 @@ def _finding(gpu: Accelerator, held: int, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"{who} {held / GIB:.1f} of the {gpu.total_bytes / GIB:.1f} GiB of GPU {gpu.index} ({gpu.name}): "
         f"{listed}{taking}",
-        measured={"gpu": gpu.index, "held_bytes": held, "total_bytes": gpu.total_bytes, "pid": first.pid,
-                  "process": first.name, "process_bytes": first.held_bytes},
+        measured={
+            "gpu": gpu.index,
+            "held_bytes": held,
+            "total_bytes": gpu.total_bytes,
+            "pid": first.pid,
+            "process": first.name,
+            "process_bytes": first.held_bytes,
+        },
         where=failure.where if failure else setup.place(Role.TRAIN_CALL, Role.TRAINER),
-        proof=Proof(f"{failure}, while the driver lists {_shown(first)}" if failure
-                    else f"the driver lists {_shown(first)}"),
+        proof=Proof(
+            f"{failure}, while the driver lists {_shown(first)}"
+            if failure
+            else f"the driver lists {_shown(first)}"
+        ),
         fix=Fix(does=_advice(first, setup)),
         severity=Severity.ERROR if failure else Severity.NOTE,
-    )  # fmt: skip
+    )
 
 
 def _shown(process: OtherProcess) -> str:

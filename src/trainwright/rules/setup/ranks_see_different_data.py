@@ -35,8 +35,17 @@ def ranks_see_different_data(setup: SetupFacts) -> Iterator[Finding]:
         return
     yield Finding(
         message=message,
-        measured={"ranks": len(ranks), **{f"rows_of_rank_{r.rank}": r.rows or 0 for r in ranks}, "different_sets": kinds},
+        measured={
+            "ranks": len(ranks),
+            **{f"rows_of_rank_{r.rank}": r.rows or 0 for r in ranks},
+            "different_sets": kinds,
+        },
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.LOADER, Role.TRAINER),
-        proof=Proof("hashes of rows at the same indices: " + ", ".join(f"rank {r.rank}: {r.samples or 'none'}" for r in ranks)),
-        fix=Fix(does="build the same rows in the same order on each rank: seed what is sampled, sort what is listed"),
-    )  # fmt: skip
+        proof=Proof(
+            "hashes of rows at the same indices: "
+            + ", ".join(f"rank {r.rank}: {r.samples or 'none'}" for r in ranks)
+        ),
+        fix=Fix(
+            does="build the same rows in the same order on each rank: seed what is sampled, sort what is listed"
+        ),
+    )

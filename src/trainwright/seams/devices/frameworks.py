@@ -14,8 +14,12 @@ from trainwright.seams.devices.places import GPU
 from trainwright.seams.devices.redirection import Redirection, current, half_name, lacking
 from trainwright.seams.failures.blame import passed_on
 
-_HALF_ARGUMENTS = (("fp16", "float16"), ("fp16_full_eval", "float16"),
-                   ("bf16", "bfloat16"), ("bf16_full_eval", "bfloat16"))  # fmt: skip
+_HALF_ARGUMENTS = (
+    ("fp16", "float16"),
+    ("fp16_full_eval", "float16"),
+    ("bf16", "bfloat16"),
+    ("bf16_full_eval", "bfloat16"),
+)
 _GPUS = ("gpu", "cuda", "mps", "xpu")
 QUANTIZED = "Weights in 8 or 4 bits (bitsandbytes) need a GPU: this cannot be checked here."
 
@@ -200,8 +204,11 @@ def patch_tensorflow(module: Any) -> None:
     module.config.list_physical_devices = listing(physical)
     module.config.list_logical_devices = listing(logical)
     module.config.experimental.list_physical_devices = module.config.list_physical_devices
-    for owner, name in ((module.config.experimental, "set_memory_growth"), (module.config, "set_visible_devices"),
-                        (module.config, "set_logical_device_configuration")):  # fmt: skip
+    for owner, name in (
+        (module.config.experimental, "set_memory_growth"),
+        (module.config, "set_visible_devices"),
+        (module.config, "set_logical_device_configuration"),
+    ):
         setattr(owner, name, _unless_made_up(getattr(owner, name)))
 
 

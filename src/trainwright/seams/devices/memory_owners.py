@@ -98,10 +98,14 @@ def _asked(program: str, *queries: str) -> list[str] | None:
             command = [program, query, "--format=csv,noheader,nounits"]
             started.append(
                 subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                    text=True, errors="replace",
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                    errors="replace",
                 )
-            )  # fmt: skip
+            )
         for one in started:
             text, _ = one.communicate(timeout=max(until - time.monotonic(), 0.01))
             if one.returncode:

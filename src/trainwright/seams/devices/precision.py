@@ -24,8 +24,9 @@ def patch_precision(torch: Any, patches: Patches) -> None:
     of_autocast = autocast.__init__
 
     @functools.wraps(of_autocast)
-    def init_autocast(self: Any, device_type: Any, dtype: Any = None, enabled: bool = True, *args: Any,
-                      **kwargs: Any) -> None:  # fmt: skip
+    def init_autocast(
+        self: Any, device_type: Any, dtype: Any = None, enabled: bool = True, *args: Any, **kwargs: Any
+    ) -> None:
         redirection = current()
         if redirection is None or not redirection.lacks(device_type):
             of_autocast(self, device_type, dtype, enabled, *args, **kwargs)
@@ -84,8 +85,9 @@ def patch_parallel(torch: Any, patches: Patches) -> None:
     original = ddp.__init__
 
     @functools.wraps(original)
-    def init(self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *args: Any,
-             **kwargs: Any) -> None:  # fmt: skip
+    def init(
+        self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *args: Any, **kwargs: Any
+    ) -> None:
         redirection = current()
         if redirection is not None and redirection.lacks("cuda"):
             redirection.storages.unsure = True

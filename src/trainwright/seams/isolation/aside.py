@@ -15,8 +15,10 @@ from trainwright.seams.isolation.commands import asks_only
 from trainwright.seams.isolation.mute import muted, replaced
 
 _REFUSED: tuple[tuple[Any, str], ...] = (
-    (builtins, "input"), (os, "system"), (os, "_exit"),
-)  # fmt: skip
+    (builtins, "input"),
+    (os, "system"),
+    (os, "_exit"),
+)
 
 
 class NotForALook(RuntimeError):

@@ -176,8 +176,9 @@ def _changes(desk: Desk, tally: Tally) -> Iterator[Change]:
 class _Libraries:
     """What is replaced in other libraries, by the module in which it is."""
 
-    def __init__(self, desk: Desk, tally: Tally, before: set[int],
-                 others: dict[str, Callable[[Any], Iterator[Change]]]) -> None:  # fmt: skip
+    def __init__(
+        self, desk: Desk, tally: Tally, before: set[int], others: dict[str, Callable[[Any], Iterator[Change]]]
+    ) -> None:
         self._desk, self._tally, self._before, self._others = desk, tally, before, others
         self._done: set[str] = set()
         tables = (*_SILENT, *_NATIVE, *_READING, *_STATEFUL)
@@ -281,8 +282,9 @@ def _left_alone(original: Callable[..., Any], before: set[int]) -> Callable[...,
     return write
 
 
-def _on_desk(desk: Desk, original: Callable[..., Any], position: int, keyword: str, *,
-             write: bool) -> Callable[..., Any]:  # fmt: skip
+def _on_desk(
+    desk: Desk, original: Callable[..., Any], position: int, keyword: str, *, write: bool
+) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         given = list(args)
         path = given[position] if len(given) > position else kwargs.get(keyword)

@@ -164,8 +164,13 @@ def _pooled(module: Any, passes: Passes) -> Callable[..., Any]:
         if passes(self.host, method):
             return original(self, method, url, *args, **kwargs)
         response = sys.modules["urllib3.response"].HTTPResponse
-        return response(body=io.BytesIO(b"{}"), status=200, reason="OK", request_url=url,
-                        preload_content=kwargs.get("preload_content", True))  # fmt: skip
+        return response(
+            body=io.BytesIO(b"{}"),
+            status=200,
+            reason="OK",
+            request_url=url,
+            preload_content=kwargs.get("preload_content", True),
+        )
 
     return urlopen
 

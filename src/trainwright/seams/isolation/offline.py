@@ -316,8 +316,12 @@ def _patch_optuna(module: Any) -> None:
             memory = module.storages.InMemoryStorage()
             real = load(*args, **kwargs)
             module.copy_study(from_study_name=real.study_name, from_storage=real._storage, to_storage=memory)
-            kept[name] = load(study_name=real.study_name, storage=memory, sampler=kwargs.get("sampler"),
-                              pruner=kwargs.get("pruner"))  # fmt: skip
+            kept[name] = load(
+                study_name=real.study_name,
+                storage=memory,
+                sampler=kwargs.get("sampler"),
+                pruner=kwargs.get("pruner"),
+            )
         return kept[name]
 
     for owner in (study, getattr(study, "study", None), module):

@@ -46,9 +46,11 @@ def _maps(kind: str) -> list[_Map]:
         return [
             _Map(start=int(found[1], 16), end=int(found[2], 16), offset=int(found[4], 16), file=found[5])
             for line in lines
-            if (found := _LINE.match(line.rstrip("\n"))) and found[3] == kind and not found[5].startswith(_NO_FILES)
+            if (found := _LINE.match(line.rstrip("\n")))
+            and found[3] == kind
+            and not found[5].startswith(_NO_FILES)
             and not found[5].endswith("(deleted)")
-        ]  # fmt: skip
+        ]
     return []
 
 

@@ -52,9 +52,14 @@ def of_activation(layer: ModuleFacts, name: str, result: Any) -> ModuleFacts:
     """The activation of a layer that has one of its own, as if it were a layer behind it."""
     out = next(t for t in tensors.leaves(result) if tensors.is_tensor(t))
     return ModuleFacts(
-        name=layer.name, kind=KINDS[name], where=layer.where, inputs=layer.inputs, output=layer.output,
-        training=layer.training, **shares(name, out),
-    )  # fmt: skip
+        name=layer.name,
+        kind=KINDS[name],
+        where=layer.where,
+        inputs=layer.inputs,
+        output=layer.output,
+        training=layer.training,
+        **shares(name, out),
+    )
 
 
 def shares(function: str, result: Any) -> dict[str, Any]:

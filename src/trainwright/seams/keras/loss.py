@@ -162,7 +162,11 @@ def measure_call(
         inputs=tensors.array_facts(scores, dtype=tensors.dtype_name(kept.scores), requires_grad=True),
         targets=tensors.array_facts(targets),
         at=at,
-        options={**kind.options, "has_weight": int(kept.weight is not None), "non_finite_weights": _bad(kept.weight)},
+        options={
+            **kind.options,
+            "has_weight": int(kept.weight is not None),
+            "non_finite_weights": _bad(kept.weight),
+        },
         value=_number(kept.value),
         failure=failure,
         from_logits=kind.from_logits,
@@ -180,7 +184,7 @@ def measure_call(
         aligned_value=_aligned(kept, scores, targets),
         plain_value=_plain(kept, seen, targets),
         **more,
-    )  # fmt: skip
+    )
 
 
 def _number(value: Any) -> float | None:

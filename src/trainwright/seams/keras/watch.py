@@ -310,10 +310,12 @@ class Observer:
             training=self._names.get(id(layer)) not in self._modes.inactive,
             leaf=not layer._flatten_layers(recursive=False, include_self=False),
             sizes=sizes,
-            size_at=self._declared_at(layer) if layer is self._model else next((place for place in asked if is_written(place, sizes[-1])), None),
+            size_at=self._declared_at(layer)
+            if layer is self._model
+            else next((place for place in asked if is_written(place, sizes[-1])), None),
             dropout=float(rate) if isinstance(rate, (int, float)) and "ropout" in kind else None,
             **(shares(kind.lower(), out) if out is not None else {}),
-        )  # fmt: skip
+        )
 
     def _declared_at(self, model: Any) -> Place | None:
         """Where the only Input of a model was written."""
@@ -372,9 +374,18 @@ class Observer:
         if not self._loss_repairs:
             return loss, kind, y_true, y_pred, weight, 1.0
         given = {
-            **kind.options, "logits": y_pred, "targets": y_true, "function": kind.function, "number": number,
-            "from_logits": kind.from_logits, "own": kind.own, "weight": weight, "scale": 1.0, "trained": True, "shown": True,
-        }  # fmt: skip
+            **kind.options,
+            "logits": y_pred,
+            "targets": y_true,
+            "function": kind.function,
+            "number": number,
+            "from_logits": kind.from_logits,
+            "own": kind.own,
+            "weight": weight,
+            "scale": 1.0,
+            "trained": True,
+            "shown": True,
+        }
         call = Call(seam=Seam.LOSS, given=given, tensors=tensors)
         for repair in self._loss_repairs:
             call = mended(repair, call)

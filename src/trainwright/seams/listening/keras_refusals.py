@@ -51,8 +51,9 @@ def _watch(kind: Any) -> None:
     kind.__init__ = passed_on
 
 
-def arguments_of(name: str, method: Any, model: Any, frame: FrameType, args: tuple[Any, ...],
-                 kwargs: Mapping[str, Any]) -> dict[str, Any]:  # fmt: skip
+def arguments_of(
+    name: str, method: Any, model: Any, frame: FrameType, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
     """What the user's frame gives a method of a model's, by the names that the method has.
 
     Raises:

@@ -26,8 +26,14 @@ def unknown_argument(message: str) -> str:
     return next(name for name in found.groups() if name) if found else ""
 
 
-def made_again(make: Callable[[Mapping[str, Any]], Any], name: str, function: Callable[..., Any],
-               given: Mapping[str, Any], error: Exception, frame: FrameType) -> Any:  # fmt: skip
+def made_again(
+    make: Callable[[Mapping[str, Any]], Any],
+    name: str,
+    function: Callable[..., Any],
+    given: Mapping[str, Any],
+    error: Exception,
+    frame: FrameType,
+) -> Any:
     """What a refused call gives with the arguments that a finding offers for it.
 
     Args:

@@ -35,8 +35,10 @@ _on_batch: list[Callable[[Any, Callable[[], Any]], Any]] = []
 
 
 @contextmanager
-def watching_loaders(begun: Callable[[Any], None],
-                     batch: Callable[[Any, Callable[[], Any]], Any] = lambda iterator, draw: draw()) -> Iterator[None]:  # fmt: skip
+def watching_loaders(
+    begun: Callable[[Any], None],
+    batch: Callable[[Any, Callable[[], Any]], Any] = lambda iterator, draw: draw(),
+) -> Iterator[None]:
     """While the context lasts, be told of each loader that is begun, and hand out its batches.
 
     Args:
@@ -104,7 +106,7 @@ def _called(module: Any, args: Any) -> None:
 
 def _is_borrowed(frame: FrameType | None) -> bool:
     """Whether the model has other parameters than its own for this call, or is called within a transform of torch.func
-    (functional_call, vmap, grad): no place to begin."""  # fmt: skip
+    (functional_call, vmap, grad): no place to begin."""
     if within_transform():
         return True
     for _ in range(FRAMES_OF_CALL):
@@ -167,8 +169,10 @@ def patch_freezing(parameter: Any, module: Any) -> None:
             _note(self, name)
 
     parameter.__setattr__, parameter.requires_grad_, module.__setattr__ = (
-        parameter_setattr, functools.wraps(switch)(requires_grad_), module_setattr,
-    )  # fmt: skip
+        parameter_setattr,
+        functools.wraps(switch)(requires_grad_),
+        module_setattr,
+    )
 
 
 def _note_frozen(parameter: Any, name: str) -> None:
@@ -222,8 +226,13 @@ def _keep_loaders(owner: Any) -> None:
 
 
 def _construction(built: Any, frame: FrameType) -> Construction:
-    return Construction(name=type(built).__name__, frame_file=frame.f_code.co_filename, line=frame.f_lineno,
-                        place=place_of(frame), keywords=frozenset())  # fmt: skip
+    return Construction(
+        name=type(built).__name__,
+        frame_file=frame.f_code.co_filename,
+        line=frame.f_lineno,
+        place=place_of(frame),
+        keywords=frozenset(),
+    )
 
 
 def patch_loaders(module: Any) -> None:
@@ -300,8 +309,15 @@ def patch_clipping(module: Any) -> None:
         owner.clip_grad_norm_, owner.clip_grad_value_ = clip_grad_norm_, clip_grad_value_
 
 
-def _is_step_by_hand(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None,
-                     create_graph: bool = False, *_: Any, **more: Any) -> bool:  # fmt: skip
+def _is_step_by_hand(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: Any = None,
+    create_graph: bool = False,
+    *_: Any,
+    **more: Any,
+) -> bool:
     """Whether torch.autograd.grad is asked for what a step by hand needs: a loss's gradient at the parameters."""
     asked = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
     if create_graph or grad_outputs is not None or any(more.values()) or not hasattr(outputs, "backward"):
@@ -325,8 +341,14 @@ def patch_processes(module: Any) -> None:
     original = module.start_processes
 
     @functools.wraps(original)
-    def start_processes(fn: Any, args: Any = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
-                        start_method: str = "spawn") -> Any:  # fmt: skip
+    def start_processes(
+        fn: Any,
+        args: Any = (),
+        nprocs: int = 1,
+        join: bool = True,
+        daemon: bool = False,
+        start_method: str = "spawn",
+    ) -> Any:
         if not active() or _on_accelerator():
             return passed_on(original, fn, args, nprocs, join, daemon, start_method)
         result = passed_on(original, functools.partial(_work, fn), args, nprocs, join, daemon, "fork")

@@ -47,7 +47,7 @@ def _counts(loop: Loop) -> bool:
 
 def is_still_ahead(loop: Loop, frame: FrameType) -> bool:
     """Whether the step is not in sight yet: the loop's body leads to another loop that trains and was not entered, or
-    what the frame runs is a generator that the body draws from."""  # fmt: skip
+    what the frame runs is a generator that the body draws from."""
     between = []
     for one in _frames(frame):
         if one is loop.frame:

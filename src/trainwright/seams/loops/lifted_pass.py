@@ -139,9 +139,11 @@ def _reaches(frame: FrameType, lasting: Sequence[Any]) -> bool:
 def _following(loop: Loop, callers: Sequence[FrameType]) -> Iterator[tuple[FrameType, list[ast.stmt]]]:
     """The statements that are reached after a loop's end, frame by frame, up to one that trains again."""
     frames = [loop.frame]
-    frames += [f for f in callers if f is not loop.frame] if loop.frame not in callers else (
-        callers[list(callers).index(loop.frame) + 1 :]
-    )  # fmt: skip
+    frames += (
+        [f for f in callers if f is not loop.frame]
+        if loop.frame not in callers
+        else (callers[list(callers).index(loop.frame) + 1 :])
+    )
     called = ""
     for frame in frames:
         owner = code_node(frame.f_code)

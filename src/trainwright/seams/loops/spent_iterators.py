@@ -35,8 +35,12 @@ def spent_iterator(loop: Loop) -> SpentIterator | None:
     for name in _gone_over(loop.node.iter):
         if name not in made and _ends_for_good(value := loop.scope.get(name)):
             where = assignment_place(loop.file, name, loop.line)
-            return SpentIterator(name=name, kind=type(value).__name__.strip("_"), epochs=epochs,
-                                 where=where or Place(loop.file, loop.line))  # fmt: skip
+            return SpentIterator(
+                name=name,
+                kind=type(value).__name__.strip("_"),
+                epochs=epochs,
+                where=where or Place(loop.file, loop.line),
+            )
     return None
 
 

@@ -62,10 +62,18 @@ class Shell:
     def run_line_magic(self, name: str, line: str, _stack_depth: int = 1) -> Any:
         """Do what a `%magic` does, or say that it is skipped."""
         known: dict[str, Callable[[str], Any]] = {
-            "cd": self._cd, "pwd": lambda line: str(Path.cwd()), "env": self._env, "set_env": self._env, "run": self._run,
-            "time": self._statement, "timeit": self._statement, "prun": self._statement, "sx": self.getoutput,
-            "system": self.getoutput, "mkdir": lambda line: self.system(f"mkdir {line}"),
-        }  # fmt: skip
+            "cd": self._cd,
+            "pwd": lambda line: str(Path.cwd()),
+            "env": self._env,
+            "set_env": self._env,
+            "run": self._run,
+            "time": self._statement,
+            "timeit": self._statement,
+            "prun": self._statement,
+            "sx": self.getoutput,
+            "system": self.getoutput,
+            "mkdir": lambda line: self.system(f"mkdir {line}"),
+        }
         if name in known:
             return known[name](self._expanded(line.strip()))
         if name in _INSTALLERS or name not in _SHOWING:

@@ -82,8 +82,9 @@ def last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def keyword_places(file: str, line: int, name: str | None = None,
-                   given: frozenset[str] = frozenset()) -> dict[str, tuple[Place, ast.expr]]:  # fmt: skip
+def keyword_places(
+    file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset()
+) -> dict[str, tuple[Place, ast.expr]]:
     """Where each keyword argument of the call at a line was written, with its expression."""
     call = call_node(file, line, name, given)
     if call is None:
@@ -216,14 +217,23 @@ def rebinding_place(failed: Place) -> Place | None:
         return None
     wanted = ast.unparse(call.func)
     built = {
-        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == "__init__" for n in ast.walk(f)
-    }  # fmt: skip
+        id(n)
+        for f in ast.walk(tree)
+        if isinstance(f, ast.FunctionDef) and f.name == "__init__"
+        for n in ast.walk(f)
+    }
     found = [
         n.lineno
         for n in ast.walk(tree)
-        if isinstance(n, ast.Assign) and id(n) not in built
-        and any(ast.unparse(t) == wanted for target in n.targets for t in ast.walk(target) if isinstance(t, ast.expr))
-    ]  # fmt: skip
+        if isinstance(n, ast.Assign)
+        and id(n) not in built
+        and any(
+            ast.unparse(t) == wanted
+            for target in n.targets
+            for t in ast.walk(target)
+            if isinstance(t, ast.expr)
+        )
+    ]
     return Place(failed.file, min(found, key=lambda n: abs(n - failed.line))) if found else None
 
 

@@ -162,8 +162,12 @@ class _Reached:
             return
         for name, value in list(vars(kind).items()):
             if type(value) in (int, float, bool, str, tuple, type(None)) and not name.startswith("__"):
-                self._variable((id(kind), name), functools.partial(getattr, kind, name),
-                               functools.partial(setattr, kind, name), rebound=True)  # fmt: skip
+                self._variable(
+                    (id(kind), name),
+                    functools.partial(getattr, kind, name),
+                    functools.partial(setattr, kind, name),
+                    rebound=True,
+                )
             self._queue.append(value)
 
     def _function(self, function: types.FunctionType) -> None:
@@ -173,13 +177,21 @@ class _Reached:
             return
         self._queue += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         for cell in function.__closure__ or ():
-            self._variable((id(cell), ""), functools.partial(getattr, cell, "cell_contents", None),
-                           functools.partial(setattr, cell, "cell_contents"), rebound=True)  # fmt: skip
+            self._variable(
+                (id(cell), ""),
+                functools.partial(getattr, cell, "cell_contents", None),
+                functools.partial(setattr, cell, "cell_contents"),
+                rebound=True,
+            )
         names, stored = _names(function.__code__)
         scope = function.__globals__
         for name in names & scope.keys():
-            self._variable((id(scope), name), functools.partial(scope.get, name),
-                           functools.partial(scope.__setitem__, name), rebound=name in stored)  # fmt: skip
+            self._variable(
+                (id(scope), name),
+                functools.partial(scope.get, name),
+                functools.partial(scope.__setitem__, name),
+                rebound=name in stored,
+            )
 
     def _object(self, value: Any) -> None:
         attributes = getattr(value, "__dict__", None)
@@ -196,11 +208,16 @@ class _Reached:
             return
         self.owners.append(value)
         for name in list(attributes):
-            self._variable((id(value), name), functools.partial(attributes.get, name),
-                           functools.partial(attributes.__setitem__, name), rebound=False)  # fmt: skip
+            self._variable(
+                (id(value), name),
+                functools.partial(attributes.get, name),
+                functools.partial(attributes.__setitem__, name),
+                rebound=False,
+            )
 
-    def _variable(self, key: tuple[int, Any], read: Callable[[], Any], put: Callable[[Any], None], *,
-                  rebound: bool) -> None:  # fmt: skip
+    def _variable(
+        self, key: tuple[int, Any], read: Callable[[], Any], put: Callable[[Any], None], *, rebound: bool
+    ) -> None:
         if key in self._slots:
             return
         self._slots.add(key)

@@ -104,9 +104,14 @@ class EvaluationWatch(TorchFunctionMode):
         if self._modes and where in self._evaluated_at:
             self._set_mode(module)
         call = ModelCall(
-            number=len(self.calls), module=module, training=module.training, graded=torch.is_grad_enabled(),
-            where=where, turn=self.turn, resting=_resting(module) if torch.is_grad_enabled() else (),
-        )  # fmt: skip
+            number=len(self.calls),
+            module=module,
+            training=module.training,
+            graded=torch.is_grad_enabled(),
+            where=where,
+            turn=self.turn,
+            resting=_resting(module) if torch.is_grad_enabled() else (),
+        )
         self.calls.append(call)
         self._open.append(call)
 
@@ -230,8 +235,9 @@ class EvaluationWatch(TorchFunctionMode):
             self._marks[result] = after
         return result
 
-    def _met(self, word: str, predictions: Any, labels: Any, mark: Mark, run: Callable[[Any, Any], Any],
-             left: bool) -> tuple[Any, Mark]:  # fmt: skip
+    def _met(
+        self, word: str, predictions: Any, labels: Any, mark: Mark, run: Callable[[Any, Any], Any], left: bool
+    ) -> tuple[Any, Mark]:
         """Let predictions meet labels, with the repairs in force; what comes out, and its mark."""
         where = user_place(sys._getframe(2))
         last = max(mark.calls, key=lambda c: c.number)

@@ -97,9 +97,17 @@ class Gates:
         keep: note the gradients after each backward pass too: a body that does not step may clear them.
     """
 
-    def __init__(self, optimizers: Iterable[Any], schedules: Iterable[Any], *, live: bool, rate_share: float = 1.0,
-                 parameters: Sequence[torch.Tensor] = (), passed: Passed | None = None,
-                 keep: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        optimizers: Iterable[Any],
+        schedules: Iterable[Any],
+        *,
+        live: bool,
+        rate_share: float = 1.0,
+        parameters: Sequence[torch.Tensor] = (),
+        passed: Passed | None = None,
+        keep: bool = False,
+    ) -> None:
         self.passed = passed if passed is not None else Passed()
         self._optimizers = list(optimizers)
         self._schedules = list(schedules)

@@ -163,9 +163,16 @@ def _called_by_user(frame: Any) -> bool:
 
 def _in_place(func: Any, kwargs: Mapping[str, Any]) -> bool:
     name = getattr(func, "__name__", "")
-    return name == "__setitem__" or bool(kwargs.get("inplace")) or (
-        name.endswith("_") and not name.endswith("__") and name not in ("requires_grad_", "retain_grad_", "detach_")
-    ) or func is F.relu_  # fmt: skip
+    return (
+        name == "__setitem__"
+        or bool(kwargs.get("inplace"))
+        or (
+            name.endswith("_")
+            and not name.endswith("__")
+            and name not in ("requires_grad_", "retain_grad_", "detach_")
+        )
+        or func is F.relu_
+    )
 
 
 def upstream_parameters(tensor: torch.Tensor, names: Mapping[int, str]) -> set[str]:
@@ -231,8 +238,9 @@ def _members(value: Any) -> Iterator[Any]:
         yield value
 
 
-def plain_lists(model: nn.Module, strays: Sequence[nn.Module], places: Callable[[nn.Module], Place | None],
-                held: set[int]) -> list[PlainList]:  # fmt: skip
+def plain_lists(
+    model: nn.Module, strays: Sequence[nn.Module], places: Callable[[nn.Module], Place | None], held: set[int]
+) -> list[PlainList]:
     """Plain lists and dictionaries in the model whose modules were called and got a gradient, unregistered."""
     called = {id(m) for m in strays}
     found = []

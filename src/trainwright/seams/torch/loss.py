@@ -15,13 +15,28 @@ from trainwright.tensors.torch import objects as tensors
 LOSSES: dict[Callable[..., Any], str] = {
     getattr(F, name): name
     for name in (
-        "cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss",
-        "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "poisson_nll_loss", "gaussian_nll_loss",
-        "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss", "multilabel_margin_loss",
-        "multilabel_soft_margin_loss", "soft_margin_loss", "cosine_embedding_loss", "triplet_margin_loss",
+        "cross_entropy",
+        "nll_loss",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "mse_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "kl_div",
+        "poisson_nll_loss",
+        "gaussian_nll_loss",
+        "hinge_embedding_loss",
+        "margin_ranking_loss",
+        "multi_margin_loss",
+        "multilabel_margin_loss",
+        "multilabel_soft_margin_loss",
+        "soft_margin_loss",
+        "cosine_embedding_loss",
+        "triplet_margin_loss",
         "ctc_loss",
     )
-}  # fmt: skip
+}
 CLASS_LOSSES = ("cross_entropy", "nll_loss")
 ELEMENTWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
                "binary_cross_entropy_with_logits")  # fmt: skip

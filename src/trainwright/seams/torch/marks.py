@@ -101,8 +101,16 @@ def scores_for(predictions: Any, labels: Any, mark: Mark) -> torch.Tensor | None
 
 
 @torch.no_grad()
-def comparison_of(word: str, predictions: torch.Tensor, labels: torch.Tensor, result: Any, mark: Mark, scores: torch.Tensor | None,
-                where: Place | None, failure: Failure | None) -> Comparison:  # fmt: skip
+def comparison_of(
+    word: str,
+    predictions: torch.Tensor,
+    labels: torch.Tensor,
+    result: Any,
+    mark: Mark,
+    scores: torch.Tensor | None,
+    where: Place | None,
+    failure: Failure | None,
+) -> Comparison:
     shape = tuple(result.shape) if isinstance(result, torch.Tensor) else ()
     share = None
     if isinstance(result, torch.Tensor) and word != "-" and result.numel():

@@ -47,9 +47,11 @@ class WatchedArray(np.ndarray):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         found = _first_watched((args, kwargs))
         # Plain arrays throughout: a function may ask for exactly that.
-        result = func(*_all_plain(args), **_all_plain(kwargs)) if func is not np.argmax else (
-            super().__array_function__(func, types, args, kwargs)
-        )  # fmt: skip
+        result = (
+            func(*_all_plain(args), **_all_plain(kwargs))
+            if func is not np.argmax
+            else (super().__array_function__(func, types, args, kwargs))
+        )
         return _watched(result, found.mark, found.compare) if found is not None else result
 
     def argmax(self, axis: Any = None, *args: Any, **kwargs: Any) -> Any:

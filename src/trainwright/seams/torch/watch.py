@@ -44,8 +44,12 @@ _ACTIVATIONS = {
 }  # fmt: skip
 _CHANGEABLE = {**_NORMALISERS, **{func: kind.lower() for func, kind in _ACTIVATIONS.items()}}
 _CHANGED_TO: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": F.relu, "leaky_relu": F.leaky_relu, "identity": lambda x: x,
-}  # fmt: skip
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "relu": F.relu,
+    "leaky_relu": F.leaky_relu,
+    "identity": lambda x: x,
+}
 RECTIFIERS = ("ReLU", "ReLU6")
 SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
 # Within this distance of its end a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
@@ -452,8 +456,13 @@ def _activation_shares(kind: str, result: torch.Tensor) -> dict[str, Any]:
 
 def declared_sizes(module: nn.Module) -> tuple[int, ...]:
     """(in, out) of a layer, (rows, width) of an embedding, (features) of a normalisation; empty for others."""
-    for pair in (("in_features", "out_features"), ("in_channels", "out_channels"), ("num_embeddings", "embedding_dim"),
-                 ("input_size", "hidden_size"), ("num_features",)):  # fmt: skip
+    for pair in (
+        ("in_features", "out_features"),
+        ("in_channels", "out_channels"),
+        ("num_embeddings", "embedding_dim"),
+        ("input_size", "hidden_size"),
+        ("num_features",),
+    ):
         if all(isinstance(getattr(module, name, None), int) for name in pair):
             return tuple(getattr(module, name) for name in pair)
     return tuple(module.normalized_shape[-1:]) if isinstance(module, nn.LayerNorm) else ()

@@ -29,8 +29,7 @@ _TOKENS, _MASK = "input_ids", "attention_mask"
 _LABELS = ("labels", "label", "label_ids")
 
 
-def measure_batch(data: FitData, model: Any, *,
-                  batches: Sequence[Batch] | None = None) -> BatchFacts:  # fmt: skip
+def measure_batch(data: FitData, model: Any, *, batches: Sequence[Batch] | None = None) -> BatchFacts:
     """Form the first batches as training would.
 
     Args:
@@ -69,7 +68,7 @@ def measure_batch(data: FitData, model: Any, *,
         evaluation_tensors=tensor_facts(held) if held is not None else {},
         **_accepted(first, taken),
         **_token_facts(formed, taken),
-    )  # fmt: skip
+    )
 
 
 def _kind(value: Any) -> str:
@@ -107,8 +106,13 @@ def _lengths(batch: Batch) -> dict[str, tuple[int, ...]]:
 
 def _former(data: FitData) -> str:
     """What forms the batches."""
-    return {"arrays": "fit", "rows": "fit", "PyDataset": "the PyDataset", "DataLoader": "the DataLoader",
-            "generator": "the generator"}.get(data.kind, data.kind)  # fmt: skip
+    return {
+        "arrays": "fit",
+        "rows": "fit",
+        "PyDataset": "the PyDataset",
+        "DataLoader": "the DataLoader",
+        "generator": "the generator",
+    }.get(data.kind, data.kind)
 
 
 def tensor_facts(batch: Batch) -> dict[str, TensorFacts]:
@@ -139,9 +143,10 @@ def _made_floats(batch: Batch, taken: ModelInputs) -> tuple[str, ...]:
     """Integer inputs that the model makes floats of, before a layer computes with them."""
     arrays = dict(named(batch.x, X))
     return tuple(
-        n for i, (n, a) in enumerate(arrays.items())
+        n
+        for i, (n, a) in enumerate(arrays.items())
         if np.ndim(a) and a.dtype.kind in "iu" and taken.is_float(n, i, len(arrays))
-    )  # fmt: skip
+    )
 
 
 def image_facts(batch: Batch, taken: ModelInputs) -> ImageFacts | None:

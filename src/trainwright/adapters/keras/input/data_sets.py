@@ -60,7 +60,9 @@ def measure_dataset(
         accepts=inputs,
         alignment=alignment,
         aligned_source=aligned_source(classes[0], train, alignment, inputs, scope),
-        evaluation_alignment=alignment_of(classes[1], evaluation, inputs) if classes[1] and evaluation else None,
+        evaluation_alignment=alignment_of(classes[1], evaluation, inputs)
+        if classes[1] and evaluation
+        else None,
         shuffles=_shuffles(data),
         batch_size=data.batch_size or (data.pool(1)[0].rows if read.failure is None and data.pool(1) else 0),
         batch_majority=_batch_majority(classes[0], train, data),
@@ -71,7 +73,7 @@ def measure_dataset(
         epochs=_epochs(data, read),
         **between(classes[0], train, classes[1], evaluation, inputs),
         endless=tuple(_endless(data)),
-    )  # fmt: skip
+    )
 
 
 def _batch_majority(read: Split, facts: SplitFacts, data: FitData) -> float | None:
@@ -118,8 +120,9 @@ def _sets(
     return pairs
 
 
-def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str],
-              outcome: Callable[[FitData], str] | None) -> str:  # fmt: skip
+def _try_rows(
+    data: FitData, facts: SplitFacts, inputs: Sequence[str], outcome: Callable[[FitData], str] | None
+) -> str:
     """What training does with rows whose inputs or targets are missing or not finite; empty: nothing bad."""
     bad = suspicious_rows(facts, inputs)
     if not bad or facts.rows is None or outcome is None:
@@ -136,8 +139,9 @@ def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str],
     return outcome(data.chosen([*known, *sorted(bad)[:count]]))
 
 
-def _try_streamed(data: FitData, count: int, known: int, outcome: Callable[[FitData], str], *,
-                  seconds: float = 6.0) -> str:  # fmt: skip
+def _try_streamed(
+    data: FitData, count: int, known: int, outcome: Callable[[FitData], str], *, seconds: float = 6.0
+) -> str:
     """The same for a stream, whose rows may come in another order at each pass: they are known by what they hold.
 
     Args:

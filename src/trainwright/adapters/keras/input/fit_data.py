@@ -123,8 +123,11 @@ def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool 
     source = source_of(
         x, y, weight, batch_size=size, shuffle=shuffle, steps=steps, floats=floats, listed=listed
     )
-    plan = Plan(epochs=max(0, epochs - int(given.get("initial_epoch") or 0)), steps_per_epoch=steps,
-                class_weight=given.get("class_weight"))  # fmt: skip
+    plan = Plan(
+        epochs=max(0, epochs - int(given.get("initial_epoch") or 0)),
+        steps_per_epoch=steps,
+        class_weight=given.get("class_weight"),
+    )
     held, share = given.get("validation_data"), float(given.get("validation_split") or 0.0)
     held_size, held_steps = given.get("validation_batch_size") or size, given.get("validation_steps")
     if held is not None:
@@ -138,12 +141,24 @@ def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool 
     if not share or not isinstance(source, Arrays):
         return FitData("train", source, plan)
     cut = math.floor((source.rows or 0) * (1.0 - share))
-    kept = Arrays(x, y, weight, batch_size=held_size or batch_size_of((source.rows or 0) - cut, held_steps), shuffle=False,
-                  order=slice(cut, source.rows), floats=floats)  # fmt: skip
+    kept = Arrays(
+        x,
+        y,
+        weight,
+        batch_size=held_size or batch_size_of((source.rows or 0) - cut, held_steps),
+        shuffle=False,
+        order=slice(cut, source.rows),
+        floats=floats,
+    )
     size = size or batch_size_of(cut, steps)
     trained = Arrays(x, y, weight, batch_size=size, shuffle=shuffle, order=slice(0, cut), floats=floats)
-    return FitData("train", trained, plan, validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps)),
-                   split=share)  # fmt: skip
+    return FitData(
+        "train",
+        trained,
+        plan,
+        validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps)),
+        split=share,
+    )
 
 
 def _as_array(value: Any, listed: bool) -> Any:
@@ -164,8 +179,9 @@ class FitData:
         split: the share that `validation_split` took off the end, where it did.
     """
 
-    def __init__(self, name: str, source: Source, plan: Plan, *, validation: FitData | None = None,
-                 split: float = 0.0) -> None:  # fmt: skip
+    def __init__(
+        self, name: str, source: Source, plan: Plan, *, validation: FitData | None = None, split: float = 0.0
+    ) -> None:
         self.name, self.source, self.plan = name, source, plan
         self.validation, self.split = validation, split
         self.seen_batches: int | None = None
@@ -352,8 +368,13 @@ class FitData:
         for source in sources:
             if not isinstance(source, Arrays):
                 raise TypeError("only rows of arrays can be mixed with those of another set")
-            parts.append((map_leaves(source.whole, source.x), map_leaves(source.whole, source.y),
-                          map_leaves(source.whole, source.weight)))  # fmt: skip
+            parts.append(
+                (
+                    map_leaves(source.whole, source.x),
+                    map_leaves(source.whole, source.y),
+                    map_leaves(source.whole, source.weight),
+                )
+            )
             starts.append(starts[-1] + (source.rows or 0))
         together = joined(parts, self.batch_size or 32)
         chosen = together.chosen([starts[which] + row for which, row in rows])

@@ -20,8 +20,17 @@ from trainwright.adapters.keras.input.sources import (
 )
 
 
-def source_of(x: Any, y: Any, weight: Any, *, batch_size: int | None, shuffle: Any, steps: int | None, floats: str,
-              listed: bool) -> Source:  # fmt: skip
+def source_of(
+    x: Any,
+    y: Any,
+    weight: Any,
+    *,
+    batch_size: int | None,
+    shuffle: Any,
+    steps: int | None,
+    floats: str,
+    listed: bool,
+) -> Source:
     """The source that reads what fit was given.
 
     Args:
@@ -55,8 +64,15 @@ def _of_batches_by_number(data: Any, shuffle: Any) -> Stream:
 
     # Batches are shuffled as wholes: rows of one stay together, unless the user's own code mixes them anew.
     mixes = any(_is_own(data, name) for name in ("on_epoch_end", "on_epoch_begin"))
-    return Stream("PyDataset", begin, batches=count, shuffled=None if mixes and shuffle else False, owners=[data],
-                  last=(lambda: data[count - 1]) if count else None, endless=endless)  # fmt: skip
+    return Stream(
+        "PyDataset",
+        begin,
+        batches=count,
+        shuffled=None if mixes and shuffle else False,
+        owners=[data],
+        last=(lambda: data[count - 1]) if count else None,
+        endless=endless,
+    )
 
 
 def _is_own(data: Any, name: str) -> bool:
@@ -80,5 +96,12 @@ def _of_loader(loader: Any) -> Stream:
         if batches is not None
         else rows
     )
-    return Stream("DataLoader", lambda: iter(loader), rows=kept, batches=batches, batch_size=loader.batch_size,
-                  shuffled=shuffled, owners=owners)  # fmt: skip
+    return Stream(
+        "DataLoader",
+        lambda: iter(loader),
+        rows=kept,
+        batches=batches,
+        batch_size=loader.batch_size,
+        shuffled=shuffled,
+        owners=owners,
+    )

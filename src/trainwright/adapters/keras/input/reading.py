@@ -72,8 +72,11 @@ def target_view(batch: Batch) -> dict[str, Any]:
 def _read_arrays(data: FitData, source: Arrays) -> Split:
     rows = source.rows or 0
     try:
-        whole = Batch(x=map_leaves(source.whole, source.x), y=map_leaves(source.whole, source.y),
-                      sample_weight=map_leaves(source.whole, source.weight))  # fmt: skip
+        whole = Batch(
+            x=map_leaves(source.whole, source.x),
+            y=map_leaves(source.whole, source.y),
+            sample_weight=map_leaves(source.whole, source.weight),
+        )
         columns = {n: plain_column(c) for n, c in whole.view().items()}
     except Exception as error:  # arrays of the user's own that cannot be sliced
         return Split(name=data.name, rows=rows, failure=failure_of(error), failed_row=0)
@@ -165,10 +168,18 @@ class Gathering:
             for n, p in self.parts.items()
         }
         return Split(
-            name=data.name, rows=self.rows if ended else data.length, kind="iterable", items=self.items,
-            indices=range(len(self.items)), columns=columns, read=self.rows, digests=self.digests,
-            non_finite=self.non_finite, failure=failure, failed_row=self.rows if failure else None,
-        )  # fmt: skip
+            name=data.name,
+            rows=self.rows if ended else data.length,
+            kind="iterable",
+            items=self.items,
+            indices=range(len(self.items)),
+            columns=columns,
+            read=self.rows,
+            digests=self.digests,
+            non_finite=self.non_finite,
+            failure=failure,
+            failed_row=self.rows if failure else None,
+        )
 
 
 def _joined(parts: Sequence[Any]) -> Any:

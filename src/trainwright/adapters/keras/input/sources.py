@@ -75,8 +75,17 @@ class Arrays:
     kind = "arrays"
     endless, batches_repeated = False, None
 
-    def __init__(self, x: Any, y: Any, weight: Any, *, batch_size: int, shuffle: Any,
-                 order: slice | np.ndarray | None = None, floats: str = "float32") -> None:  # fmt: skip
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        weight: Any,
+        *,
+        batch_size: int,
+        shuffle: Any,
+        order: slice | np.ndarray | None = None,
+        floats: str = "float32",
+    ) -> None:
         self.x, self.y, self.weight = x, y, weight
         self.order, self.floats = order, floats
         self.rows: int | None = _length(order, count_rows([x, y]) or 0)
@@ -110,8 +119,15 @@ class Arrays:
     def chosen(self, rows: Sequence[int]) -> Arrays:
         """The same arrays with these rows only."""
         picked = _within(self.order, np.asarray(rows, dtype=np.int64))
-        return Arrays(self.x, self.y, self.weight, batch_size=self.batch_size, shuffle=self.shuffled, order=picked,
-                      floats=self.floats)  # fmt: skip
+        return Arrays(
+            self.x,
+            self.y,
+            self.weight,
+            batch_size=self.batch_size,
+            shuffle=self.shuffled,
+            order=picked,
+            floats=self.floats,
+        )
 
     def put_back(self) -> None:
         """Nothing was changed."""
@@ -151,10 +167,20 @@ class Stream:
         last: gives the last batch of an epoch without reading the others, where that can be done.
     """
 
-    def __init__(self, kind: str, begin: Callable[[], Iterator[Any]], *, rows: int | None = None,
-                 batches: int | None = None, batch_size: int | None = None, shuffled: bool | None = None,
-                 owners: Sequence[Any] = (), last: Callable[[], Any] | None = None, endless: bool = False,
-                 batches_repeated: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        kind: str,
+        begin: Callable[[], Iterator[Any]],
+        *,
+        rows: int | None = None,
+        batches: int | None = None,
+        batch_size: int | None = None,
+        shuffled: bool | None = None,
+        owners: Sequence[Any] = (),
+        last: Callable[[], Any] | None = None,
+        endless: bool = False,
+        batches_repeated: int | None = None,
+    ) -> None:
         self.kind, self.last = kind, last
         self.endless, self.batches_repeated = endless, batches_repeated
         self.rows, self.batches, self.batch_size, self.shuffled = rows, batches, batch_size, shuffled

@@ -31,8 +31,14 @@ def source_of(dataset: Any) -> Stream:
         return iter(copy[0])
 
     endless = batches == INFINITE
-    return Stream("tf.data", begin, batches=batches if batches >= 0 else None, batch_size=size,
-                  endless=endless, batches_repeated=_batches_repeated(dataset) if endless else None)  # fmt: skip
+    return Stream(
+        "tf.data",
+        begin,
+        batches=batches if batches >= 0 else None,
+        batch_size=size,
+        endless=endless,
+        batches_repeated=_batches_repeated(dataset) if endless else None,
+    )
 
 
 def _cardinality(dataset: Any) -> int:

@@ -363,7 +363,7 @@ def test_an_optimizer_made_anew_has_the_rate_of_the_old_one(scaled: bool) -> Non
     import keras
 
     from trainwright.adapters.keras.held_variables import renew_optimizer
-    from trainwright.tensors.keras.versions import version
+    from trainwright.tensors.keras.which_keras import version
 
     class Halving(keras.optimizers.schedules.LearningRateSchedule):
         def __call__(self, step):
@@ -522,7 +522,7 @@ def test_a_layer_whose_name_holds_a_dot_is_found_in_evaluation_mode() -> None:
 
     import keras
 
-    from trainwright.adapters.keras.step import _inactive
+    from trainwright.adapters.keras.step_facts import _inactive
 
     if keras.config.backend() == "torch":
         pytest.skip("torch takes no such names")

@@ -11,7 +11,7 @@ from typing import TextIO
 
 import pytest
 
-from trainwright.seams.isolation.mute import away, is_away, muted
+from trainwright.seams.isolation.silence import away, is_away, muted
 from trainwright.seams.isolation.tally import Tally
 from walking import loud, said, walk
 

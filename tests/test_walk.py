@@ -13,7 +13,7 @@ from trainwright.core.report import Report, Status
 from trainwright.core.rule import Rule, RuleError, rule
 from trainwright.core.stage import Stage
 from trainwright.core.trial import Trial
-from trainwright.seams.failures.repairing import mended
+from trainwright.seams.failures.repair_log import mended
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, SplitFacts
 from trainwright.stages.evaluation import EvaluationFacts

@@ -72,7 +72,7 @@ def _maker(
 ) -> Callable[[Seen], Adapter]:
     """What makes the adapter of the training that the arguments describe."""
     from trainwright.adapters import from_objects
-    from trainwright.walk.required import TRAINER, packages_of, require
+    from trainwright.walk.version_check import TRAINER, packages_of, require
 
     given = [n for n, v in plain.items() if v is not None]
     if from_objects.is_keras_model(training) and not given:

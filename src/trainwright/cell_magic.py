@@ -16,7 +16,7 @@ from trainwright.core.report import Report
 from trainwright.errors import TrainwrightError, UsageError
 from trainwright.seams.intercept import install
 from trainwright.seams.listening.seen import Construction, seen
-from trainwright.seams.loops.loops import is_users_object
+from trainwright.seams.loops.found_loops import is_users_object
 from trainwright.seams.source.places import cell_numbers, show
 from trainwright.seams.source.written import assignment_place, syntax_tree
 

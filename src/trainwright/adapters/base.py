@@ -39,7 +39,7 @@ class Run:
 
 
 @dataclass(kw_only=True)
-class Change:
+class ActiveRepairs:
     """Repairs in force: those that stay, and those of the experiment that runs."""
 
     kept: list[Repair] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Record(Protocol):
 class Training(Protocol):
     """A training whose steps can be taken with repairs in force; a batch is whatever it calls one."""
 
-    change: Change
+    active: ActiveRepairs
 
     def take(self, count: int, *, seed: int) -> list[Any]:
         """Some of the first batches; one is among those with most classes."""

@@ -94,7 +94,7 @@ def of_parts(
 ) -> Adapter:
     """A plain step's."""
     from trainwright.adapters.loop.adapter import LoopAdapter
-    from trainwright.adapters.loop.body_of_objects import GivenBody
+    from trainwright.adapters.loop.body_of_objects import ObjectsBody
     from trainwright.adapters.torch.construction_lines import note_built, note_modules, scope_of
 
     note_modules(seen, model, frame)
@@ -103,7 +103,7 @@ def of_parts(
     kept = _Kept([model])
     if not model.training:  # a loop would say so; what is frozen in a model that trains stays as it is
         model.train()
-    body = GivenBody(
+    body = ObjectsBody(
         model=model,
         loader=loader,
         loss=loss,

@@ -15,7 +15,7 @@ from torch import nn
 from trainwright.adapters.data.reading import length
 from trainwright.adapters.loop.body import Body
 from trainwright.adapters.loop.training import LoopTraining
-from trainwright.seams.isolation.mute import muted
+from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.seams.listening.torch_patches import watching_loaders
 from trainwright.seams.processes import Position

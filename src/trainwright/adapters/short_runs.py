@@ -50,7 +50,7 @@ def train(
     started, failure = time.monotonic(), None
     shown: dict[str, Any] = {}
     chosen = training.take(batches, seed=seed)
-    training.change.tried = list(changes)
+    training.active.tried = list(changes)
     try:
         with training.ready(seed):
             training.build_optimizer()
@@ -73,7 +73,7 @@ def train(
                     break
             shown = at_end(chosen)
     finally:
-        training.change.tried = []
+        training.active.tried = []
         training.reset()
     return Run(
         losses=tuple(losses),

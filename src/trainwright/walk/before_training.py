@@ -16,8 +16,8 @@ from trainwright.seams.source.places import place_of
 from trainwright.seams.source.written import keyword_places
 from trainwright.stages.setup import SetupFacts
 from trainwright.walk.closing import versions
-from trainwright.walk.missing import missing_name
-from trainwright.walk.refused import refused_anywhere, refused_call
+from trainwright.walk.missing_names import missing_name
+from trainwright.walk.refused_calls import refused_anywhere, refused_call
 from trainwright.walk.trials import experiment
 from trainwright.walk.walk import Walk
 

@@ -6,9 +6,9 @@ import time
 from types import CodeType, FrameType
 
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.loops.choice import is_still_ahead, training_loop
 from trainwright.seams.loops.discarded_training import is_passing
-from trainwright.seams.loops.loops import Loop, callers
+from trainwright.seams.loops.found_loops import Loop, callers
+from trainwright.seams.loops.training_loop import is_still_ahead, training_loop
 
 # A rate range test or a warm-up takes some hundred steps; one that takes longer than this is walked after all.
 PASSING_SECONDS = 10.0

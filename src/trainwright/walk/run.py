@@ -18,7 +18,7 @@ from trainwright.options import Options
 from trainwright.seams.scripts.notebook import asks_for_shell, standing_for, text_of
 from trainwright.seams.scripts.notebook_shell import Shell
 from trainwright.seams.source.places import show, walking_module
-from trainwright.walk.own_process import Anew
+from trainwright.walk.relaunch import Anew
 from trainwright.walk.session import Say, Session
 
 

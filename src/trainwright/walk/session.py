@@ -19,27 +19,27 @@ from trainwright.core.report import Report
 from trainwright.errors import ScriptFailed, TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
 from trainwright.options import Options
-from trainwright.seams.devices.standing_in import Devices
+from trainwright.seams.devices.cpu_for_gpu import Devices
 from trainwright.seams.failures.blame import failure_of, is_own
-from trainwright.seams.failures.repairing import mended
+from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.intercept import listening
-from trainwright.seams.isolation.mute import away
 from trainwright.seams.isolation.offline import offline
+from trainwright.seams.isolation.silence import away
 from trainwright.seams.isolation.tally import Tally
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.loops.choice import loop_of_error
-from trainwright.seams.loops.loops import Loop
+from trainwright.seams.loops.found_loops import Loop
+from trainwright.seams.loops.training_loop import loop_of_error
 from trainwright.seams.processes import group_kept, unconnected
 from trainwright.stages.setup import RankFacts
-from trainwright.walk import trainings
+from trainwright.walk import pending
 from trainwright.walk.before_training import judge, raised_facts, refused_facts
 from trainwright.walk.closing import stops, versions
 from trainwright.walk.drive import pull
 from trainwright.walk.loop_finder import LoopFinder
+from trainwright.walk.pending import PendingTraining
 from trainwright.walk.processes import Ranks, remarks, report_of_children
-from trainwright.walk.required import TRAINER, packages_of, require
-from trainwright.walk.trainings import Training
 from trainwright.walk.undisturbed import undisturbed
+from trainwright.walk.version_check import TRAINER, packages_of, require
 from trainwright.walk.walk import Walk
 
 Say = Callable[[str], None]
@@ -160,7 +160,7 @@ class Session:
 
     # What the script does (seams.listening.seen.Listener)
 
-    def refused(
+    def on_refusal(
         self,
         name: str,
         function: Callable[..., Any],
@@ -177,7 +177,7 @@ class Session:
             return changed.given
         return None
 
-    def training(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
+    def on_train(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
         """The script calls for training: walk it; then train for real, or leave the script."""
         assert self._seen is not None
         if self._followed or (self.reports and not self._train):  # the script caught WalkFinished and goes on
@@ -195,7 +195,7 @@ class Session:
             return original()
         raise WalkFinished
 
-    def looping(self, frame: FrameType, *, backward: bool = False) -> None:
+    def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """The script does what a training step does: if a loop of its own trains, walk that loop and leave the script."""
         seen = self._seen or Seen()
         if (
@@ -254,7 +254,7 @@ class Session:
         if self._report_of_children():
             raise WalkFinished
 
-    def fitting(
+    def on_fit(
         self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]
     ) -> Any:
         """The script calls `fit` of a Lightning Trainer: walk what it would train, and leave the script."""
@@ -265,7 +265,7 @@ class Session:
             self._walk_fit(trainer, frame, given)
         raise WalkFinished
 
-    def fitting_model(
+    def on_model_fit(
         self,
         model: Any,
         frame: FrameType,
@@ -284,7 +284,7 @@ class Session:
             return original(changed)
         raise WalkFinished
 
-    def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
+    def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """`trainer.evaluate()` or `predict()` raised before training: walk, the cause will be on the way."""
         self._require(*TRAINER)
         self._walk_training(trainer, frame)
@@ -298,11 +298,11 @@ class Session:
     # One of several processes
 
     def _measure_loop(self, loop: Loop) -> RankFacts:
-        from trainwright.adapters.loop.lifted_body import LiftedLoop
+        from trainwright.adapters.loop.lifted_body import LiftedBody
         from trainwright.adapters.process_fingerprint import loop_rank
 
         assert self._ranks.position is not None
-        return loop_rank(LiftedLoop(loop), self._seen or Seen(), self._ranks.position)
+        return loop_rank(LiftedBody(loop), self._seen or Seen(), self._ranks.position)
 
     def _measure_trainer(self, trainer: Any) -> RankFacts:
         from trainwright.adapters.process_fingerprint import trainer_rank
@@ -357,18 +357,18 @@ class Session:
         return any(c.name == "Accelerator" for c in built)
 
     def _walk_training(self, trainer: Any, frame: FrameType) -> None:
-        self._walk_one(trainings.of_trainer(trainer, frame, self._seen or Seen()))
+        self._walk_one(pending.of_trainer(trainer, frame, self._seen or Seen()))
 
     def _walk_model_fit(self, model: Any, frame: FrameType, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Walk a model's `fit`; return the arguments that training must be given anew."""
-        return self._walk_one(trainings.of_model(model, frame, given, self._seen or Seen())).for_training()
+        return self._walk_one(pending.of_model(model, frame, given, self._seen or Seen())).for_training()
 
     def _walk_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any]) -> None:
-        self._walk_one(trainings.of_fit(trainer, frame, given, self._seen or Seen()), anew=True)
+        self._walk_one(pending.of_fit(trainer, frame, given, self._seen or Seen()), anew=True)
 
     def _walk_loop(self, loop: Loop) -> None:
         try:
-            training = trainings.of_loop(loop, self._seen or Seen())
+            training = pending.of_loop(loop, self._seen or Seen())
         except SyntaxError as error:  # `await` in the body
             self._ended(
                 f"The training loop at {cells.told(loop.file, [loop.line])} cannot be run by itself and was not walked: {error.msg}."
@@ -376,7 +376,7 @@ class Session:
             return
         self._walk_one(training, anew=True)
 
-    def _walk_one(self, training: Training[A], *, anew: bool = False) -> A:
+    def _walk_one(self, training: PendingTraining[A], *, anew: bool = False) -> A:
         """Walk a training.
 
         Args:

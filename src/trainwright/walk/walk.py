@@ -16,7 +16,7 @@ from trainwright.core.repair import PartMissing
 from trainwright.core.report import CUT_OFF, Report, StageRun, Status
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Facts, Stage
-from trainwright.seams.failures import repairing
+from trainwright.seams.failures import repair_log
 from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own_lines
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
@@ -117,7 +117,7 @@ class Walk:
         self._mended: set[int] = set()
         self._through: set[int] = set()
         self._failed_repairs: set[str] = set()
-        repairing.begin()
+        repair_log.begin()
 
     # What was measured
 
@@ -303,7 +303,7 @@ class Walk:
         """Record the errors of our own that probes and repairs in the user's calls have met until now."""
         for error in own_errors():
             self.internal_error("a probe", error)
-        for does, error in repairing.failed_repairs().items():
+        for does, error in repair_log.failed_repairs().items():
             if does in self._failed_repairs:
                 continue
             self._failed_repairs.add(does)
@@ -368,7 +368,7 @@ class Walk:
             and id(finding) in self._through
             and finding.stage not in self._failures
             and finding.repair is not None
-            and repairing.was_made(finding.repair)
+            and repair_log.was_made(finding.repair)
         )
 
     def _stage_run(self, stage: Stage, findings: Sequence[Finding]) -> StageRun:

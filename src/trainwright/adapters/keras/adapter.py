@@ -9,7 +9,7 @@ from typing import Any
 
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import Run
-from trainwright.adapters.keras import evaluation, setup, step
+from trainwright.adapters.keras import evaluation, setup, step_facts
 from trainwright.adapters.keras.callbacks import measure_callbacks
 from trainwright.adapters.keras.calls import callbacks_of, catching
 from trainwright.adapters.keras.constant import answers, constant_and_floor
@@ -29,7 +29,7 @@ from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.reading import EpochFacts
 from trainwright.stages.setup import SetupFacts
-from trainwright.tensors.keras.versions import walk_version_of
+from trainwright.tensors.keras.which_keras import walk_version_of
 
 
 class KerasAdapter:
@@ -92,8 +92,8 @@ class KerasAdapter:
         with quiet():
             return measure_batch(fit.data, fit.model, batches=fit.changed_pool())
 
-    def measure_step(self) -> step.StepFacts:
-        return step.measure_step(self.fit)
+    def measure_step(self) -> step_facts.StepFacts:
+        return step_facts.measure_step(self.fit)
 
     def measure_optimizer(self) -> OptimizerFacts:
         fit, model = self.fit, self.fit.model

@@ -20,7 +20,7 @@ from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.keras.watch import StepRecord
 from trainwright.stages.evaluation import Watcher
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import keras, version
+from trainwright.tensors.keras.which_keras import keras, version
 
 _PURPOSES = {"EarlyStopping": "stop the training", "ReduceLROnPlateau": "lower the rate"}
 # Farther apart than any least change that a callback is told to take for one.

@@ -16,7 +16,7 @@ from trainwright.seams.keras.watch import StepRecord
 from trainwright.seams.listening.seen import Construction
 from trainwright.seams.source.places import is_users
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import keras
+from trainwright.tensors.keras.which_keras import keras
 
 
 def is_own(model: Any, method: str) -> bool:

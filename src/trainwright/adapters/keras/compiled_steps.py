@@ -8,7 +8,7 @@ from typing import Any
 
 from trainwright.adapters.keras.backend import Backend
 from trainwright.core.repair import Repair, Seam
-from trainwright.tensors.keras.versions import version
+from trainwright.tensors.keras.which_keras import version
 
 # Repairs that are made while a step is written down: with others in force it is another step.
 _WITHIN = (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION, Seam.CUT)

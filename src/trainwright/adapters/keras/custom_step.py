@@ -10,7 +10,7 @@ from typing import Any
 
 from trainwright.adapters.keras.backend import number
 from trainwright.seams.keras.watch import StepRecord
-from trainwright.tensors.keras.versions import keras
+from trainwright.tensors.keras.which_keras import keras
 
 _UPDATES = ("apply", "apply_gradients", "stateless_apply")
 

@@ -17,7 +17,7 @@ from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Seam
 from trainwright.probes.metrics import others
-from trainwright.seams.failures.repairing import mended
+from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.watch import StepRecord
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.loss import LossCall
@@ -148,7 +148,7 @@ def _metrics(
     with catching(record):
         if fresh:
             fit.model.reset_metrics()
-        repairs = [r for r in fit.change.all if r.seam == Seam.METRICS]
+        repairs = [r for r in fit.active.all if r.seam == Seam.METRICS]
         if repairs and y is not None and tensors.is_tensor(output):
             call = Call(
                 seam=Seam.METRICS,

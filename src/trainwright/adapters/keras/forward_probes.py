@@ -16,7 +16,7 @@ from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
 from trainwright.seams.failures.blame import failure_of, note_own
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import keras, version
+from trainwright.tensors.keras.which_keras import keras, version
 
 _SAME_WITHIN = 1e-6
 _PERTURBED_BY = 0.1

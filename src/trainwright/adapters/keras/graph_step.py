@@ -16,7 +16,7 @@ from trainwright.core.finding import Failure
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.seen import Construction
 from trainwright.seams.source.places import is_users
-from trainwright.tensors.keras.versions import keras
+from trainwright.tensors.keras.which_keras import keras
 
 
 def failure_in_graph(fit: FitTraining) -> Failure | None:
@@ -26,7 +26,7 @@ def failure_in_graph(fit: FitTraining) -> Failure | None:
     """
     model, stream = fit.model, None
     beside = fit.own_step or any(map(_is_users_function, _given(fit.compiled, "metrics", "weighted_metrics")))
-    unlike = fit.change.kept or model.run_eagerly or model.optimizer is None
+    unlike = fit.active.kept or model.run_eagerly or model.optimizer is None
     if fit.backend.name != "tensorflow" or unlike or (fit.compiles and not beside):
         return None
     with contextlib.suppress(Exception):  # values that no tf.data.Dataset can hold

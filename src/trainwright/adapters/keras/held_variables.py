@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from trainwright.tensors.keras.versions import version
+from trainwright.tensors.keras.which_keras import version
 
 
 def held_by(optimizer: Any) -> set[Any] | None:

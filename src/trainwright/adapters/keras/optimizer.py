@@ -17,7 +17,7 @@ from trainwright.seams.source.written import assignment_place, call_node, keywor
 from trainwright.stages.optimizer import GroupFacts, OptimizerFacts
 from trainwright.stages.setup import Argument
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import version
+from trainwright.tensors.keras.which_keras import version
 
 
 def resolved(optimizer: Any, seen: Seen, attribute: str = "optimizer") -> dict[str, Argument]:

@@ -18,7 +18,7 @@ from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.reached_statements import after, code_of, own_nodes
 from trainwright.seams.source.written import look_up, names_of, syntax_tree
 from trainwright.stages.setup import RefusedFile
-from trainwright.tensors.keras.versions import keras, version
+from trainwright.tensors.keras.which_keras import keras, version
 
 # The methods that save, and the endings of which one is surely taken.
 _TAKEN = {"save": (".keras", ".h5", ".hdf5"), "save_weights": (".weights.h5",)}

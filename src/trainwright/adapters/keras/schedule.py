@@ -18,7 +18,7 @@ from trainwright.core.finding import Failure
 from trainwright.probes.metrics import undone
 from trainwright.seams.failures.blame import failure_of
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import keras, version
+from trainwright.tensors.keras.which_keras import keras, version
 
 _POINTS = 200
 # A callback's schedule is run over all epochs, for each rate may follow from the last; not over more than these.

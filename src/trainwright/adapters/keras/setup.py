@@ -31,7 +31,7 @@ from trainwright.seams.source.written import (
 )
 from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import keras, version
+from trainwright.tensors.keras.which_keras import keras, version
 
 _WATCHED = ("train_step", "test_step", "compute_loss", "compute_metrics", "call")
 # What the report calls fit's arguments.

@@ -11,7 +11,7 @@ import numpy as np
 
 from trainwright.seams.state.snapshot import RandomState
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import keras, version
+from trainwright.tensors.keras.which_keras import keras, version
 
 # Classes of Keras's whose objects are never written to after they were made.
 _FIXED = ("KerasTensor", "Node", "KerasHistory", "DTypePolicy", "InputSpec", "Initializer")

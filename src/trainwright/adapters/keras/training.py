@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FrameType, SimpleNamespace
 from typing import Any
 
-from trainwright.adapters.base import Change
+from trainwright.adapters.base import ActiveRepairs
 from trainwright.adapters.keras.backend import Backend, backend_of, number, scaling_of
 from trainwright.adapters.keras.calls import (
     as_tensors,
@@ -29,13 +29,13 @@ from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.seams.failures.blame import tolerated
-from trainwright.seams.failures.repairing import mended
+from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.watch import Observer, StepRecord
 from trainwright.seams.listening.seen import Construction, Seen, quiet
 from trainwright.seams.state.reachable import ScriptState
 from trainwright.seams.state.snapshot import loose_generators
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import keras, version
+from trainwright.tensors.keras.which_keras import keras, version
 
 Changing = Callable[[dict[str, Any]], dict[str, Any]]
 """What makes another batch of one, as arrays by name."""
@@ -60,7 +60,7 @@ class FitTraining:
         self.fit_call, self.seen = call, seen
         self.model = call.model
         self.scope: dict[str, Any] = {**call.frame.f_globals, **call.frame.f_locals}
-        self.change = Change()
+        self.active = ActiveRepairs()
         self.backend: Backend = backend_of()
         model = self.model
         self._given = AllState([model], loose_generators(self.scope.values()))
@@ -117,7 +117,7 @@ class FitTraining:
         """A batch as the data give it, with the repairs that are kept."""
         for change in [
             *self.batch_changes,
-            *(self._by_seam(r) for r in self.change.kept if r.seam == Seam.BATCH),
+            *(self._by_seam(r) for r in self.active.kept if r.seam == Seam.BATCH),
         ]:
             batch = batch.renewed(change(batch.view()))
         return batch
@@ -132,7 +132,7 @@ class FitTraining:
 
     def changed_pool(self) -> list[Batch] | None:
         """The first batches as repairs have changed them; None where none does."""
-        if not self.batch_changes and not any(r.seam == Seam.BATCH for r in self.change.kept):
+        if not self.batch_changes and not any(r.seam == Seam.BATCH for r in self.active.kept):
             return None
         return self.take(POOLED, seed=0)
 
@@ -203,7 +203,7 @@ class FitTraining:
         with quiet(), self._parts_kept():
             self.try_to_build()
             seed_everything(self.model, seed)
-            for repair in self.change.tried:
+            for repair in self.active.tried:
                 if repair.seam == Seam.TRAINER:
                     self._change_parts(repair, self._tried_changes)
                 elif repair.seam == Seam.BATCH:
@@ -226,7 +226,7 @@ class FitTraining:
         if self.rate_of_short_runs is not None:
             inner = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
             version().set_rate(inner, self.rate_of_short_runs)
-        for repair in self.change.all:
+        for repair in self.active.all:
             if repair.seam == Seam.OPTIMIZER:
                 given = {"optimizer": self.model.optimizer, "model": self.model}
                 mended(repair, Call(seam=Seam.OPTIMIZER, given=given, tensors=tensors))
@@ -239,7 +239,7 @@ class FitTraining:
 
     def observer(self, *, detail: bool, training: bool = True) -> Observer:
         """What watches a step, or an evaluation, with the repairs in force."""
-        repairs = [r for r in self.change.all if training or r.seam != Seam.FORWARD]
+        repairs = [r for r in self.active.all if training or r.seam != Seam.FORWARD]
         return Observer(
             self.model,
             repairs,
@@ -318,7 +318,7 @@ class FitTraining:
         observer = self.observer(detail=False)
         with observer:
             loss = self.steps.take(
-                lambda d: self.compute(d, observer), self.tensors_of(batch), self._others(), self.change.all
+                lambda d: self.compute(d, observer), self.tensors_of(batch), self._others(), self.active.all
             )
         return StepRecord(loss=number(loss))
 
@@ -386,7 +386,7 @@ class FitTraining:
             if self._start is not None:
                 fit_optimizer(self.model)
                 self._start = KerasState([self.model])
-        self.change.kept.append(repair)
+        self.active.kept.append(repair)
 
     def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
         data, arguments = self.data, SimpleNamespace(dataloader_drop_last=self.drops_last)

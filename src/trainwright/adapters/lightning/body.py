@@ -18,12 +18,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from trainwright.adapters.lightning.parts import StandIn, attached, configured
+from trainwright.adapters.lightning.stand_in_trainer import StandIn, attached, configured
 from trainwright.core.finding import Place
 from trainwright.seams.failures.blame import of_pipeline
-from trainwright.seams.isolation.mute import muted
+from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.loops.loops import callers
+from trainwright.seams.loops.found_loops import callers
 from trainwright.seams.source.places import is_users, place_of, show
 from trainwright.seams.source.written import keyword_places
 from trainwright.seams.torch.gates import Passed

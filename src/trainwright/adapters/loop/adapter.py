@@ -14,7 +14,7 @@ from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.data.texts import text_facts, tokenizer_facts
 from trainwright.adapters.data.unusable_rows import suspicious_rows
-from trainwright.adapters.loop import evaluation, setup, step
+from trainwright.adapters.loop import evaluation, setup, step_facts
 from trainwright.adapters.loop.batches import outcome_of_rows, stacked_lengths
 from trainwright.adapters.loop.body import Body
 from trainwright.adapters.loop.data_sets import ReadSet, read_sets
@@ -154,9 +154,9 @@ class LoopAdapter:
         )
 
     def measure_step(self) -> tuple[Facts | None, ...]:
-        forward, loss, gradients = step.measure_step(self.training)
+        forward, loss, gradients = step_facts.measure_step(self.training)
         # A step that goes on after a repair comes to lines that were not reached before.
-        setup = self.measure_setup() if self.training.change.all else None
+        setup = self.measure_setup() if self.training.active.all else None
         if gradients is None:
             return forward, loss, gradients, setup
         names, place = evaluation.lost_modes(self.training)

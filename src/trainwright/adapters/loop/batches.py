@@ -14,8 +14,8 @@ from trainwright.adapters.torch.batches import POOLED, RecordingCollator
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair, Seam
 from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
-from trainwright.seams.failures.repairing import mended
-from trainwright.seams.isolation.mute import muted
+from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.listening.torch_patches import loader_of, watching_loaders
 from trainwright.seams.state.snapshot import seed_everything
@@ -77,7 +77,7 @@ def mended_collator(training: LoopTraining, collator: Any) -> Any:
             "tokenizer": training.tokenizer(),
         }
         collator = mended(repair, training.call(Seam.TRAINER, given))["collator"]
-    stacking = [r for r in training.change.all if r.seam == Seam.STACK]
+    stacking = [r for r in training.active.all if r.seam == Seam.STACK]
     return _Restacking(training, collator, stacking[0]) if stacking else collator
 
 

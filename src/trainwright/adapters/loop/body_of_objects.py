@@ -15,7 +15,7 @@ from trainwright.seams.failures.blame import of_pipeline, passed_on
 _LABELS = ("labels", "label", "targets", "target", "y")
 
 
-class GivenBody:
+class ObjectsBody:
     """The plain step of a model: clear the gradients, forward, loss, backward, update.
 
     Args:

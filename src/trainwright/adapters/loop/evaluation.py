@@ -22,11 +22,11 @@ from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Seam
 from trainwright.seams.failures.blame import failure_of, note_own, of_pipeline
 from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
-from trainwright.seams.isolation.aside import NotForALook, aside
+from trainwright.seams.isolation.harmless_run import NotForALook, aside
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.listening.torch_patches import watching_loaders
+from trainwright.seams.loops.found_loops import Loop, called_in
 from trainwright.seams.loops.lifted_pass import RETURNED, LiftedPass, lift_pass, reached_functions
-from trainwright.seams.loops.loops import Loop, called_in
 from trainwright.seams.source.places import show
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.evaluation import (
@@ -84,7 +84,7 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
     lifted = _lift(training, loop)
     try:
         seen = _look(training, lifted, batches, frozenset())
-        if any(r.seam == Seam.EVALUATION for r in training.change.all):
+        if any(r.seam == Seam.EVALUATION for r in training.active.all):
             known = frozenset(c.where for c in seen.watch.evaluations() if c.where is not None)
             seen = _look(training, lifted, batches, known)
         failure = _raised(training, seen)
@@ -102,7 +102,7 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
 def _of_framework(training: LoopTraining, evaluate: Callable[[], Any]) -> EvaluationFacts:
     """Run an evaluation that a framework calls batch by batch, such as Lightning's validation_step."""
     training.reset()
-    seen = Seen(watch=EvaluationWatch(training.change.all, SECONDS, frozenset()))
+    seen = Seen(watch=EvaluationWatch(training.active.all, SECONDS, frozenset()))
     gates = Gates(training.optimizers, training.schedules, live=False)
     try:
         with quiet(), gates.closed(), aside(), eager(), _mended(training), seen.watch.watching():
@@ -132,7 +132,7 @@ def _look(training: LoopTraining, lifted: LiftedPass, batches: int | None, known
     training.reset()
     lifted.start_over()
     seconds = SECONDS if batches is not None else WHOLE_SECONDS
-    watch = EvaluationWatch(training.change.all, seconds, known)
+    watch = EvaluationWatch(training.active.all, seconds, known)
     seen = Seen(watch=watch)
     turns = _Turns()
     gates = Gates(training.optimizers, training.schedules, live=False)
@@ -162,7 +162,7 @@ def _passes(training: LoopTraining, lifted: LiftedPass, seen: Seen, turns: _Turn
     start = [(c, c.value) for c in seen.counters]
     for one in seen.counters:
         one.look()
-    mended = evaluation_call(training.change.all)
+    mended = evaluation_call(training.active.all)
     modes = [(m, m.training) for top in training.modules for m in top.modules()]
     for number in range(PASSES):
         for counter, value in start:
@@ -245,7 +245,7 @@ def _short_loaders(training: LoopTraining, batches: int | None, met: list[Any]) 
 
 
 def _mended(training: LoopTraining) -> Any:
-    repairs = [r for r in training.change.all if r.seam in _OF_CALLS]
+    repairs = [r for r in training.active.all if r.seam in _OF_CALLS]
     return (
         Observer(training.model, repairs, roots=training.parts.roots) if repairs else contextlib.nullcontext()
     )
@@ -268,7 +268,7 @@ def _raised(training: LoopTraining, seen: Seen) -> Failure | None:
 def _mended_elsewhere(training: LoopTraining) -> bool:
     """Whether training steps are mended in ways that the evaluation, run as it stands, is not."""
     own = (Seam.TRAINER, Seam.STACK, Seam.OPTIMIZER, Seam.METRICS, Seam.EVALUATION, *_OF_CALLS)
-    return any(r.seam not in own for r in training.change.all)
+    return any(r.seam not in own for r in training.active.all)
 
 
 def _facts(

@@ -13,12 +13,12 @@ from torch import nn
 from trainwright.adapters.loop.accelerate import framework_of, steps_at_end
 from trainwright.core.finding import Place
 from trainwright.seams.failures.blame import passed_on
-from trainwright.seams.isolation.stand_in import Nothing
+from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.listening.seen import Construction
 from trainwright.seams.loops.discarded_training import names_trained_later
+from trainwright.seams.loops.found_loops import Loop, Statement, called_in, callers, loops_at, rebound_by_hand
 from trainwright.seams.loops.lengths import count_of
 from trainwright.seams.loops.lifting import items_of, lift_body
-from trainwright.seams.loops.loops import Loop, Statement, called_in, callers, loops_at, rebound_by_hand
 from trainwright.seams.loops.spent_iterators import spent_iterator
 from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.written import names_read
@@ -27,7 +27,7 @@ from trainwright.seams.source.written import names_read
 MOST_KEPT = 16
 
 
-class LiftedLoop:
+class LiftedBody:
     """The body of a `for` or `while` statement that a frame of the user's is running.
 
     Args:

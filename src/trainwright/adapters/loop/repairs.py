@@ -13,7 +13,7 @@ from trainwright.adapters.loop.parts import follow_parameters
 from trainwright.adapters.loop.turn import Turn
 from trainwright.adapters.torch.called_model import take_rows
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.failures.repairing import mended
+from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.listening.seen import quiet
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def apply_to_training(training: LoopTraining, repair: Repair) -> None:
         kept = Repair(
             repair.does, Seam.BATCH, lambda call: Call(seam=Seam.BATCH, given=collate(dict(call.given)))
         )
-        training.change.kept.append(kept)
+        training.active.kept.append(kept)
     elif changed["collator"] is not given["collator"]:
         training.collating.append(repair)
     if changed["train_dataset"] is not data and loader is not None:
@@ -62,7 +62,7 @@ def apply_to_training(training: LoopTraining, repair: Repair) -> None:
 
 def translated(training: LoopTraining, turn: Turn) -> list[Repair]:
     """The repairs in force; those of batches are made where the model and the loss are given them."""
-    repairs = training.change.all
+    repairs = training.active.all
     of_batches = [r for r in repairs if r.seam == Seam.BATCH]
     if not of_batches and turn.rows is None:
         return repairs

@@ -15,9 +15,9 @@ from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.loop.turn import Turn
 from trainwright.core.finding import Place
 from trainwright.probes.labels.alignment import MOST_ROWS
-from trainwright.seams.isolation.mute import muted
+from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import quiet
-from trainwright.seams.loops.loops import Loop, callers
+from trainwright.seams.loops.found_loops import Loop, callers
 from trainwright.seams.source.places import show
 from trainwright.seams.source.written import assignment_place, names_of
 

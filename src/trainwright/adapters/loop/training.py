@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Change
+from trainwright.adapters.base import ActiveRepairs
 from trainwright.adapters.loop import gradients
 from trainwright.adapters.loop.accelerate import scaled_steps
 from trainwright.adapters.loop.batches import form_pool
@@ -41,8 +41,8 @@ from trainwright.adapters.torch.training import Gradient, Look, Window
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.failures.blame import of_pipeline, passed_on
-from trainwright.seams.failures.repairing import mended
-from trainwright.seams.isolation.mute import muted
+from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.seams.listening.torch_patches import loader_of, watching_backward, watching_loaders
 from trainwright.seams.loops.lifting import LoopLeft
@@ -67,7 +67,7 @@ class LoopTraining:
     def __init__(self, body: Body, seen: Seen) -> None:
         self.body = body
         self.scope: dict[str, Any] = dict(body.scope)
-        self.change = Change()
+        self.active = ActiveRepairs()
         self.seen = seen
         self.loaders: list[Any] = []
         self.warmup_updates = 0
@@ -190,7 +190,7 @@ class LoopTraining:
             elif self.known_parts.lead:
                 self._go_ahead(self.known_parts.lead)
             # It goes on with the repairs in force.
-            if self.known_parts.failure is not None and self.change.all:
+            if self.known_parts.failure is not None and self.active.all:
                 seed_everything(1)
                 self.known_parts = find_parts(self, self._run_mended)
                 self.reset()
@@ -252,7 +252,7 @@ class LoopTraining:
     @property
     def repairs(self) -> list[Repair]:
         """Those in force."""
-        return self.change.all
+        return self.active.all
 
     @property
     def dry(self) -> DryRun:
@@ -285,7 +285,7 @@ class LoopTraining:
         self.warmup_updates = short_runs.warmup_updates(dry.points)
         for optimizer in self.parts.optimizers:
             set_rates(optimizer, [rate * highest for rate in peak_rates(optimizer)])
-            for repair in self.change.all:
+            for repair in self.active.all:
                 if repair.seam == Seam.OPTIMIZER:
                     mended(repair, self.call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": self.model}))
 
@@ -397,7 +397,7 @@ class LoopTraining:
 
     def _compared(self) -> contextlib.AbstractContextManager[Any]:
         """With the repairs of metrics in force, where it is the body itself that an evaluation in it made raise."""
-        repairs = [r for r in self.change.all if r.seam == Seam.METRICS] if self._bare_failure else []
+        repairs = [r for r in self.active.all if r.seam == Seam.METRICS] if self._bare_failure else []
         return (
             EvaluationWatch(repairs, math.inf, frozenset()).watching()
             if repairs
@@ -515,7 +515,7 @@ class LoopTraining:
         self.reset()
         if repair.seam == Seam.TRAINER:
             apply_to_training(self, repair)
-        self.change.kept.append(repair)
+        self.active.kept.append(repair)
         if repair.seam in (Seam.TRAINER, Seam.STACK, Seam.BATCH):
             self.drawn, self.views = None, {}
         self.known_parts = None

@@ -93,8 +93,8 @@ def _change(pairing: Pairing, moved: bool, exchanged: bool, aligned: bool) -> Ca
 
 
 def _loss_with(training: TorchTraining, batch: Any, repair: Repair) -> float:
-    training.change.tried = [repair]
+    training.active.tried = [repair]
     try:
         return training.loss_of(batch)
     finally:
-        training.change.tried = []
+        training.active.tried = []

@@ -15,8 +15,8 @@ from trainwright.adapters.torch.collation import collates_equal_rows, forms_with
 from trainwright.adapters.torch.optimizer import optimizer_facts
 from trainwright.adapters.torch.schedule import dry_run
 from trainwright.adapters.torch.vocabulary import vocabulary_facts
-from trainwright.adapters.trainer import data_sets, evaluation, setup, step
-from trainwright.adapters.trainer.batch import collator_masks, dropped_columns, token_rows
+from trainwright.adapters.trainer import data_sets, evaluation, setup, step_facts
+from trainwright.adapters.trainer.row_changes import collator_masks, dropped_columns, token_rows
 from trainwright.adapters.trainer.training import TrainerTraining
 from trainwright.core.repair import Repair
 from trainwright.seams.listening.seen import Seen
@@ -95,8 +95,8 @@ class HFTrainerAdapter:
             **facts,
         )
 
-    def measure_step(self) -> step.StepFacts:
-        return step.measure_step(self.training, self._seen)
+    def measure_step(self) -> step_facts.StepFacts:
+        return step_facts.measure_step(self.training, self._seen)
 
     def measure_optimizer(self) -> OptimizerFacts:
         training, trainer = self.training, self.training.trainer
@@ -108,7 +108,7 @@ class HFTrainerAdapter:
             before = {n: p.detach().clone() for n, p in trainer.model.named_parameters() if p.requires_grad}
             schedules = [s for s in (trainer.lr_scheduler, self.trainer.lr_scheduler) if s is not None]
             counts = [getattr(s, "last_epoch", 0) for s in schedules]
-            with Observer(training.wrapped, training.change.all).catching() as record:
+            with Observer(training.wrapped, training.active.all).catching() as record:
                 training.compute(batch, record)
                 moved = any(getattr(s, "last_epoch", 0) > count for s, count in zip(schedules, counts))
                 training.update()
@@ -141,7 +141,7 @@ class HFTrainerAdapter:
                 training.trainer,
                 training.evaluation_set(),
                 batches,
-                training.change.all,
+                training.active.all,
                 training.mended_batch,
             )
         training.reset()

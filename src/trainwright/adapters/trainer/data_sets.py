@@ -117,7 +117,7 @@ def _outcome(training: TrainerTraining) -> str:
     if batch is None or failure is not None:
         return str(failure)
     training.reset()
-    with training.ready(0), Observer(training.wrapped, training.change.all).catching() as record:
+    with training.ready(0), Observer(training.wrapped, training.active.all).catching() as record:
         training.compute(batch, record)
     training.reset()
     if record.failure is not None:

@@ -18,7 +18,7 @@ from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.probes.metrics import IGNORED, as_many, numbers, others, undone
 from trainwright.seams.failures.blame import failure_of, passed_on
-from trainwright.seams.failures.repairing import mended
+from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import show
 from trainwright.seams.torch.watch import Observer
 from trainwright.stages.evaluation import EvaluationFacts, Given

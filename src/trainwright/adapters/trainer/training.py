@@ -15,7 +15,7 @@ import transformers
 from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 
 from trainwright.adapters import short_runs
-from trainwright.adapters.base import Change
+from trainwright.adapters.base import ActiveRepairs
 from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.batches import Pool, RecordingCollator
 from trainwright.adapters.torch.called_model import rows_of, take_rows
@@ -30,8 +30,8 @@ from trainwright.adapters.trainer.state import FurtherModels, script_state
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.failures.blame import failure_of, tolerated
-from trainwright.seams.failures.repairing import mended
-from trainwright.seams.isolation.stand_in import Nothing
+from trainwright.seams.failures.repair_log import mended
+from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.seams.state.snapshot import AttributeState, RandomState, loose_generators, seed_everything
 from trainwright.seams.torch.graph import GraphWatch
@@ -52,7 +52,7 @@ class TrainerTraining:
 
     def __init__(self, original: Any, frame: FrameType, seen: Seen) -> None:
         self.original = original
-        self.change = Change()
+        self.active = ActiveRepairs()
         named = {**frame.f_globals, **frame.f_locals}
         # What stands in for a tracker has every attribute that it is asked for.
         self.scope: dict[str, Any] = {k: v for k, v in named.items() if not isinstance(v, Nothing)}
@@ -96,7 +96,7 @@ class TrainerTraining:
     def apply(self, repair: Repair) -> None:
         if repair.seam == Seam.TRAINER:
             self._apply_to_trainer(repair)
-        self.change.kept.append(repair)
+        self.active.kept.append(repair)
         if repair.seam in (Seam.TRAINER, Seam.BATCH):
             self._pool = None
 
@@ -179,8 +179,8 @@ class TrainerTraining:
     def compute(self, batch: Mapping[str, Any], record: StepRecord, watch: GraphWatch | None = None) -> None:
         """Forward, loss and backward on one batch, as the Trainer does them."""
         self.wrapped.zero_grad()
-        cuts = any(r.seam == Seam.CUT for r in self.change.all)
-        with watch or (GraphWatch(self.trainer.model, self.change.all) if cuts else contextlib.nullcontext()):
+        cuts = any(r.seam == Seam.CUT for r in self.active.all)
+        with watch or (GraphWatch(self.trainer.model, self.active.all) if cuts else contextlib.nullcontext()):
             loss = self.step_on(batch, [batch])
         record.loss = float(loss.detach().float().mean())
 
@@ -195,19 +195,19 @@ class TrainerTraining:
         """The loss of a batch as it stands, without gradients, always with the same random numbers."""
         seed_everything(1)
         trainer, given = self.trainer, self.mended_batch(batch)
-        with torch.no_grad(), Observer(self.wrapped, self.change.all):
+        with torch.no_grad(), Observer(self.wrapped, self.active.all):
             loss = trainer.compute_loss(self.wrapped, trainer._prepare_inputs(type_like(batch, given)))
         return float(loss.detach().float().mean())
 
     def second_step(self, batch: Mapping[str, Any]) -> Failure | None:
         """What a step raises after another one."""
-        with Observer(self.wrapped, self.change.all).catching() as record:
+        with Observer(self.wrapped, self.active.all).catching() as record:
             self.compute(batch, record)
         return record.failure
 
     def gradients_of(self, batch: Mapping[str, Any]) -> None:
         """The gradients of a batch, with the repairs in force; what it raises passes."""
-        with Observer(self.wrapped, self.change.all):
+        with Observer(self.wrapped, self.active.all):
             self.compute(batch, StepRecord())
 
     @property
@@ -218,14 +218,14 @@ class TrainerTraining:
     def step_as_training(self, batch: Mapping[str, Any], *, seed: int, cleared: bool) -> Gradient:
         """The gradient that is there after one more step; what it raises passes."""
         clear(self.model) if cleared else self.wrapped.zero_grad()
-        with Observer(self.wrapped, self.change.all):
+        with Observer(self.wrapped, self.active.all):
             return self._gradient(batch, [batch], seed)
 
     def accumulate(self, batches: Sequence[Mapping[str, Any]]) -> Window:
         """What the Trainer's accumulation over these micro-batches does."""
         trainer, args, count = self.trainer, self.trainer.args, len(batches)
         given = args.gradient_accumulation_steps
-        with Observer(self.wrapped, self.change.all):
+        with Observer(self.wrapped, self.active.all):
             alone = []
             object.__setattr__(args, "gradient_accumulation_steps", 1)
             try:
@@ -247,7 +247,7 @@ class TrainerTraining:
 
     def _gradient(self, batch: Mapping[str, Any], window: Sequence[Mapping[str, Any]], seed: int) -> Gradient:
         seed_everything(seed)
-        with GraphWatch(self.model, self.change.all):
+        with GraphWatch(self.model, self.active.all):
             self.step_on(batch, window)
         return gradients_now(self.model)
 
@@ -265,7 +265,7 @@ class TrainerTraining:
 
     def take_step(self, batch: Mapping[str, Any], number: int) -> StepRecord:
         """One step with its update; what it raised is in the record."""
-        with Observer(self.wrapped, self.change.all).catching() as record:
+        with Observer(self.wrapped, self.active.all).catching() as record:
             self.compute(batch, record)
             self.update(rate_share=short_runs.rate_share(number, self.warmup_updates))
         return record
@@ -274,7 +274,7 @@ class TrainerTraining:
         """The batch in evaluation mode, nothing updated."""
         trainer, given = self.trainer, self.mended_batch(batch)
         trainer.model.eval()
-        observer, loss = Observer(self.wrapped, self.change.all), math.nan
+        observer, loss = Observer(self.wrapped, self.active.all), math.nan
         with TargetsSeen() as seen, observer.catching() as record, torch.no_grad():
             loss = float(trainer.compute_loss(self.wrapped, trainer._prepare_inputs(type_like(batch, given))))
         if record.failure is not None:
@@ -291,7 +291,7 @@ class TrainerTraining:
 
     def mended_batch(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         given = dict(batch)
-        for repair in self.change.all:
+        for repair in self.active.all:
             if repair.seam == Seam.BATCH:
                 given = dict(mended(repair, self._call(Seam.BATCH, given)).given)
         return given
@@ -299,7 +299,7 @@ class TrainerTraining:
     @property
     def repairs(self) -> list[Repair]:
         """Those in force."""
-        return self.change.all
+        return self.active.all
 
     def update(self, rate_share: float = 1.0) -> None:
         trainer = self.trainer
@@ -320,7 +320,7 @@ class TrainerTraining:
             group["lr"] = group.get("initial_lr", group["lr"])
         with tolerated():  # a schedule that cannot be made is seen when it is run dry
             trainer.lr_scheduler = stand_in_schedule(trainer, self.planned_updates())
-        for repair in self.change.all:
+        for repair in self.active.all:
             if repair.seam == Seam.OPTIMIZER:
                 mended(repair, self._call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": trainer.model}))
 

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from trainwright.seams.failures.blame import of_pipeline, passed_on
-from trainwright.seams.isolation.stand_in import Nothing
+from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.isolation.tally import Tally
 
 _ASKING = ("GET", "HEAD", "OPTIONS")

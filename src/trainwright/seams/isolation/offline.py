@@ -19,7 +19,7 @@ from typing import Any
 import wrapt
 
 from trainwright.seams.failures.blame import passed_on
-from trainwright.seams.isolation.stand_in import Nothing
+from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.isolation.tally import Tally
 
 # What trackers' own settings say where nothing is to be sent or written.

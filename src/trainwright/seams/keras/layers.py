@@ -10,7 +10,7 @@ import numpy as np
 from trainwright.stages.forward import ModuleFacts
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.layers import kernel_of
-from trainwright.tensors.keras.versions import keras
+from trainwright.tensors.keras.which_keras import keras
 
 _RECTIFIERS = ("relu", "relu6")
 _SQUASHERS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0)}

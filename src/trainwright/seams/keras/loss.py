@@ -12,7 +12,7 @@ import numpy as np
 from trainwright.core.finding import Failure, Place
 from trainwright.stages.loss import LossCall
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import keras
+from trainwright.tensors.keras.which_keras import keras
 
 CLASS_LOSSES = ("cross_entropy", "nll_loss")
 _NAMES = {

@@ -13,7 +13,7 @@ from trainwright.core.finding import Place
 from trainwright.seams.listening.seen import Seen
 from trainwright.stages.forward import Origin
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import keras
+from trainwright.tensors.keras.which_keras import keras
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.seams.failures.blame import failure_of
-from trainwright.seams.failures.repairing import mended
+from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.keras.layers import (
     KINDS,
     LAYERS,
@@ -29,7 +29,7 @@ from trainwright.seams.source.written import is_written
 from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.stages.loss import LossCall
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import keras, version
+from trainwright.tensors.keras.which_keras import keras, version
 
 # Functions whose results change in steps.
 _DISCRETE = {"argmax", "argmin", "round", "sign", "floor", "ceil"}

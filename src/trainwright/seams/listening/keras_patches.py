@@ -30,7 +30,7 @@ def patch_model(module: Any) -> None:
         def train(changed: Mapping[str, Any]) -> Any:
             return original(self, **{**told, **changed})
 
-        return listener().fitting_model(self, frame, told, train)
+        return listener().on_model_fit(self, frame, told, train)
 
     owner.fit = fit
     _patch_compile(owner)

@@ -44,7 +44,7 @@ def made_again(
     """
     for _ in range(_MOST_REFUSED):
         known = unknown_argument(str(error)) in given
-        mended = listener().refused(name, function, given, error, frame) if known else None
+        mended = listener().on_refusal(name, function, given, error, frame) if known else None
         if mended is None:
             raise error
         try:

@@ -51,7 +51,7 @@ class Loading:
 class Listener(Protocol):
     """Who is told what a script does."""
 
-    def refused(
+    def on_refusal(
         self,
         name: str,
         function: Callable[..., Any],
@@ -61,18 +61,18 @@ class Listener(Protocol):
     ) -> Mapping[str, Any] | None:
         """A framework refused a construction; return other keywords to try, or None to let the error pass."""
 
-    def training(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
+    def on_train(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
         """The script calls for training."""
 
-    def looping(self, frame: FrameType, *, backward: bool = False) -> None:
+    def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """Something was done that a training step does: a loader was begun, a model called, backward run."""
 
-    def fitting(
+    def on_fit(
         self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]
     ) -> Any:
         """The script calls `fit` of a Lightning Trainer, with these arguments."""
 
-    def fitting_model(
+    def on_model_fit(
         self,
         model: Any,
         frame: FrameType,
@@ -85,7 +85,7 @@ class Listener(Protocol):
             original: trains for real; it is given the arguments that are others than the script's.
         """
 
-    def call_failed(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
+    def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """A call on the trainer before training (evaluate, predict) raised."""
 
     def unsupported(self, why: str) -> None:
@@ -215,7 +215,7 @@ def quiet() -> Iterator[None]:
 def looping(*, backward: bool = False) -> None:
     """A patch's caller did what a training step does: tell the listener of the user's frame."""
     if active() and (frame := user_frame(sys._getframe(2))) is not None:
-        listener().looping(frame, backward=backward)
+        listener().on_loop(frame, backward=backward)
 
 
 def builder_frame(built: Any) -> FrameType | None:

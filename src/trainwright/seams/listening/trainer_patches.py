@@ -63,7 +63,7 @@ def patch_trainer(module: Any) -> None:
         frame = user_frame(sys._getframe(1))
         if not active() or frame is None:
             return original(self, *args, **kwargs)
-        return listener().training(self, frame, functools.partial(original, self, *args, **kwargs))
+        return listener().on_train(self, frame, functools.partial(original, self, *args, **kwargs))
 
     module.Trainer.train = train
 
@@ -79,7 +79,7 @@ def patch_lightning(module: Any) -> None:
         if not active() or frame is None:
             return original(self, *args, **kwargs)
         given = signature.bind(self, *args, **kwargs).arguments
-        return listener().fitting(self, frame, given, functools.partial(original, self, *args, **kwargs))
+        return listener().on_fit(self, frame, given, functools.partial(original, self, *args, **kwargs))
 
     module.Trainer.fit = fit
 
@@ -94,7 +94,7 @@ def patch_call(owner: Any, name: str) -> None:
             return original(self, *args, **kwargs)
         except Exception as error:
             if active() and frame is not None and id(self) not in seen().trained:
-                listener().call_failed(self, name, error, frame)
+                listener().on_failed_call(self, name, error, frame)
             raise
 
     setattr(owner, name, call)
@@ -116,7 +116,7 @@ def patch_construction(owner: Any, name: str) -> None:
                 original(self, **given)
                 break
             except Exception as error:
-                other = listener().refused(name, original, given, error, frame)
+                other = listener().on_refusal(name, original, given, error, frame)
                 if other is None:
                     raise
                 given = dict(other)

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.loops.loops import (
+from trainwright.seams.loops.found_loops import (
     TRAINING_CALLS,
     Loop,
     called_in,

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
+from trainwright.seams.loops.found_loops import Loop, called_in, code_node, loops_at
 from trainwright.seams.loops.lifting import LiftedCode, lift_statements
-from trainwright.seams.loops.loops import Loop, called_in, code_node, loops_at
 from trainwright.seams.source.written import last_name, syntax_tree
 
 _OVER = "__trainwright_over__"
@@ -319,7 +319,7 @@ def reached_functions(
     statements: Sequence[ast.AST], scope: Mapping[str, Any], depth: int = 0
 ) -> dict[CodeType, tuple[ast.FunctionDef, FunctionType]]:
     """The user's functions that statements call, by themselves or through one another, by their code."""
-    from trainwright.seams.loops.loops import CALL_DEPTH, closure, resolve, users_functions
+    from trainwright.seams.loops.found_loops import CALL_DEPTH, closure, resolve, users_functions
 
     found: dict[CodeType, tuple[ast.FunctionDef, FunctionType]] = {}
     for call in (n for s in statements for n in ast.walk(s) if isinstance(n, ast.Call)):

@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
-from trainwright.seams.loops.loops import Loop
+from trainwright.seams.loops.found_loops import Loop
 
 _ITEM = "__trainwright_item__"
 _LEFT = "__trainwright_left__"

@@ -9,8 +9,8 @@ from types import GeneratorType
 from typing import Any
 
 from trainwright.core.finding import Place
+from trainwright.seams.loops.found_loops import Loop, code_node
 from trainwright.seams.loops.lengths import count_of
-from trainwright.seams.loops.loops import Loop, code_node
 from trainwright.seams.source.written import assignment_place
 from trainwright.stages.reading import SpentIterator
 

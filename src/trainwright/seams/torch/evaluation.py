@@ -24,7 +24,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.failures.blame import failure_of, passed_on
-from trainwright.seams.failures.repairing import mended
+from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_ours, is_users, user_frame, user_place
 from trainwright.seams.torch.kept_graphs import KeptGraphs
 from trainwright.seams.torch.loss import LOSSES

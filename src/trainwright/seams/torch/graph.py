@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from trainwright.core.finding import Place
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.failures.repairing import mended
+from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_users, show, user_place
 from trainwright.seams.source.written import attribute_place
 from trainwright.stages.gradients import CutOff, InPlace, KeptTensor, PlainList

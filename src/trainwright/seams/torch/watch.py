@@ -21,7 +21,7 @@ from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.seams.failures.blame import failure_of
-from trainwright.seams.failures.repairing import mended
+from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_users, user_place
 from trainwright.seams.source.written import is_written
 from trainwright.seams.torch.all_pairs import Pairing, is_paired, pairing_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.tensors.keras.version import of_tensorflow
+from trainwright.tensors.keras.keras_api import of_tensorflow
 
 # Models of this library take their training step by a method of the library's, which finds labels among the inputs.
 _LIBRARY = "transformers"

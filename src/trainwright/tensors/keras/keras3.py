@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.tensors.keras.version import of_tensorflow
+from trainwright.tensors.keras.keras_api import of_tensorflow
 
 
 class Keras3:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.tensors.keras.versions import keras, ops, version
+from trainwright.tensors.keras.which_keras import keras, ops, version
 
 
 def named_layers(model: Any) -> dict[str, Any]:

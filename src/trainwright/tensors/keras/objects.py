@@ -32,7 +32,7 @@ from trainwright.tensors.keras.layers import unfreeze as unfreeze
 from trainwright.tensors.keras.layers import value_of as value_of
 from trainwright.tensors.keras.layers import widen_head as widen_head
 from trainwright.tensors.keras.layers import zero_non_finite as zero_non_finite
-from trainwright.tensors.keras.versions import keras, ops, schedule_changed, version
+from trainwright.tensors.keras.which_keras import keras, ops, schedule_changed, version
 from trainwright.tensors.numbering import shifts
 
 # Statistics of larger tensors are taken over an even sample of this many values; finiteness over all.

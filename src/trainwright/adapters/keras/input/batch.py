@@ -23,7 +23,7 @@ from trainwright.stages.batch import (
 )
 from trainwright.stages.tensor import TensorFacts
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import version
+from trainwright.tensors.keras.which_keras import version
 
 _TOKENS, _MASK = "input_ids", "attention_mask"
 _LABELS = ("labels", "label", "label_ids")

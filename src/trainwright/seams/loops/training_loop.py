@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from types import FrameType, TracebackType
 
-from trainwright.seams.loops.loops import (
+from trainwright.seams.loops.found_loops import (
     TRAINING_CALLS,
     Loop,
     Scope,

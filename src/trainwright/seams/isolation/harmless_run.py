@@ -12,7 +12,7 @@ from typing import Any
 
 from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.isolation.commands import asks_only
-from trainwright.seams.isolation.mute import muted, replaced
+from trainwright.seams.isolation.silence import muted, replaced
 
 _REFUSED: tuple[tuple[Any, str], ...] = (
     (builtins, "input"),

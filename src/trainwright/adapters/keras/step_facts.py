@@ -30,7 +30,7 @@ from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.tensors.keras import compiled
 from trainwright.tensors.keras import objects as tensors
-from trainwright.tensors.keras.versions import keras, version
+from trainwright.tensors.keras.which_keras import keras, version
 
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
 

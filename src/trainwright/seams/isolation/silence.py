@@ -19,9 +19,9 @@ import wrapt
 
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.isolation.commands import not_run
+from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.isolation.network import Change, sending, unsent, unsent_by_library
 from trainwright.seams.isolation.open_files import held
-from trainwright.seams.isolation.stand_in import Nothing
 from trainwright.seams.isolation.tally import Tally
 from trainwright.seams.isolation.trackers import untracked
 from trainwright.seams.isolation.written_files import MOST_BYTES, Desk

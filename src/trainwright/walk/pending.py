@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from trainwright.adapters.base import Adapter
 from trainwright.core import cells
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.loops.loops import Loop, callers, trainings_after
+from trainwright.seams.loops.found_loops import Loop, callers, trainings_after
 from trainwright.seams.source.later_calls import fit_lines, training_lines
 from trainwright.walk.closing import not_walked
 from trainwright.walk.undisturbed import undisturbed
@@ -22,7 +22,7 @@ A_co = TypeVar("A_co", bound=Adapter, covariant=True)
 
 
 @dataclass(frozen=True)
-class Training(Generic[A_co]):
+class PendingTraining(Generic[A_co]):
     """A training that is about to begin."""
 
     make: Callable[[], A_co]
@@ -31,7 +31,7 @@ class Training(Generic[A_co]):
     """What to say of the script's later trainings, because a check leaves the script at the first."""
 
 
-def of_trainer(trainer: Any, frame: FrameType, seen: Seen) -> Training[Adapter]:
+def of_trainer(trainer: Any, frame: FrameType, seen: Seen) -> PendingTraining[Adapter]:
     """`trainer.train()` of a Hugging Face Trainer."""
 
     def make() -> Adapter:
@@ -39,10 +39,12 @@ def of_trainer(trainer: Any, frame: FrameType, seen: Seen) -> Training[Adapter]:
 
         return HFTrainerAdapter(trainer, frame, seen)
 
-    return Training(make, _not_walked(frame, training_lines(frame.f_code.co_filename, frame.f_lineno)))
+    return PendingTraining(make, _not_walked(frame, training_lines(frame.f_code.co_filename, frame.f_lineno)))
 
 
-def of_model(model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> Training[KerasAdapter]:
+def of_model(
+    model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen
+) -> PendingTraining[KerasAdapter]:
     """`model.fit(…)` of Keras."""
 
     def make() -> KerasAdapter:
@@ -50,29 +52,29 @@ def of_model(model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen)
 
         return KerasAdapter(model, given, frame, seen)
 
-    return Training(make, _not_walked(frame, fit_lines(frame)))
+    return PendingTraining(make, _not_walked(frame, fit_lines(frame)))
 
 
-def of_fit(trainer: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> Training[Adapter]:
+def of_fit(trainer: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> PendingTraining[Adapter]:
     """`trainer.fit(…)` of Lightning; what the user's hooks raise on the way to the first step passes, as it would there."""
     from trainwright.adapters.lightning.body import LightningBody, fit_of
     from trainwright.adapters.loop.adapter import LoopAdapter
 
     body = LightningBody(fit_of(trainer, given, frame), seen)
-    return Training(lambda: LoopAdapter(body, seen))
+    return PendingTraining(lambda: LoopAdapter(body, seen))
 
 
-def of_loop(loop: Loop, seen: Seen) -> Training[Adapter]:
+def of_loop(loop: Loop, seen: Seen) -> PendingTraining[Adapter]:
     """A loop that the script runs itself.
 
     Raises:
         SyntaxError: its body cannot be run by itself (`await`).
     """
     from trainwright.adapters.loop.adapter import LoopAdapter
-    from trainwright.adapters.loop.lifted_body import LiftedLoop
+    from trainwright.adapters.loop.lifted_body import LiftedBody
 
     with undisturbed():  # to look at a script's names is to meet modules' deprecated ones
-        body = LiftedLoop(loop, list(seen.optimizers.values()))
+        body = LiftedBody(loop, list(seen.optimizers.values()))
         later = trainings_after(loop, list(callers(loop.frame)))
 
     def make() -> Adapter:
@@ -81,7 +83,7 @@ def of_loop(loop: Loop, seen: Seen) -> Training[Adapter]:
 
     lines = cells.told(loop.file, list(later))
     remark = f"The check ends at the first training loop; what trains at {lines} was not walked."
-    return Training(make, remark if later else "")
+    return PendingTraining(make, remark if later else "")
 
 
 def _not_walked(frame: FrameType, lines: Sequence[int]) -> str:

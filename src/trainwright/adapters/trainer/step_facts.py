@@ -17,7 +17,7 @@ from trainwright.adapters.torch.cpu_replay import is_device_error
 from trainwright.adapters.torch.gradients import further_steps, graph_facts
 from trainwright.adapters.torch.loss import further_losses, loss_facts
 from trainwright.adapters.torch.memory import measure_memory
-from trainwright.adapters.torch.step import (
+from trainwright.adapters.torch.step_facts import (
     device_failure_kept,
     forward_facts,
     gradient_facts,
@@ -44,7 +44,7 @@ def measure_step(training: TrainerTraining, seen: Seen) -> StepFacts:
     batches = training.pool.take(2, seed=0)
     training.reset()
     with training.ready(0):
-        watch = GraphWatch(training.trainer.model, training.change.all, detail=True)
+        watch = GraphWatch(training.trainer.model, training.active.all, detail=True)
         record, inputs = _observed(training, seen, batches[0], watch)
         if is_device_error(record.error) and not training.device_lost:
             training.continue_on_cpu()
@@ -63,7 +63,7 @@ def _observed(
     """The step's record, and what the model was called with."""
     inputs: dict[str, Any] = {}
     observer = Observer(
-        training.wrapped, training.change.all, detail=True, places=seen.modules.get, asked_at=seen.asked_at
+        training.wrapped, training.active.all, detail=True, places=seen.modules.get, asked_at=seen.asked_at
     )
     with tolerated():  # an optimizer that cannot be built is the optimizer stage's matter
         training.build_optimizer()
@@ -102,7 +102,7 @@ def _forward(
         pad_id=getattr(training.tokenizer(), "pad_token_id", None),
         label_keys=tuple(dict.fromkeys([*training.trainer.label_names, "labels", "label", "label_ids"])),
         met_rows=_rows_to_come(training),
-        repairs=training.change.all,
+        repairs=training.active.all,
     )
     facts = forward_facts(record, model, probe, seen.modules.get, _fresh(seen, model))
     parameters = with_origins(facts.parameters, model, seen.frozen_at, training.versions_at_start)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainwright.tensors.keras.keras3 import Keras3
-from trainwright.tensors.keras.version import Version
+from trainwright.tensors.keras.keras_api import Version
 
 _now: Version = Keras3()
 

@@ -17,7 +17,7 @@ from trainwright.adapters.torch.batches import POOLED
 from trainwright.adapters.torch.called_model import Probe
 from trainwright.adapters.torch.gradients import further_steps, graph_facts
 from trainwright.adapters.torch.loss import further_losses, loss_facts
-from trainwright.adapters.torch.step import forward_facts, gradient_facts, stay_identical, with_origins
+from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts, stay_identical, with_origins
 from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.seams.torch.gates import Passed, cleared_between
 from trainwright.seams.torch.graph import GraphWatch
@@ -39,7 +39,7 @@ def measure_step(training: LoopTraining) -> StepFacts:
     turns = training.take(2, seed=0)
     training.reset()
     with training.ready(0):
-        watch = GraphWatch(training.model, training.change.all, detail=True)
+        watch = GraphWatch(training.model, training.active.all, detail=True)
         record, passed = training.observe(turns[0], detail=True, watch=watch)
         gradients = _gradients(training, record, passed, watch)
         forward = _forward(training, record, turns)
@@ -71,7 +71,7 @@ def _probe(training: LoopTraining, turns: Sequence[Turn]) -> Probe:
         pad_id=getattr(training.tokenizer(), "pad_token_id", None),
         label_keys=tuple(dict.fromkeys([*([key] if key else []), "labels", "label", "label_ids"])),
         met_rows=_rows_to_come(training),
-        repairs=training.change.all,
+        repairs=training.active.all,
         batch_size=(training.loaders[0].batch_size or 0) if training.loaders else 0,
     )
 
@@ -131,11 +131,11 @@ def _tried(training: LoopTraining, turn: Turn, facts: GradientFacts) -> Iterator
             yield cut
             continue
         training.reset()
-        training.change.tried = [repair]
+        training.active.tried = [repair]
         try:
             training.observe(turn)
         finally:
-            training.change.tried = []
+            training.active.tried = []
         reached = {n for n, p in training.model.named_parameters() if p.grad is not None}
         yield replace(cut, restores=bool(reached & lost))
 

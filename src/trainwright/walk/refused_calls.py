@@ -13,7 +13,7 @@ from trainwright.seams.listening.refusals import unknown_argument
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import keyword_places, resolve_call
 from trainwright.stages.setup import RefusedCall
-from trainwright.walk.missing import distribution
+from trainwright.walk.missing_names import distribution
 
 
 def refused_call(

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from trainwright.adapters.torch.constant import TargetsSeen, constant_and_floor
+from trainwright.adapters.torch.constant import JudgedLosses
+from trainwright.probes.constant import constant_and_floor
 
 torch.manual_seed(0)
 CLASSES = torch.randint(0, 4, (24,))
@@ -51,7 +52,7 @@ def descended(function, shape, targets, options, *, constant: bool) -> float:
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_what_descent_finds(name: str) -> None:
     function, shape, targets, options = CASES[name]
-    with TargetsSeen() as seen:
+    with JudgedLosses() as seen:
         loss = float(function(torch.randn(shape), targets, **options))
     constant, floor = constant_and_floor([seen.calls], [loss])
     assert constant == pytest.approx(descended(function, shape, targets, options, constant=True), abs=0.01)
@@ -59,7 +60,7 @@ def test_it_is_what_descent_finds(name: str) -> None:
 
 
 def test_a_loss_with_further_terms_has_no_constant() -> None:
-    with TargetsSeen() as seen:
+    with JudgedLosses() as seen:
         loss = float(F.mse_loss(torch.randn(8), torch.randn(8)))
     assert constant_and_floor([seen.calls], [loss + 1.0]) == (None, 0.0)
     assert constant_and_floor([[*seen.calls, *seen.calls]], [loss]) == (None, 0.0)

@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "rules": {"rules", "stages", "core"},
     # A tensor's numbers are facts (stages/tensor.py): the only thing of the stages that tensors know.
     "tensors": {"tensors", "stages.tensor", "core"},
-    "seams": {"seams", "tensors", "stages", "core", "errors"},
+    "seams": {"seams", "tensors", "probes", "stages", "core", "errors"},
     "adapters": {"adapters", "seams", "tensors", "probes", "stages", "core"},
     "walk": {"walk", "adapters", "seams", "tensors", "stages", "core", "options", "errors", "fixes"},
     # Edits are made from where things were written.
@@ -82,6 +82,11 @@ INSIDE = {
     "tensors.torch": {"tensors.numbering"},
     "tensors.keras": {"tensors.numbering"},
     "probes.metrics": set(),
+    "probes.losses": set(),
+    "probes.constant": {"probes.losses"},
+    "probes.forward": set(),
+    "probes.tokens": {"probes.forward"},
+    "probes.gradients": set(),
     "probes.pairing": set(),
     "probes.labels": set(),
     "probes.splits": set(),

@@ -9,6 +9,11 @@ from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Facts, Stage
 from trainwright.stages.tensor import TensorFacts
 
+# The losses that tell classes from each other, and those that compare element by element.
+CLASS_LOSSES = ("cross_entropy", "nll_loss")
+DISTANCES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+ELEMENTWISE = (*DISTANCES, "binary_cross_entropy", "binary_cross_entropy_with_logits")
+
 
 @dataclass(frozen=True, kw_only=True)
 class LossCall:

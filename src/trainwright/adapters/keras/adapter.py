@@ -12,7 +12,7 @@ from trainwright.adapters.base import Run
 from trainwright.adapters.keras import evaluation, setup, step_facts
 from trainwright.adapters.keras.callbacks import measure_callbacks
 from trainwright.adapters.keras.calls import callbacks_of, catching
-from trainwright.adapters.keras.constant import answers, constant_and_floor
+from trainwright.adapters.keras.constant import judged
 from trainwright.adapters.keras.graph_step import failure_in_graph
 from trainwright.adapters.keras.input.batch import measure_batch
 from trainwright.adapters.keras.input.data_sets import measure_dataset, planned_updates
@@ -21,7 +21,7 @@ from trainwright.adapters.keras.saving import refused_files
 from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
 from trainwright.adapters.keras.training import FitCall, FitTraining
 from trainwright.core.repair import Repair
-from trainwright.seams.keras.loss import KeptLoss
+from trainwright.probes.constant import JudgedLoss, constant_and_floor
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
@@ -171,15 +171,15 @@ class KerasAdapter:
     def _at_end(self, batches: Sequence[Any]) -> dict[str, Any]:
         """Losses and predictions of the batches in evaluation mode, and what a constant prediction loses there."""
         losses: list[float] = []
-        kept: list[list[KeptLoss]] = []
+        calls: list[list[JudgedLoss]] = []
         for batch in batches:
             record, loss = self.fit.look_at(batch)
             if record.failure is not None or loss is None:
                 return {}
             losses.append(loss)
-            kept.append(list(record.kept_losses))
-        constant, floor = constant_and_floor(kept, losses)
-        told = [answers(calls[0]) if len(calls) == 1 else ([], []) for calls in kept]
+            calls.append([judged(kept) for kept in record.kept_losses])
+        constant, floor = constant_and_floor(calls, losses)
+        told = [of_batch[0].answers if len(of_batch) == 1 else ([], []) for of_batch in calls]
         complete = all(p for p, _ in told)
         return {
             "evaluated": sum(losses) / len(losses),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,15 +12,14 @@ import numpy as np
 from trainwright.adapters.keras.input.fit_data import Batch
 from trainwright.adapters.keras.memory import is_out_of_memory
 from trainwright.adapters.keras.state import seed_everything
-from trainwright.adapters.keras.token_probes import FutureLeak, future_leak, next_token_input
+from trainwright.adapters.keras.token_probes import future_leak, next_token_input
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
+from trainwright.probes.forward import ignored_inputs, leaking_rows, moved, same_for_other_inputs
 from trainwright.seams.failures.blame import failure_of, note_own
+from trainwright.stages.forward import Origin
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
-
-_SAME_WITHIN = 1e-6
-_PERTURBED_BY = 0.1
 
 
 @dataclass(kw_only=True)
@@ -34,7 +34,65 @@ class Probes:
     leaking_rows: float | None = None
     ignored_inputs: tuple[str, ...] = ()
     predicts_next_token: bool = False
-    future_leak: FutureLeak | None = None
+    future_leak: float | None = None
+    future_from: Origin | None = None
+
+
+@dataclass(frozen=True)
+class KerasModel:
+    """A Keras model about to be fitted, as the probes call it; what it draws is the same each time."""
+
+    fit: FitTraining
+
+    def answer(self, inputs: Batch, *, training: bool = False) -> np.ndarray | None:
+        """The first tensor of its answer (rows, …); None where it raises."""
+        found = self._answered(inputs, training=training)
+        return tensors.to_numpy(found[0]) if found else None
+
+    def all_answers(self, inputs: Batch) -> list[np.ndarray]:
+        """Every tensor of its answer, and the loss."""
+        found, loss = self._answered(inputs), self.fit.look_at(inputs)[1]
+        return [*(tensors.to_numpy(t) for t in found), *([] if loss is None else [np.asarray(loss)])]
+
+    def _answered(self, inputs: Batch, *, training: bool = False) -> list[Any]:
+        seed_everything(self.fit.model, 0)
+        try:
+            answer = self.fit.answer(inputs, training=training)
+        except Exception as error:  # a batch that raises is measured as a step
+            note_own(error)
+            return []
+        finally:
+            if training:  # statistics of the batch were gathered
+                self.fit.reset()
+        return [t for t in tensors.leaves(answer) if tensors.is_tensor(t)]
+
+    def chosen(self, inputs: Batch, rows: Sequence[int]) -> Batch:
+        """The inputs with these rows only."""
+        count = inputs.rows
+
+        def taken(values: Any) -> Any:
+            return values[list(rows)] if np.ndim(values) and len(values) == count else values
+
+        return replace(inputs, x=keras.tree.map_structure(taken, inputs.x))
+
+    def exchanged(self, inputs: Batch, name: str) -> Batch | None:
+        """The inputs with the rows of one of them exchanged; None where that changes nothing."""
+        values = inputs.x[name]
+        turned = np.roll(values, 1, axis=0) if isinstance(values, np.ndarray) else values
+        if turned is values or np.array_equal(turned, values):
+            return None
+        return replace(inputs, x={**inputs.x, name: turned})
+
+    @contextlib.contextmanager
+    def moved_weights(self) -> Iterator[None]:
+        """Every trained weight is moved a little inside, and all is reset at the end."""
+        random = np.random.default_rng(0)
+        for variable in self.fit.model.trainable_variables:
+            variable.assign(moved(tensors.value_of(variable), random))
+        try:
+            yield
+        finally:
+            self.fit.reset()
 
 
 def probes_of(fit: FitTraining, batches: Sequence[Batch], targets: Any) -> Probes:
@@ -43,86 +101,33 @@ def probes_of(fit: FitTraining, batches: Sequence[Batch], targets: Any) -> Probe
     Args:
         targets: what the loss of the first batch compares with, as an array; None: no loss that compares was seen.
     """
-    found = Probes()
+    found, model, batch = Probes(), KerasModel(fit), batches[0]
     fit.reset()
-    first = _answer(fit, batches[0])
-    if first is None:
+    base = model.answer(batch)
+    if base is None:
         return found
-    if len(batches) > 1 and batches[1].rows == batches[0].rows:
-        other = _answer(fit, batches[1])
-        if other is not None and other.shape == first.shape and _differ(batches[0].x, batches[1].x):
-            # Batch statistics that nothing has gathered yet leave a raw scale as it is: training is not evaluation.
-            found.same_for_other_inputs = _same(first, other) and _same_in_training(fit, batches)
-            if found.same_for_other_inputs:
-                found.same_when_perturbed = _same_perturbed(fit, batches)
-    _leaks(fit, batches, first, found)
-    _other_rows(fit, batches[0], found)
-    found.ignored_inputs = tuple(_ignored(fit, batches[0]))
-    if name := next_token_input(batches[0], targets):
-        found.predicts_next_token, found.future_leak = True, future_leak(fit, batches[0], name)
+    if len(batches) > 1 and batches[1].rows == batch.rows and _differ(batch.x, batches[1].x):
+        same = same_for_other_inputs(model, base, batch, batches[1])
+        found.same_for_other_inputs = same.get("same_for_other_inputs")
+        found.same_when_perturbed = same.get("same_when_perturbed")
+    if base.ndim and len(base) == batch.rows:
+        leak = leaking_rows(model, base, batch, (0,))
+        found.leaking_rows = leak[0] if leak is not None else None
+    _other_rows(fit, batch, found)
+    if isinstance(batch.x, dict) and len(batch.x) > 1 < batch.rows:
+        found.ignored_inputs = ignored_inputs(
+            model, batch, list(version().inputs_to_answer(fit.model, batch.x))
+        )
+    if name := next_token_input(batch, targets):
+        found.predicts_next_token = True
+        found.future_leak, found.future_from = future_leak(fit, model.answer, batch, name)
     fit.reset()
     return found
-
-
-def _same_in_training(fit: FitTraining, batches: Sequence[Batch]) -> bool:
-    one, other = (_answer(fit, b, training=True) for b in batches[:2])
-    fit.reset()
-    return one is None or other is None or _same(one, other)
-
-
-def _answer(fit: FitTraining, batch: Batch, *, training: bool = False) -> np.ndarray | None:
-    seed_everything(fit.model, 0)  # what a layer draws is to be the same each time
-    try:
-        output = fit.answer(batch, training=training)
-    except Exception as error:  # a batch that raises is measured as a step
-        note_own(error)
-        return None
-    found = next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None)
-    return tensors.to_numpy(found) if found is not None else None
 
 
 def _differ(one: Any, other: Any) -> bool:
     pairs = zip(keras.tree.flatten(one), keras.tree.flatten(other))
     return any(a.shape != b.shape or not np.array_equal(a, b) for a, b in pairs)
-
-
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    scale = float(np.abs(one).max()) or 1.0
-    return bool(np.abs(one.astype(np.float64) - other).max() <= _SAME_WITHIN * scale)
-
-
-def _same_perturbed(fit: FitTraining, batches: Sequence[Batch]) -> bool | None:
-    _move_weights(fit)
-    one, other = (_answer(fit, b) for b in batches[:2])
-    fit.reset()
-    return None if one is None or other is None else _same(one, other)
-
-
-def _move_weights(fit: FitTraining) -> None:
-    """Perturb all weights that train, until `reset`."""
-    random = np.random.default_rng(0)
-    for variable in fit.model.trainable_variables:
-        values = tensors.value_of(variable)
-        spread = float(values.std()) or 0.1
-        variable.assign(values + random.normal(0, _PERTURBED_BY * spread, values.shape).astype(values.dtype))
-
-
-def _leaks(fit: FitTraining, batches: Sequence[Batch], first: np.ndarray, found: Probes) -> None:
-    """By how much row 0's output changes when only the other rows do."""
-    rows = batches[0].rows
-    if len(batches) < 2 or rows < 2 or batches[1].rows != rows or first.ndim == 0 or len(first) != rows:
-        return
-    again = _answer(fit, batches[0])
-    if again is None or not np.array_equal(again, first):  # it keeps a state from call to call
-        return
-    mixed = keras.tree.map_structure(
-        lambda a, b: np.concatenate([a[:1], b[1:]]) if a.shape == b.shape else a, batches[0].x, batches[1].x
-    )
-    answer = _answer(fit, Batch(x=mixed, y=batches[0].y))
-    if answer is None or answer.shape != first.shape:
-        return
-    scale = float(np.abs(first).max()) or 1.0
-    found.leaking_rows = float(np.abs(answer[0].astype(np.float64) - first[0]).max() / scale)
 
 
 def _other_rows(fit: FitTraining, batch: Batch, found: Probes) -> None:
@@ -138,43 +143,3 @@ def _other_rows(fit: FitTraining, batch: Batch, found: Probes) -> None:
         found.fails_at_rows = last.rows
         found.other_rows_failure = failure_of(error)
         found.other_rows_from = "the last training batch"
-
-
-def _ignored(fit: FitTraining, batch: Batch) -> list[str]:
-    """Names of inputs, of several, whose exchange between rows changes neither an output nor the loss.
-
-    What begins with weights of zero lets nothing through either: the suspects are tried again with the weights moved.
-    """
-    if not isinstance(batch.x, dict) or len(batch.x) < 2 or batch.rows < 2:
-        return []
-    suspects = _without_effect(fit, batch, version().inputs_to_answer(fit.model, batch.x))
-    if suspects:
-        _move_weights(fit)
-        suspects = _without_effect(fit, batch, suspects)
-        fit.reset()
-    return list(suspects)
-
-
-def _without_effect(fit: FitTraining, batch: Batch, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of these inputs, at the weights in force; what is no array, or the same in each row, is none of them."""
-    whole, loss = _whole_answer(fit, batch), fit.look_at(batch)[1]
-    found: dict[str, Any] = {}
-    for name, values in inputs.items() if whole else ():
-        turned = np.roll(values, 1, axis=0) if isinstance(values, np.ndarray) else values
-        if turned is values or np.array_equal(turned, values):
-            continue
-        changed = replace(batch, x={**batch.x, name: turned})
-        if _whole_answer(fit, changed) == whole and fit.look_at(changed)[1] == loss:
-            found[name] = values
-    return found
-
-
-def _whole_answer(fit: FitTraining, batch: Batch) -> list[bytes]:
-    """Every output of the model, to the last bit."""
-    seed_everything(fit.model, 0)
-    try:
-        output = fit.answer(batch)
-    except Exception as error:  # a batch that raises is measured as a step
-        note_own(error)
-        return []
-    return [tensors.to_numpy(t).tobytes() for t in tensors.leaves(output) if tensors.is_tensor(t)]

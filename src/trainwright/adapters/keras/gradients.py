@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.unknown_layers import unlisted_layers
 from trainwright.core.stage import Stage
+from trainwright.probes.gradients import dot, share_added, total_norm
 from trainwright.seams.keras.watch import StepRecord
 from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
 from trainwright.tensors.keras import objects as tensors
@@ -42,7 +43,7 @@ def gradient_facts(fit: FitTraining, record: StepRecord) -> GradientFacts | None
     return GradientFacts(
         failure=record.failure if record.failed_stage == Stage.GRADIENTS else None,
         gradients=tuple(found),
-        norm=float(np.sqrt(np.sum(np.square(norms)))) if norms else None,
+        norm=total_norm(norms),
         clip_at=getattr(optimizer, "global_clipnorm", None) or getattr(optimizer, "clipnorm", None),
         loss_finite=record.loss is None or math.isfinite(record.loss),
         loss_requires_grad=bool(norms) or not found,
@@ -93,7 +94,7 @@ def _gradients(
                 name=name,
                 module=path,
                 shape=tuple(variable.shape),
-                norm=None if values is None else math.sqrt(_product(values, values)),
+                norm=None if values is None else math.sqrt(dot(values, values)),
                 non_finite=0 if values is None else int((~np.isfinite(values)).sum()),
                 where=fit.seen.modules.get(layers.get(path)) if path in layers else None,
             )
@@ -132,7 +133,7 @@ def _leftover(fit: FitTraining, first: Batch, second: Batch) -> float | None:
         before = _step(fit, first, 12, True)
         seconds.append(_step(fit, second, 11, cleared))
     alone, after = seconds
-    return _projection(after, alone, before)
+    return share_added(alone, after, before)
 
 
 def _loss_scaling(fit: FitTraining, batch: Batch) -> tuple[float | None, float | None]:
@@ -149,7 +150,7 @@ def _loss_scaling(fit: FitTraining, batch: Batch) -> tuple[float | None, float |
     one, doubled = steps
     if not one or not doubled:
         return at_start, None
-    return at_start, _projection(doubled, one, one)
+    return at_start, share_added(one, doubled, one)
 
 
 def _without_loss_scale(facts: GradientFacts, scale: float) -> GradientFacts:
@@ -172,20 +173,6 @@ def _step(fit: FitTraining, batch: Batch, seed: int, cleared: bool) -> dict[int,
         return {}
     pairs = zip(record.trained, map(_copied, record.gradients or []))
     return {id(v): gradient for v, gradient in pairs if gradient is not None}
-
-
-def _projection(
-    larger: Mapping[int, np.ndarray], smaller: Mapping[int, np.ndarray], whole: Mapping[int, np.ndarray]
-) -> float | None:
-    """How much of a gradient is in the difference of two: its projection on the whole one, in multiples of it."""
-    size = sum(_product(g, g) for g in whole.values())
-    common = larger.keys() & smaller.keys() & whole.keys()
-    return sum(_product(larger[k] - smaller[k], whole[k]) for k in common) / size if size and common else None
-
-
-def _product(left: np.ndarray, right: np.ndarray) -> float:
-    """The sum of the products, in float64 without a copy of either."""
-    return float(np.einsum("i,i->", left.reshape(-1), right.reshape(-1), dtype=np.float64))
 
 
 def _losses(fit: FitTraining) -> list[float]:

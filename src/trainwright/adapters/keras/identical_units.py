@@ -9,6 +9,7 @@ import numpy as np
 
 from trainwright.adapters.keras.input.fit_data import Batch
 from trainwright.adapters.keras.training import FitTraining
+from trainwright.probes.forward import units_equal
 from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ParameterFacts
 from trainwright.tensors.keras import objects as tensors
 
@@ -36,14 +37,8 @@ def stay_identical(
             )
     variables = {name: v for name, (_, v) in tensors.named_variables(fit.model).items()}
     return tuple(
-        replace(p, identical_after_steps=units_equal(tensors.value_of(variables[p.name])))
+        replace(p, identical_after_steps=units_equal(tensors.value_of(variables[p.name]), -1))
         if p.name in suspects and id(variables[p.name]) in reached
         else p
         for p in parameters
     )
-
-
-def units_equal(matrix: np.ndarray) -> bool:
-    """Whether all units of a matrix (its last axis, as Keras has it) are equal to within rounding of their values."""
-    columns = matrix.reshape(-1, matrix.shape[-1])
-    return bool(np.abs(columns - columns[:, :1]).max() <= 1e-5 * np.abs(columns).max())

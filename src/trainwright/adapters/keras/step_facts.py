@@ -15,19 +15,21 @@ from trainwright.adapters.keras.crossed_rows import crossed_targets, paired_loss
 from trainwright.adapters.keras.evaluation import loss_call
 from trainwright.adapters.keras.forward_probes import Probes, probes_of
 from trainwright.adapters.keras.gradients import further_steps, gradient_facts
-from trainwright.adapters.keras.identical_units import stay_identical, units_equal
+from trainwright.adapters.keras.identical_units import stay_identical
 from trainwright.adapters.keras.input.fit_data import Batch
 from trainwright.adapters.keras.memory import is_out_of_memory, measure_memory
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.unknown_layers import rebuilt_layers
 from trainwright.core.finding import Place
 from trainwright.core.stage import Stage
+from trainwright.probes import losses
+from trainwright.probes.forward import units_equal
 from trainwright.seams.failures.blame import note_own
-from trainwright.seams.keras.loss import CLASS_LOSSES, losses_of_rows
+from trainwright.seams.keras.loss import losses_of_rows
 from trainwright.seams.keras.watch import StepRecord
 from trainwright.stages.forward import ForwardFacts, MemoryFacts, ParameterFacts
 from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.loss import LossFacts
 from trainwright.tensors.keras import compiled
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
@@ -96,7 +98,6 @@ def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]
     targets = tensors.to_numpy(record.kept_losses[-1].targets) if record.kept_losses else None
     probes = probes_of(fit, batches, targets) if answers else Probes()
     again = fit.look_at(batches[0])[0] if record.unlisted else record
-    leak = probes.future_leak
     inactive = _inactive(fit, record)
     given = batches[0].x
     return ForwardFacts(
@@ -121,8 +122,8 @@ def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]
         leaking_rows=probes.leaking_rows,
         ignored_inputs=probes.ignored_inputs,
         predicts_next_token=probes.predicts_next_token,
-        future_leak=leak.change if leak else None,
-        future_from=leak.origin if leak else None,
+        future_leak=probes.future_leak,
+        future_from=probes.future_from,
     )
 
 
@@ -168,7 +169,7 @@ def parameter_facts(fit: FitTraining) -> list[ParameterFacts]:
                 mean=facts.mean or 0.0,
                 deviation=facts.deviation or 0.0,
                 non_finite=facts.non_finite,
-                identical_rows=values.ndim > 1 and values.shape[-1] > 1 and units_equal(values),
+                identical_rows=values.ndim > 1 and values.shape[-1] > 1 and units_equal(values, -1),
                 unit_axis=-1,
                 module=path,
                 module_kind=type(layer).__name__,
@@ -214,14 +215,10 @@ def loss_facts(fit: FitTraining, record: StepRecord, batch: Batch) -> LossFacts 
     weights = [] if fit.own_step else version().loss_weights(fit.model)
     factors = weights if len(weights) == len(record.loss_calls) else [None] * len(record.loss_calls)
     calls = tuple(replace(c, library=library, factor=f) for c, f in zip(record.loss_calls, factors))
-    call = _main(calls)
+    call = losses.main_call(calls)
     kept = record.kept_losses[calls.index(call)] if call else None
-    classes = (
-        call.inputs.shape[-1]
-        if call and call.function in CLASS_LOSSES and len(call.inputs.shape) > 1
-        else None
-    )
-    chance = math.log(classes) if classes and classes > 1 else None
+    classes = losses.class_count(call, -1)
+    chance = losses.chance_of(classes)
     rows = (
         losses_of_rows(kept, fit.run_loss)
         if kept is not None and record.failed_stage != Stage.GRADIENTS
@@ -237,10 +234,12 @@ def loss_facts(fit: FitTraining, record: StepRecord, batch: Batch) -> LossFacts 
         value=record.loss,
         classes=classes,
         chance_nats=chance,
-        expected=_expected(call, chance),
+        expected=losses.uninformed_loss(call, chance),
         at=place or fit.loss_place(None),
         row_losses=tuple(float(x) for x in rows) if rows is not None else (),
-        row_labels=_row_labels(kept, rows),
+        row_labels=losses.row_labels(len(rows), tensors.to_numpy(kept.targets))
+        if kept is not None and rows is not None
+        else (),
         computed_by_nothing=not calls and _computes_no_loss(fit),
         crossed=crossed_targets(fit, record, batch),
         paired=None if fit.own_step else paired_loss(fit, record, batch),
@@ -255,35 +254,3 @@ def _computes_no_loss(fit: FitTraining) -> bool:
     model = fit.model
     by_class = fit.own_step or is_own(model, "compute_loss") or version().has_library_step(model)
     return getattr(model, "loss", None) is None and not by_class and not model.losses
-
-
-def _main(calls: tuple[LossCall, ...]) -> LossCall | None:
-    """The call that raised, else the last classification, else the last."""
-    failed = [c for c in calls if c.failure]
-    classing = [c for c in calls if c.function in CLASS_LOSSES]
-    return next(iter([*failed[-1:], *classing[-1:], *calls[-1:]]), None)
-
-
-def _expected(call: LossCall | None, chance: float | None) -> float | None:
-    """The loss of a model that knows nothing: uniform scores, or zero for every target."""
-    if call is None or call.options.get("reduction", "mean") != "mean" or call.options.get("has_weight"):
-        return chance if call is not None and call.options.get("reduction", "mean") == "mean" else None
-    if chance is not None:
-        return chance
-    if call.function.startswith("binary_cross_entropy"):
-        return math.log(2)
-    if call.function == "mse_loss" and call.targets.deviation is not None:
-        return call.targets.deviation**2 + (call.targets.mean or 0.0) ** 2
-    return None
-
-
-def _row_labels(kept: Any, rows: np.ndarray | None) -> tuple[float, ...]:
-    """One label a row, where rows have one."""
-    if kept is None or rows is None:
-        return ()
-    targets = tensors.to_numpy(kept.targets)
-    if targets.ndim == 2 and targets.shape[1] > 1 and bool((targets.sum(1) == 1).all()):
-        targets = targets.argmax(1)
-    if targets.size != len(rows) or targets.dtype.kind not in "iufb":
-        return ()
-    return tuple(float(x) for x in targets.reshape(-1))

@@ -34,7 +34,7 @@ from trainwright.adapters.loop.state import LoopState
 from trainwright.adapters.loop.turn import Turn
 from trainwright.adapters.torch.batches import RecordingCollator
 from trainwright.adapters.torch.called_model import rows_of, take_rows
-from trainwright.adapters.torch.constant import TargetsSeen
+from trainwright.adapters.torch.constant import JudgedLosses
 from trainwright.adapters.torch.optimizer import peak_rates, set_rates
 from trainwright.adapters.torch.schedule import DryRun, planned_schedule
 from trainwright.adapters.torch.training import Gradient, Look, Window
@@ -455,11 +455,11 @@ class LoopTraining:
         """The batch in evaluation mode, nothing updated; None where the loop puts the model in training mode itself."""
         for module in self.model.modules():
             module.training = False
-        with TargetsSeen() as seen:
+        with JudgedLosses() as seen:
             record, _ = self.observe(turn, until_backward=True)
         if record.failure is not None or record.training or record.loss is None:
             return None
-        return Look(loss=record.loss, targets=seen.calls, scores=record.scores, labels=self.label_of(turn))
+        return Look(loss=record.loss, losses=seen.calls, scores=record.scores, labels=self.label_of(turn))
 
     def loss_of(self, turn: Turn) -> float:
         """The loss of a batch as it stands, always with the same random numbers."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from trainwright.core.repair import Repair, Seam
+from trainwright.probes.forward import moved
 from trainwright.seams.state.snapshot import AttributeState, RandomState
+from trainwright.seams.torch.evaluation import tensors_in
 from trainwright.seams.torch.trace import Made, Trace
 from trainwright.seams.torch.watch import Observer, scores_of
-
-# A change of the output below this share of its scale is float32 rounding.
-SAME_WITHIN = 1e-6
-LEAKS_BEYOND = 1e-3
+from trainwright.tensors.torch import objects as tensors
 
 
 @dataclass(kw_only=True)
@@ -52,10 +52,35 @@ class Probe:
                 module.training = False
             return self.model(*positional, **named)
 
-    def scores(self, inputs: Mapping[str, Any]) -> torch.Tensor | None:
-        """The model's scores in evaluation mode."""
-        found = scores_of(self.call(inputs))
-        return found.detach().float() if found is not None else None
+    def answer(self, inputs: Mapping[str, Any], *, training: bool = False) -> np.ndarray | None:
+        """The model's scores (rows, …); None where it gives none."""
+        found = scores_of(self.call(inputs, training=training))
+        return tensors.to_numpy(found) if found is not None else None
+
+    def all_answers(self, inputs: Mapping[str, Any]) -> list[np.ndarray]:
+        """Every tensor of the answer: scores, the loss where there is one, and whatever else."""
+        return [tensors.to_numpy(t) for t in tensors_in(self.call(inputs))]
+
+    def chosen(self, inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
+        """The inputs with these rows only."""
+        return take_rows(inputs, rows)
+
+    def exchanged(self, inputs: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+        """The inputs with the rows of one of them exchanged; None where that changes nothing."""
+        turned = inputs[name].roll(1, 0)
+        return None if torch.equal(turned, inputs[name]) else {**inputs, name: turned}
+
+    @contextlib.contextmanager
+    def moved_weights(self) -> Iterator[None]:
+        """Every weight is moved a little inside, and restored at the end."""
+        kept = [(p, p.detach().clone()) for p in self.model.parameters()]
+        try:
+            move_weights(self.model.parameters())
+            yield
+        finally:
+            with torch.no_grad():
+                for parameter, value in kept:
+                    parameter.copy_(value)
 
     def trace(
         self, inputs: Mapping[str, Any], keep: Callable[[torch.Tensor], torch.Tensor | None]
@@ -65,6 +90,15 @@ class Probe:
         with trace:
             self.call(inputs)
         return trace.made
+
+
+@torch.no_grad()
+def move_weights(parameters: Iterable[nn.Parameter]) -> None:
+    """Move weights a little, always in the same way."""
+    random = np.random.default_rng(0)
+    for parameter in parameters:
+        if parameter.is_floating_point():
+            parameter.copy_(torch.as_tensor(moved(tensors.to_numpy(parameter), random)))
 
 
 @contextlib.contextmanager

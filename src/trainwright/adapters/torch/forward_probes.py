@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
-from torch import nn
 
-from trainwright.adapters.torch.called_model import (
-    LEAKS_BEYOND,
-    SAME_WITHIN,
-    Probe,
-    is_out_of_memory,
-    rows_of,
-    take_rows,
-)
+from trainwright.adapters.torch.called_model import Probe, is_out_of_memory, rows_of, take_rows
 from trainwright.adapters.torch.token_probes import future_leak, padding_let_in, unmasked_padding
+from trainwright.probes.forward import LEAKS_BEYOND, ignored_inputs, leaking_rows, same_for_other_inputs
 from trainwright.seams.failures.blame import failure_of, note_own, tolerated
-from trainwright.seams.torch.evaluation import tensors_in
-from trainwright.seams.torch.trace import Trace, difference, first_difference, last_difference
-from trainwright.seams.torch.watch import scores_of
+from trainwright.seams.torch.trace import Trace, first_difference, last_difference
 
-# Each weight is moved by this share of its tensor's scale, and by as much in absolute terms where it is zero.
-PERTURBED_BY = 0.05
 # More rows than this many times the batch are not tried.
 MOST_ROWS_FACTOR = 4
 # Numbers of rows that are tried when the first batch fails.
@@ -40,14 +29,14 @@ def run_probes(probe: Probe) -> dict[str, Any]:
     if any(isinstance(v, torch.Tensor) and v.layout != torch.strided for v in probe.inputs.values()):
         return found  # a graph's sparse matrix has no rows to exchange
     try:
-        base = probe.scores(probe.inputs)
+        base = probe.answer(probe.inputs)
     except (
         Exception
     ) as error:  # evaluation mode fails where training mode did not: the evaluation stage will show it
         note_own(error)
         return found
     found |= _other_rows(probe)
-    if base is None or not bool(torch.isfinite(base).all()):
+    if base is None or not np.isfinite(base).all():
         return found
     rows = rows_of(probe.inputs)
     for measure in (
@@ -105,34 +94,16 @@ def _other_rows(probe: Probe) -> dict[str, Any]:
     return {}
 
 
-def _other_inputs(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
+def _other_inputs(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     if probe.other is None or not _inputs_differ(probe):
         return {}
-    other = probe.scores(probe.other)
-    if other is None or other.shape[1:] != base.shape[1:]:
-        return {}
-    count = min(len(base), len(other))
-    if difference(base[:count], other[:count]) >= SAME_WITHIN or _differ_in_training(probe, count):
-        return {"same_for_other_inputs": False}
-    found: dict[str, Any] = {"same_for_other_inputs": True}
-    with _perturbed(probe.model):
-        left, right = probe.scores(probe.inputs), probe.scores(probe.other)
-        if left is None or right is None:
-            return found
-        found["same_when_perturbed"] = difference(left[:count], right[:count]) < SAME_WITHIN
-        if found["same_when_perturbed"]:
-            traces = [
-                probe.trace(take_rows(i, range(count)), lambda t: t) for i in (probe.inputs, probe.other)
-            ]
-            found["constant_from"] = last_difference(*traces)
+    found: dict[str, Any] = {**same_for_other_inputs(probe, base, probe.inputs, probe.other)}
+    if found.get("same_when_perturbed"):
+        count = min(rows, rows_of(probe.other))
+        both = [take_rows(i, range(count)) for i in (probe.inputs, probe.other)]
+        with probe.moved_weights():
+            found["constant_from"] = last_difference(*(probe.trace(i, lambda t: t) for i in both))
     return found
-
-
-def _differ_in_training(probe: Probe, count: int) -> bool:
-    """Whether the outputs differ in training: batch statistics that nothing has gathered leave a raw scale as it is."""
-    found = [scores_of(probe.call(inputs, training=True)) for inputs in (probe.inputs, probe.other or {})]
-    left, right = (t[:count].float() if t is not None else None for t in found)
-    return left is not None and right is not None and difference(left, right) >= SAME_WITHIN
 
 
 def _inputs_differ(probe: Probe) -> bool:
@@ -151,25 +122,7 @@ def _inputs_differ(probe: Probe) -> bool:
     return False
 
 
-@contextlib.contextmanager
-def _perturbed(model: nn.Module) -> Iterator[None]:
-    """Every weight moved a little, and put back."""
-    kept = [(p, p.detach().clone()) for p in model.parameters()]
-    source = torch.Generator().manual_seed(1)
-    try:
-        with torch.no_grad():
-            for parameter, value in kept:
-                if parameter.is_floating_point():
-                    noise = torch.randn(value.shape, generator=source).to(value)
-                    parameter.add_(noise * PERTURBED_BY * (value.abs().mean() or 1.0))
-        yield
-    finally:
-        with torch.no_grad():
-            for parameter, value in kept:
-                parameter.copy_(value)
-
-
-def _ignored_inputs(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
+def _ignored_inputs(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     keys = [
         k
         for k, v in probe.inputs.items()
@@ -177,58 +130,24 @@ def _ignored_inputs(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, An
     ]
     if rows < 2 or len(keys) < 2:  # one input alone is constant-output's matter
         return {}
-    keys = [k for k in keys if k not in _FROM_TOKENIZER]
-    ignored = _without_effect(probe, keys)
-    if ignored:  # a branch whose last layer starts at zero is no ignored one
-        with _perturbed(probe.model):
-            ignored = _without_effect(probe, ignored)
-    return {"ignored_inputs": tuple(ignored)}
+    names = [k for k in keys if k not in _FROM_TOKENIZER]
+    return {"ignored_inputs": ignored_inputs(probe, probe.inputs, names)}
 
 
-def _without_effect(probe: Probe, keys: Sequence[str]) -> list[str]:
-    """The inputs that differ between rows and whose exchange between rows changes nothing."""
-    turned = {k: probe.inputs[k].roll(1, 0) for k in keys}
-    varied = [k for k in keys if not torch.equal(turned[k], probe.inputs[k])]
-    before = probe.call(probe.inputs) if varied else None
-    return [k for k in varied if _same(before, probe.call({**probe.inputs, k: turned[k]}))]
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Whether two answers have the same tensors: scores, the loss where there is one, and whatever else is answered."""
-    pairs = list(zip(tensors_in(left), tensors_in(right)))
-    return bool(pairs) and all(a.shape == b.shape and difference(a, b) < SAME_WITHIN for a, b in pairs)
-
-
-def _leaking_rows(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
-    if rows < 2 or len(base) != rows or rows in base.shape[1:2]:  # (N, N) scores compare rows on purpose
+def _leaking_rows(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
+    if rows < 2 or len(base) != rows or _relates_rows(probe, rows):
         return {}
-    if _relates_rows(probe, rows):
-        return {}
-    found: dict[str, Any] = {"leaking_rows": 0.0}
     # Where a loader's rows are taken for steps of time, the first depends on none and the last on all. Without a loader the
     # first axis may be that of time.
-    for row in (0, rows - 1) if probe.batch_size == rows else (0,):
-        alone = take_rows(probe.inputs, [row] * rows)
-        changed = probe.scores(alone)
-        if changed is None:
-            return {}
-        leak = _row_difference(base, changed, row)
-        if leak > found["leaking_rows"]:
-            found = {"leaking_rows": leak, "leaking_row": row}
-        if leak > LEAKS_BEYOND:
-            traces = [
-                probe.trace(i, functools.partial(_row, rows=rows, row=row)) for i in (probe.inputs, alone)
-            ]
-            return found | {"leak_from": first_difference(*traces)}
-    return found
-
-
-def _row_difference(base: torch.Tensor, changed: torch.Tensor, row: int) -> float:
-    """By how much of its scale one row of the scores changes."""
-    if base[row].numel() > 1:
-        return difference(base[row], changed[row])
-    scale = base.abs().mean() + base.std(correction=0) + 1e-12
-    return float((base[row] - changed[row]).abs().max() / scale)
+    found = leaking_rows(probe, base, probe.inputs, (0, rows - 1) if probe.batch_size == rows else (0,))
+    if found is None:
+        return {}
+    leak, row = found
+    if row is None or leak <= LEAKS_BEYOND:
+        return {"leaking_rows": leak, "leaking_row": row} if row is not None else {"leaking_rows": leak}
+    alone = take_rows(probe.inputs, [row] * rows)
+    traces = [probe.trace(i, functools.partial(_row, rows=rows, row=row)) for i in (probe.inputs, alone)]
+    return {"leaking_rows": leak, "leaking_row": row, "leak_from": first_difference(*traces)}
 
 
 def _relates_rows(probe: Probe, rows: int) -> bool:

@@ -9,23 +9,22 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from trainwright.adapters.torch.training import Gradient, TorchTraining
 from trainwright.core.finding import Failure
+from trainwright.probes.gradients import accumulated, share_added
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.listening.torch_patches import unclipped
 from trainwright.seams.torch.graph import GraphWatch, anomalies, kept_tensors, plain_lists
 from trainwright.stages.gradients import GradientFacts
+from trainwright.tensors.torch import objects as tensors
 
 # Three copies of all gradients are held at once; a model of more numbers is not taken that far (3.6 GB of float32).
 MOST_NUMBERS = 300_000_000
 # Micro-batches taken to measure what accumulation does; more of them show the same.
 MOST_MICRO_BATCHES = 4
 SECONDS = 10.0
-# Two gradients that differ by less than this share of their size are the same but for rounding.
-SAME_WITHIN = 1e-3
 
 
 def graph_facts(
@@ -73,9 +72,10 @@ def further_steps(facts: GradientFacts, steps: TorchTraining, batches: Sequence[
         facts = replace(facts, batch_losses=tuple(_losses(steps, batches, SECONDS / 3)))
     if facts.accumulation > 1 and facts.leftover_ratio is not None:
         with tolerated(), unclipped():
-            facts = replace(
-                facts, **_accumulated(steps, batches, min(facts.accumulation, MOST_MICRO_BATCHES))
-            )
+            count = min(facts.accumulation, MOST_MICRO_BATCHES)
+            window = steps.accumulate([batches[i % len(batches)] for i in range(count)])
+            if window is not None:
+                facts = replace(facts, **accumulated(window.together, window.alone))
     return facts
 
 
@@ -100,30 +100,7 @@ def _leftover(steps: TorchTraining, first: Any, second: Any) -> tuple[float | No
     if steps.began_clear:  # what differs is then the doing of a state that the model keeps
         return 0.0, None
     alone, before, after = found
-    size = _dot(before, before)
-    difference = {n: after[n] - alone[n] for n in after if n in alone}
-    return (_dot(difference, before) / size if size else None), None
-
-
-def _accumulated(steps: TorchTraining, batches: Sequence[Any], count: int) -> dict[str, Any]:
-    """The gradient of a window of micro-batches, as training accumulates it, against those of each by itself."""
-    window = steps.accumulate([batches[i % len(batches)] for i in range(count)])
-    if window is None:
-        return {}
-    together, alone = window.together, window.alone
-    products = np.array([[_dot(a, b) for b in alone] for a in alone])
-    onto = np.array([_dot(a, together) for a in alone])
-    shares = np.linalg.lstsq(products, onto, rcond=1e-10)[0]
-    last = alone[-1]
-    scale = _dot(last, together) / _dot(last, last)
-    rest = {n: together[n] - scale * last[n] for n in together if n in last}
-    others = {n: alone[0][n] - last[n] for n in alone[0] if n in last}
-    return {
-        "accumulated_share": float(shares.sum()),
-        "accumulated_batches": count,
-        "only_last": _dot(rest, rest) < SAME_WITHIN**2 * _dot(together, together)
-        and _dot(others, others) > 100 * SAME_WITHIN**2 * _dot(last, last),
-    }
+    return share_added(alone, after, before), None
 
 
 def _losses(steps: TorchTraining, batches: Sequence[Any], seconds: float) -> list[float]:
@@ -146,11 +123,7 @@ def clear(model: nn.Module) -> None:
 def gradients_now(model: nn.Module) -> Gradient:
     """A copy of the gradients that are there, by parameter."""
     return {
-        n: (p.grad.to_dense() if p.grad.is_sparse else p.grad).detach().clone()
+        n: np.array(tensors.to_numpy(p.grad.to_dense() if p.grad.is_sparse else p.grad))
         for n, p in model.named_parameters()
         if p.grad is not None
     }
-
-
-def _dot(left: Mapping[str, torch.Tensor], right: Mapping[str, torch.Tensor]) -> float:
-    return sum(float((left[n].double() * right[n].double()).sum()) for n in left if n in right)

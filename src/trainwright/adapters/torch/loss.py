@@ -10,20 +10,20 @@ from typing import Any
 import torch
 from torch import nn
 
+from trainwright.adapters.torch.called_model import move_weights
 from trainwright.adapters.torch.crossed_rows import crossed_targets
 from trainwright.adapters.torch.training import TorchTraining
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Stage
+from trainwright.probes import losses
 from trainwright.seams.failures.blame import note_own, tolerated
 from trainwright.seams.source.written import rebinding_place
-from trainwright.seams.torch.loss import CLASS_LOSSES, KeptLoss, losses_of_rows
+from trainwright.seams.torch.loss import KeptLoss, losses_of_rows
 from trainwright.seams.torch.watch import StepRecord
 from trainwright.stages.gradients import GradientFacts
-from trainwright.stages.loss import LossCall, LossFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.tensors.torch import objects as tensors
 
-# A loss that stays the same to the last bit when every weight moves by a tenth of its layer's spread
-# does not depend on them.
-_PERTURBED_BY = 0.1
 # How many rows are given to the loss one by one to find those whose loss is not finite.
 _MOST_SINGLE_ROWS = 64
 
@@ -39,14 +39,12 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
         return None
     shares = [*record.loss_shares, *[None] * len(record.loss_calls)]
     calls = tuple(replace(c, factor=f) for c, f in zip(record.loss_calls, shares))
-    call = _main(calls)
+    call = losses.main_call(calls)
     kept = record.kept_losses[calls.index(call)] if call else None
-    classes = None
-    if call and call.function in CLASS_LOSSES and len(call.inputs.shape) > 1:
-        classes = call.inputs.shape[1]
-    chance = math.log(classes) if classes and classes > 1 else None
+    classes = losses.class_count(call, 1)
+    chance = losses.chance_of(classes)
     failure = record.failure if record.failed_stage == Stage.LOSS else None
-    losses, row_labels = per_row(kept, labels)
+    of_rows, labels_of_rows = per_row(kept, labels)
     return LossFacts(
         failure=failure,
         function=call.function if call else "",
@@ -56,36 +54,15 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
         requires_grad=record.loss_tensor is None or record.loss_tensor.requires_grad,
         classes=classes,
         chance_nats=chance,
-        expected=_expected(call, chance),
+        expected=losses.uninformed_loss(call, chance),
         at=(call.at if call else None) or record.loss_at,
-        row_losses=losses,
-        row_labels=row_labels,
+        row_losses=of_rows,
+        row_labels=labels_of_rows,
         rebound_at=_rebound_at(record.failure),
         targets_are_labels=kept is not None and _same_labels(kept.targets, labels),
         renormalised=tuple(record.renormalised),
         token_offset=token_offset(kept, inputs.get("input_ids")),
     )
-
-
-def _main(calls: tuple[LossCall, ...]) -> LossCall | None:
-    """The call that raised, else the last classification that enters the loss that is minimised, else the last."""
-    failed = [c for c in calls if c.failure]
-    live = [c for c in calls if c.factor] or list(calls)
-    classing = [c for c in live if c.function in CLASS_LOSSES]
-    return next(iter([*failed[-1:], *classing[-1:], *live[-1:]]), None)
-
-
-def _expected(call: LossCall | None, chance: float | None) -> float | None:
-    """The loss of a model that knows nothing: uniform scores, or zero for every target."""
-    if chance is not None:
-        return chance
-    if call and call.options.get("reduction", "mean") != "mean":
-        return None
-    if call and call.function.startswith("binary_cross_entropy"):
-        return math.log(2)
-    if call and call.function == "mse_loss" and call.targets.deviation is not None:
-        return call.targets.deviation**2 + (call.targets.mean or 0.0) ** 2
-    return None
 
 
 def per_row(kept: KeptLoss | None, labels: Any = None) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -97,11 +74,8 @@ def per_row(kept: KeptLoss | None, labels: Any = None) -> tuple[tuple[float, ...
     each = losses_of_rows(kept) if kept is not None else None
     if kept is None or each is None:
         return (), ()
-    found = tuple(float(x) for x in each)
-    for candidate in (kept.targets, labels):
-        if isinstance(candidate, torch.Tensor) and candidate.numel() == len(found):
-            return found, tuple(float(x) for x in candidate.detach().reshape(-1))
-    return found, ()
+    arrays = (tensors.to_numpy(t) if isinstance(t, torch.Tensor) else None for t in (kept.targets, labels))
+    return tuple(float(x) for x in each), losses.row_labels(len(each), *arrays)
 
 
 def _same_labels(targets: torch.Tensor, labels: Any) -> bool:
@@ -196,7 +170,6 @@ def _one_by_one(loss: LossFacts, training: TorchTraining, batch: Any) -> LossFac
     return replace(loss, row_losses=each, row_labels=labels)
 
 
-@torch.no_grad()
 def unchanged_by_weights(model: nn.Module, value: Callable[[], float]) -> bool:
     """Whether a loss is the same to the last bit after all trained weights were moved; they are not put back.
 
@@ -204,8 +177,5 @@ def unchanged_by_weights(model: nn.Module, value: Callable[[], float]) -> bool:
         value: the loss of one batch, with the same random numbers at each call.
     """
     before = value()
-    for parameter in model.parameters():
-        if parameter.requires_grad and parameter.is_floating_point():
-            spread = float(parameter.float().std(correction=0)) if parameter.numel() > 1 else 0.0
-            parameter.add_(torch.randn_like(parameter) * (_PERTURBED_BY * (spread + 0.1)))
+    move_weights(p for p in model.parameters() if p.requires_grad)
     return value() == before

@@ -8,9 +8,9 @@ from typing import Any
 
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import Run
-from trainwright.adapters.torch.constant import constant_and_floor
 from trainwright.adapters.torch.training import Look, TorchTraining
 from trainwright.core.repair import Repair
+from trainwright.probes.constant import constant_and_floor
 from trainwright.tensors.torch import objects as tensors
 
 
@@ -47,7 +47,7 @@ def _at_end(training: TorchTraining, batches: Sequence[Any]) -> dict[str, Any]:
         looks.append(look)
     losses = [look.loss for look in looks]
     answers = [_answers(look) for look in looks]
-    constant, floor = constant_and_floor([look.targets for look in looks], losses)
+    constant, floor = constant_and_floor([look.losses for look in looks], losses)
     complete = all(p for p, _ in answers)
     return {
         "evaluated": sum(losses) / len(losses),
@@ -61,7 +61,7 @@ def _at_end(training: TorchTraining, batches: Sequence[Any]) -> dict[str, Any]:
 def _answers(look: Look) -> tuple[list[int], list[int]]:
     """Predicted and true classes: by the batch's labels, else by the targets of its one loss call."""
     found = predicted_classes(look.scores, look.labels)
-    return look.targets[0].classes if not found[0] and len(look.targets) == 1 else found
+    return look.losses[0].answers if not found[0] and len(look.losses) == 1 else found
 
 
 def predicted_classes(scores: Any, labels: Any) -> tuple[list[int], list[int]]:

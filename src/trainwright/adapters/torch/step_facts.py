@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -15,6 +14,8 @@ from trainwright.adapters.torch.forward_probes import rows_that_work, run_probes
 from trainwright.adapters.torch.token_probes import predicts_next_token
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Stage
+from trainwright.probes.forward import units_equal
+from trainwright.probes.gradients import total_norm
 from trainwright.seams.torch.watch import StepRecord
 from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ForwardFacts, ParameterFacts
 from trainwright.stages.gradients import GradientFacts, GradientOf
@@ -158,18 +159,11 @@ def stay_identical(
             for parameter in moved:  # one length for all: a gradient that is rounding noise must stay small
                 parameter.sub_(STEP_LENGTH * parameter.grad / norm)
     return tuple(
-        replace(p, identical_after_steps=_rows_equal(named[p.name]))
+        replace(p, identical_after_steps=units_equal(tensors.to_numpy(named[p.name]), 0))
         if p.name in suspects and named[p.name].grad is not None
         else p
         for p in parameters
     )
-
-
-@torch.no_grad()
-def _rows_equal(matrix: torch.Tensor) -> bool:
-    """Whether the rows are equal to within rounding of their values."""
-    spread = float((matrix - matrix[:1]).abs().max())
-    return spread <= 1e-5 * float(matrix.abs().max())
 
 
 def with_origins(
@@ -253,7 +247,7 @@ def gradient_facts(
     return GradientFacts(
         failure=record.failure if record.failed_stage == Stage.GRADIENTS else None,
         gradients=tuple(found),
-        norm=float(np.sqrt(np.sum(np.square(norms)))) if norms else None,
+        norm=total_norm(norms),
         clip_at=clip_at,
         loss_finite=record.loss is None or math.isfinite(record.loss),
         loss_requires_grad=record.loss_tensor is None or record.loss_tensor.requires_grad,

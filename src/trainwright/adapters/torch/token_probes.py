@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
-from trainwright.adapters.torch.called_model import LEAKS_BEYOND, Probe
-from trainwright.seams.torch.trace import difference, first_difference
+from trainwright.adapters.torch.called_model import Probe
+from trainwright.probes import tokens as tokens_probes
+from trainwright.probes.forward import LEAKS_BEYOND, difference
+from trainwright.probes.tokens import later_half_changed
+from trainwright.seams.torch.trace import first_difference
 from trainwright.stages.batch import asks_for_next_token, real_positions
+from trainwright.tensors.torch import objects as tensors
 
 _TOKEN_KEYS = ("input_ids", "0")
 
@@ -37,41 +42,39 @@ def predicts_next_token(
     key = token_key(inputs, label_keys)
     if key is None or targets is None or targets.is_floating_point():
         return False
-    return asks_for_next_token(inputs[key].cpu().numpy(), targets.detach().cpu().numpy())
+    return asks_for_next_token(tensors.to_numpy(inputs[key]), tensors.to_numpy(targets))
 
 
-def future_leak(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
+def future_leak(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     key = token_key(probe.inputs, probe.label_keys)
     if key is None:
         return {}
-    tokens = probe.inputs[key]
-    length = tokens.shape[1]
-    if base.dim() != 3 or base.shape[1] != length:
+    given = probe.inputs[key]
+    tokens = tensors.to_numpy(given)
+    altered = later_half_changed(tokens, probe.vocabulary)
+
+    def inputs(ids: np.ndarray) -> dict[str, Any]:
+        return {**probe.inputs, key: tensors.like(ids, given)}
+
+    leak = tokens_probes.future_leak(
+        lambda ids: probe.answer(inputs(ids)), tokens, altered, _live_positions(probe, given)
+    )
+    if leak is None:
         return {}
-    half = length // 2
-    counted = _live_positions(probe, tokens)[:, :half].to(base.device)
-    if not bool(counted.any()):
-        return {}
-    altered = tokens.clone()
-    altered[:, half:] = (altered[:, half:] + 1) % (probe.vocabulary or int(tokens.max()) + 1)
-    changed = probe.scores({**probe.inputs, key: altered})
-    if changed is None:
-        return {}
-    found: dict[str, Any] = {"future_leak": difference(base[:, :half][counted], changed[:, :half][counted])}
-    if found["future_leak"] > LEAKS_BEYOND:
-        traces = [
-            probe.trace({**probe.inputs, key: t}, _before(rows, length, half)) for t in (tokens, altered)
-        ]
-        found["future_from"] = first_difference(*traces)
-    return found
+    if leak <= LEAKS_BEYOND:
+        return {"future_leak": leak}
+    keep = _before(rows, tokens.shape[1], tokens.shape[1] // 2)
+    traces = [probe.trace(inputs(ids), keep) for ids in (tokens, altered)]
+    return {"future_leak": leak, "future_from": first_difference(*traces)}
 
 
-def _live_positions(probe: Probe, tokens: torch.Tensor) -> torch.Tensor:
+def _live_positions(probe: Probe, tokens: torch.Tensor) -> np.ndarray | None:
     """Where the labels, if they are of the tokens' shape, ask for a prediction (a prefix may see itself whole)."""
     labels = next((probe.inputs[k] for k in probe.label_keys if k in probe.inputs), None)
     if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape:
-        return torch.ones_like(tokens, dtype=torch.bool)
-    return torch.cat([labels[:, 1:] != -100, torch.zeros_like(labels[:, :1], dtype=torch.bool)], 1)
+        return None
+    asked = tensors.to_numpy(labels)[:, 1:] != -100
+    return np.pad(asked, ((0, 0), (0, 1)))
 
 
 def _before(rows: int, length: int, half: int) -> Callable[[torch.Tensor], torch.Tensor | None]:
@@ -87,36 +90,39 @@ def _before(rows: int, length: int, half: int) -> Callable[[torch.Tensor], torch
     return keep
 
 
-def unmasked_padding(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
+def unmasked_padding(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     """What a mask of the padding would change, where the pipeline gives none."""
     tokens = probe.inputs.get("input_ids")
     if not isinstance(tokens, torch.Tensor) or tokens.dim() != 2 or probe.pad_id is None:
         return {}
     if probe.inputs.get("attention_mask") is not None:
         return {}
-    real = torch.as_tensor(real_positions(tokens.cpu().numpy(), None, pad_id=probe.pad_id))
-    if bool(real.all()) or not bool(real.any(dim=1).all()):
+    real = real_positions(tensors.to_numpy(tokens), None, pad_id=probe.pad_id)
+    if real.all() or not real.any(axis=1).all():
         return {}
-    changed = probe.scores({**probe.inputs, "attention_mask": real.to(tokens.dtype)})
+    changed = probe.answer({**probe.inputs, "attention_mask": torch.as_tensor(real).to(tokens.dtype)})
     if changed is None or changed.shape != base.shape:
         return {}
-    if base.dim() == 3 and base.shape[1] == tokens.shape[1]:
-        at = real.to(base.device)
-        return {"unmasked_padding_changes": difference(base[at], changed[at])}
-    return {"unmasked_padding_changes": difference(base, changed)}
+    at = real if _has_positions(base, tokens) else slice(None)
+    return {"unmasked_padding_changes": difference(base[at], changed[at])}
 
 
-def padding_let_in(probe: Probe, base: torch.Tensor, rows: int) -> dict[str, Any]:
+def padding_let_in(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     """What other tokens at the padding that the attention mask lets in change."""
     tokens, mask = probe.inputs.get("input_ids"), probe.inputs.get("attention_mask")
     if not isinstance(tokens, torch.Tensor) or not isinstance(mask, torch.Tensor) or probe.pad_id is None:
         return {}
-    real = torch.as_tensor(real_positions(tokens.cpu().numpy(), None, pad_id=probe.pad_id)).to(tokens.device)
-    let_in = ~real & (mask.to(tokens.device) != 0)
-    if not bool(let_in.any()):
+    real = real_positions(tensors.to_numpy(tokens), None, pad_id=probe.pad_id)
+    let_in = ~real & (tensors.to_numpy(mask) != 0)
+    if not let_in.any():
         return {}
-    changed = probe.scores({**probe.inputs, "input_ids": tokens.masked_fill(let_in, int(tokens.max()))})
+    others = tokens.masked_fill(torch.as_tensor(let_in).to(tokens.device), int(tokens.max()))
+    changed = probe.answer({**probe.inputs, "input_ids": others})
     if changed is None or changed.shape != base.shape:
         return {}
-    at = real.to(base.device) if base.dim() == 3 and base.shape[1] == tokens.shape[1] else slice(None)
+    at = real if _has_positions(base, tokens) else slice(None)
     return {"padding_let_in_changes": difference(base[at], changed[at])}
+
+
+def _has_positions(answer: np.ndarray, tokens: torch.Tensor) -> bool:
+    return answer.ndim == 3 and answer.shape[1] == tokens.shape[1]

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import torch
+import numpy as np
 from torch import nn
 
 from trainwright.adapters.base import Training
-from trainwright.adapters.torch.constant import Targets
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Repair
+from trainwright.probes.constant import JudgedLoss
 
-Gradient = dict[str, torch.Tensor]
+Gradient = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Look:
     """A batch in evaluation mode, after a run."""
 
     loss: float
-    targets: list[Targets]
+    losses: list[JudgedLoss]
     scores: Any
     """(rows, classes), or None."""
     labels: Any

@@ -19,7 +19,7 @@ from trainwright.adapters.base import ActiveRepairs
 from trainwright.adapters.data.reading import length
 from trainwright.adapters.torch.batches import Pool, RecordingCollator
 from trainwright.adapters.torch.called_model import rows_of, take_rows
-from trainwright.adapters.torch.constant import TargetsSeen
+from trainwright.adapters.torch.constant import JudgedLosses
 from trainwright.adapters.torch.cpu_replay import on_cpu
 from trainwright.adapters.torch.gradients import clear, gradients_now
 from trainwright.adapters.torch.optimizer import set_rates
@@ -275,12 +275,12 @@ class TrainerTraining:
         trainer, given = self.trainer, self.mended_batch(batch)
         trainer.model.eval()
         observer, loss = Observer(self.wrapped, self.active.all), math.nan
-        with TargetsSeen() as seen, observer.catching() as record, torch.no_grad():
+        with JudgedLosses() as seen, observer.catching() as record, torch.no_grad():
             loss = float(trainer.compute_loss(self.wrapped, trainer._prepare_inputs(type_like(batch, given))))
         if record.failure is not None:
             return None
         labels = given.get(self.label_key(given) or "")
-        return Look(loss=loss, targets=seen.calls, scores=record.scores, labels=labels)
+        return Look(loss=loss, losses=seen.calls, scores=record.scores, labels=labels)
 
     def label_of(self, batch: Mapping[str, Any]) -> Any:
         """The labels of a batch, or None."""

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.finding import Failure, Place
-from trainwright.stages.loss import LossCall
+from trainwright.probes import losses
+from trainwright.stages.loss import ELEMENTWISE, LossCall
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras
 
-CLASS_LOSSES = ("cross_entropy", "nll_loss")
 _NAMES = {
     "mean_squared_error": "mse_loss",
     "mean_absolute_error": "l1_loss",
@@ -27,18 +27,6 @@ _SPARSE, _DENSE, _BINARY = (
     "categorical_crossentropy",
     "binary_crossentropy",
 )
-ELEMENTWISE = (
-    "mse_loss",
-    "l1_loss",
-    "huber_loss",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-)
-# Distinct targets are sought among this many.
-_SEARCHED = 100_000
-_MOST_DISTINCT = 32
-# The sum of a row of float32 probabilities over a vocabulary of 100,000 is within this of one.
-_SUM_WITHIN = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,23 +128,14 @@ def measure_call(
 ) -> LossCall:
     """The facts of one call."""
     scores, targets = aligned(kept)
-    kind = kept.kind
+    kind, ignored = kept.kind, kept.kind.options.get("ignore_index")
     if kind.sparse and targets.dtype.kind == "f" and bool((targets == np.round(targets)).all()):
         targets = targets.astype(np.int64)  # Keras takes class indices in any dtype
     if kind.sparse and targets.ndim == scores.ndim and targets.shape[-1:] == (1,):
         targets = targets[..., 0]
-    seen = scores.astype(np.float64) if scores.dtype.kind in "iufb" else np.zeros(0)
-    unit = bool(seen.size) and bool(((seen >= 0) & (seen <= 1)).all())
-    wide = seen.ndim > 1 and seen.shape[-1] > 1
-    rows_sum = unit and wide and bool(np.abs(seen.sum(-1) - 1).max() < _SUM_WITHIN)
-    ignored = kind.options.get("ignore_index")
-    live = targets.reshape(-1)
-    live = live if ignored is None or targets.dtype.kind == "f" else live[live != ignored]
-    distinct = np.unique(live[:_SEARCHED]) if live.size and live.dtype.kind in "iufb" else np.zeros(0)
-    finite = live[np.isfinite(live)] if live.dtype.kind == "f" else live
-    bounded = bool(finite.size) and live.dtype.kind in "iufb"
-    one_hot = _is_one_hot(seen, targets)
-    several = _rows_of_several(seen, targets)
+    shown = losses.scores_shown(scores, -1, rounding=losses.SUM_WITHIN)
+    if "log_normalised" in shown:  # its negative log-likelihood takes the probabilities themselves
+        shown["log_normalised"] = shown["rows_sum_to_one"] and kind.function == "nll_loss"
     return LossCall(
         function=kind.function,
         inputs=tensors.array_facts(scores, dtype=tensors.dtype_name(kept.scores), requires_grad=True),
@@ -173,16 +152,16 @@ def measure_call(
         takes_indices=kind.sparse,
         own_name=kind.own,
         casts_targets=True,
-        rows_sum_to_one=rows_sum,
-        log_normalised=rows_sum and kind.function == "nll_loss",
-        in_unit_range=unit,
-        smallest_target=int(finite.min()) if bounded else None,
-        largest_target=int(finite.max()) if bounded else None,
-        target_values=tuple(float(x) for x in distinct) if len(distinct) <= _MOST_DISTINCT else (),
-        targets_one_hot=one_hot,
-        rows_of_several_labels=several,
+        targets_one_hot=losses.is_one_hot(scores, targets),
+        rows_of_several_labels=losses.rows_of_several_labels(scores, targets),
         aligned_value=_aligned(kept, scores, targets),
-        plain_value=_plain(kept, seen, targets),
+        plain_value=losses.cross_entropy(
+            scores, targets, -1, from_logits=bool(kind.from_logits), ignored=ignored
+        )
+        if kind.sparse
+        else None,
+        **losses.targets_shown(targets, ignored),
+        **shown,
         **more,
     )
 
@@ -195,42 +174,12 @@ def _bad(weight: Any) -> int:
     return 0 if weight is None else int((~np.isfinite(tensors.to_numpy(weight))).sum())
 
 
-def _is_one_hot(scores: np.ndarray, targets: np.ndarray) -> bool:
-    if targets.shape != scores.shape or targets.ndim != 2 or targets.shape[1] < 2 or not targets.size:
-        return False
-    return bool(((targets == 0) | (targets == 1)).all()) and bool((targets.sum(1) == 1).all())
-
-
-def _rows_of_several(scores: np.ndarray, targets: np.ndarray) -> int:
-    if targets.ndim < 2 or targets.shape != scores.shape or targets.shape[-1] < 2:
-        return 0
-    return int((targets.sum(-1) > 1 + _SUM_WITHIN).sum())
-
-
 def _aligned(kept: KeptLoss, scores: np.ndarray, targets: np.ndarray) -> float | None:
     """What an element-wise loss would be with the targets in the scores' shape; None where they have it."""
     if kept.kind.function not in ELEMENTWISE or scores.shape == targets.shape or scores.size != targets.size:
         return None
     value = kept.loss(targets.reshape(scores.shape).astype(np.float32), scores)
     return float(tensors.to_numpy(value).mean())
-
-
-def _plain(kept: KeptLoss, scores: np.ndarray, targets: np.ndarray) -> float | None:
-    """The mean cross-entropy in nats, without weights or smoothing."""
-    if kept.kind.function not in CLASS_LOSSES or not kept.kind.sparse or scores.shape[:-1] != targets.shape:
-        return None
-    width = scores.shape[-1]
-    classes = targets.reshape(-1).astype(np.int64)
-    if not classes.size or classes.min() < 0 or classes.max() >= width:
-        return None
-    flat = scores.reshape(-1, width)
-    if kept.kind.from_logits:
-        flat = flat - flat.max(1, keepdims=True)
-        logs = flat - np.log(np.exp(flat).sum(1, keepdims=True))
-    else:
-        clipped = np.clip(flat, 1e-7, 1 - 1e-7)
-        logs = np.log(clipped / clipped.sum(1, keepdims=True))
-    return float(-logs[np.arange(len(classes)), classes].mean())
 
 
 def losses_of_rows(kept: KeptLoss, run: Any = None) -> np.ndarray | None:

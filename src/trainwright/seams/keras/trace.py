@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.finding import Place
+from trainwright.probes.forward import difference
 from trainwright.seams.listening.seen import Seen
 from trainwright.stages.forward import Origin
 from trainwright.tensors.keras import objects as tensors
@@ -58,13 +59,6 @@ def first_difference(one: list[Given], other: list[Given], beyond: float) -> Ori
     for left, right in zip(one, other):
         if left.module != right.module or left.values.shape != right.values.shape:
             return None
-        if relative_change(left.values, right.values) > beyond:
+        if difference(left.values, right.values) > beyond:
             return Origin(operation=left.kind, where=left.where, module=left.module)
     return None
-
-
-def relative_change(one: np.ndarray, other: np.ndarray) -> float:
-    """The largest difference, relative to the scale of the values."""
-    one = one.astype(np.float64)
-    scale = float(one.std()) + float(np.abs(one).mean()) + 1e-12
-    return float(np.abs(one - other).max()) / scale if one.size else 0.0

@@ -12,8 +12,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from trainwright.core.finding import Place
+from trainwright.probes.forward import difference
 from trainwright.seams.source.places import user_place
 from trainwright.stages.forward import Origin
+from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
 
 # What is kept of a pass takes at most this many numbers (400 MB); calls after that are not compared.
@@ -75,23 +77,13 @@ def tensors_in(values: Sequence[Any]) -> Iterator[torch.Tensor]:
             yield from (v for v in value if isinstance(v, torch.Tensor))
 
 
-def difference(left: torch.Tensor, right: torch.Tensor) -> float:
-    """Largest difference relative to the scale of the values."""
-    left, right = left.float(), right.float()
-    scale = float(left.std(correction=0)) + float(left.abs().mean()) + 1e-12
-    return float((left - right).abs().max()) / scale
-
-
 def differs(left: Made, right: Made) -> bool | None:
     """Whether two passes give another result at one call; None where they cannot be compared."""
-    if (
-        left.kept is None
-        or right.kept is None
-        or left.kept.shape != right.kept.shape
-        or not left.kept.numel()
-    ):
+    one, other = left.kept, right.kept
+    if one is None or other is None or one.shape != other.shape or not one.numel():
         return None
-    return difference(left.kept.nan_to_num(), right.kept.nan_to_num()) > DIFFERENT_BEYOND
+    values = (tensors.to_numpy(kept.nan_to_num()) for kept in (one, other))
+    return difference(*values) > DIFFERENT_BEYOND
 
 
 def first_difference(left: Sequence[Made], right: Sequence[Made]) -> Origin | None:

@@ -1,0 +1,171 @@
+"""What a constant prediction would lose on the same rows, and the least that any prediction can lose there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from trainwright.probes.losses import is_one_hot
+from trainwright.stages.loss import CLASS_LOSSES, DISTANCES
+
+# A script's loss that differs by more from its one call of a loss function has further terms.
+SAME_WITHIN = 1e-3
+# An untold constant, and no known floor.
+_UNTOLD = (None, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedLoss:
+    """What one call of a loss function was given, but for the values of the predictions."""
+
+    function: str
+    shape: tuple[int, ...]
+    """Of the predictions."""
+    class_axis: int = 1
+    """Of the predictions' axes, the one of the classes."""
+    targets: np.ndarray
+    value: float
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Those of the call under torch's names; weights of classes as arrays."""
+    answers: tuple[list[int], list[int]] = ([], [])
+    """Predicted and true classes; empty where the call is no classification of rows."""
+
+    def option(self, name: str, otherwise: float) -> float:
+        """A number among the options; `otherwise` where it was not given."""
+        value = self.options.get(name)
+        return otherwise if value is None else float(value)
+
+
+def constant_and_floor(
+    batches: Sequence[Sequence[JudgedLoss]], losses: Sequence[float]
+) -> tuple[float | None, float]:
+    """The loss of the best constant prediction, and the least possible one; None and 0 where they cannot be told.
+
+    Args:
+        batches: the loss calls of each batch; only a single call that is the whole loss can be judged.
+        losses: the script's loss of each batch.
+    """
+    if not batches or any(len(calls) != 1 for calls in batches):
+        return _UNTOLD
+    calls = [c[0] for c in batches]
+    if any(not abs(c.value - loss) <= SAME_WITHIN * abs(loss) for c, loss in zip(calls, losses)):
+        return _UNTOLD
+    first = calls[0]
+    if any(c.function != first.function or c.shape[1:] != first.shape[1:] for c in calls):
+        return _UNTOLD
+    if any(c.options.get("reduction", "mean") != "mean" for c in calls):
+        return _UNTOLD
+    if first.function in CLASS_LOSSES:
+        return _classes(calls)
+    if any(
+        c.targets.size != np.prod(c.shape) or c.targets.shape[1:] != first.targets.shape[1:] for c in calls
+    ):
+        return _UNTOLD
+    targets = np.concatenate([c.targets for c in calls]).astype(np.float64)
+    if first.function in DISTANCES:
+        middles = (targets.mean(0), np.median(targets, axis=0))
+        return min(float(_distance(first, targets - middle).mean()) for middle in middles), 0.0
+    return _bits(first, targets) if first.function.startswith("binary_cross_entropy") else _UNTOLD
+
+
+def answers(
+    function: str, scores: np.ndarray, targets: np.ndarray, *, of_indices: bool = False
+) -> tuple[list[int], list[int]]:
+    """Predicted and true classes where targets are one-hot, or a single score a row is compared with 0 or 1.
+
+    Args:
+        of_indices: also where a class loss compares each row of scores (N, C) with one class number.
+    """
+    if scores.ndim == 2 and is_one_hot(scores, targets):
+        return scores.argmax(1).tolist(), targets.argmax(1).tolist()
+    indices = of_indices and function in CLASS_LOSSES and scores.ndim == 2 and scores.shape[1] > 1
+    if indices and targets.size == len(scores):
+        return scores.argmax(1).tolist(), targets.reshape(-1).astype(np.int64).tolist()
+    single = bool(scores.ndim) and scores.size == len(scores) == targets.size
+    if not single or not bool(((targets == 0) | (targets == 1)).all()):
+        return [], []
+    middle = 0.0 if function == "binary_cross_entropy_with_logits" else 0.5
+    return (scores.reshape(-1) > middle).astype(int).tolist(), targets.reshape(-1).astype(int).tolist()
+
+
+def _classes(calls: Sequence[JudgedLoss]) -> tuple[float | None, float]:
+    call = calls[0]
+    width = call.shape[call.class_axis] if len(call.shape) > 1 else call.shape[0]
+    if all(c.targets.ndim == len(c.shape) and c.targets.shape == c.shape for c in calls) and width > 1:
+        rows = [np.moveaxis(c.targets, c.class_axis, -1).reshape(-1, width) for c in calls]
+        return _soft_classes(call, np.concatenate(rows).astype(np.float64), width)
+    if len(call.targets) == width > 2 and len(np.unique(call.targets)) == width:
+        return _UNTOLD  # rows that are each other's classes (a contrastive loss) have no constant prediction
+    labels = np.concatenate([c.targets.reshape(-1) for c in calls]).astype(np.int64)
+    labels = labels[labels != call.option("ignore_index", -100)]
+    if not labels.size or labels.min() < 0 or labels.max() >= width:
+        return _UNTOLD
+    return _indices(call, np.bincount(labels, minlength=width).astype(np.float64))
+
+
+def _indices(call: JudgedLoss, counts: np.ndarray) -> tuple[float, float]:
+    """Class numbers: the class frequencies, weighted and smoothed as the loss is."""
+    smoothing, width = call.option("label_smoothing", 0.0), len(counts)
+    weight = call.options.get("weight")
+    weights = np.ones(width) if weight is None else np.asarray(weight, dtype=np.float64)
+    whole = (counts * weights).sum()
+    mass = (1 - smoothing) * weights * counts + smoothing / width * weights * counts.sum()
+    constant = _entropy(mass) / whole
+    if not smoothing:
+        return float(constant), 0.0
+    eye = np.eye(width)
+    of_rows = sum(
+        counts[y] * _entropy(smoothing / width * weights + (1 - smoothing) * weights * eye[y])
+        for y in np.flatnonzero(counts)
+    )
+    return float(constant), float(of_rows / whole)
+
+
+def _soft_classes(call: JudgedLoss, targets: np.ndarray, width: int) -> tuple[float | None, float]:
+    """A number for each class, (rows, classes)."""
+    if call.options.get("weight") is not None:
+        return _UNTOLD
+    smoothing = call.option("label_smoothing", 0.0)
+    targets = (1 - smoothing) * targets + smoothing / width
+    return _entropy(targets.mean(0)), float(np.mean([_entropy(row) for row in targets]))
+
+
+def _bits(call: JudgedLoss, targets: np.ndarray) -> tuple[float | None, float]:
+    """Targets from 0 to 1, each column by itself."""
+    if call.options.get("weight") is not None or targets.min() < 0 or targets.max() > 1:
+        return _UNTOLD
+    smoothing, weight = call.option("label_smoothing", 0.0), call.options.get("pos_weight")
+    positive = np.asarray(1.0 if weight is None else weight, dtype=np.float64)
+    targets = (1 - smoothing) * targets + smoothing / 2
+
+    def lost(share: np.ndarray) -> float:
+        on, off = positive * share, 1 - share
+        return float(-(_times_log(on, on / (on + off)) + _times_log(off, off / (on + off))).mean())
+
+    return lost(targets.mean(0)), lost(targets)
+
+
+def _distance(call: JudgedLoss, difference: np.ndarray) -> np.ndarray:
+    """Each element's loss, as torch and Keras define these functions."""
+    size: np.ndarray = np.abs(difference)
+    if call.function == "mse_loss":
+        return np.asarray(size**2)
+    smooth = call.function == "smooth_l1_loss"
+    bend = call.option("beta" if smooth else "delta", 1.0)
+    if call.function == "l1_loss" or not bend:
+        return size
+    huber = np.where(size <= bend, size**2 / 2, bend * (size - bend / 2))
+    return np.asarray(huber / bend if smooth else huber)
+
+
+def _entropy(mass: np.ndarray) -> float:
+    """Σ m ln(Σm / m): the least cross-entropy, times its mass, of a prediction for this mass over classes."""
+    return float(-_times_log(mass, mass / max(mass.sum(), 1e-300)).sum())
+
+
+def _times_log(factor: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """factor x ln(value), and 0 where the factor is 0."""
+    return np.asarray(factor * np.log(np.where(factor > 0, value, 1.0)))

@@ -1,0 +1,67 @@
+"""What the gradients of several steps show beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Gradient = Mapping[Any, np.ndarray]
+"""The gradients of one step, by parameter."""
+
+# Two gradients that differ by less than this share of their size are the same but for rounding.
+SAME_WITHIN = 1e-3
+
+
+def product(left: Gradient, right: Gradient) -> float:
+    """The inner product over the parameters that both have."""
+    return sum(dot(left[name], right[name]) for name in _common(left, right))
+
+
+def dot(left: np.ndarray, right: np.ndarray) -> float:
+    """The sum of the products, in float64 without a copy of either."""
+    return float(np.einsum("i,i->", left.reshape(-1), right.reshape(-1), dtype=np.float64))
+
+
+def total_norm(norms: Sequence[float]) -> float | None:
+    """The L2 norm of all gradients together, from those of each; None where there are none."""
+    return float(np.sqrt(np.sum(np.square(norms)))) if norms else None
+
+
+def share_added(alone: Gradient, together: Gradient, part: Gradient) -> float | None:
+    """How much of a gradient is in the difference of two others, in multiples of it; None where it is zero.
+
+    1 where `together` is `alone` with `part` added, 0 where nothing of it was added.
+    """
+    size = product(part, part)
+    common = [name for name in _common(together, alone) if name in part]
+    if not size or not common:
+        return None
+    return sum(dot(together[name] - alone[name], part[name]) for name in common) / size
+
+
+def accumulated(together: Gradient, alone: Sequence[Gradient]) -> dict[str, Any]:
+    """What accumulation over micro-batches comes to, as fields of GradientFacts.
+
+    Args:
+        together: the gradient of the window, as training accumulates it.
+        alone: that of each micro-batch by itself; at least two.
+    """
+    products = np.array([[product(a, b) for b in alone] for a in alone])
+    onto = np.array([product(a, together) for a in alone])
+    shares = np.linalg.lstsq(products, onto, rcond=1e-10)[0]
+    last = alone[-1]
+    scale = product(last, together) / product(last, last)
+    rest = {name: together[name] - scale * last[name] for name in _common(together, last)}
+    others = {name: alone[0][name] - last[name] for name in _common(alone[0], last)}
+    return {
+        "accumulated_share": float(shares.sum()),
+        "accumulated_batches": len(alone),
+        "only_last": product(rest, rest) < SAME_WITHIN**2 * product(together, together)
+        and product(others, others) > 100 * SAME_WITHIN**2 * product(last, last),
+    }
+
+
+def _common(left: Gradient, right: Gradient) -> list[Hashable]:
+    return [name for name in left if name in right]

@@ -1,0 +1,169 @@
+"""What the numbers of a loss call show, whatever the framework: names are those that the rules know losses by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from trainwright.stages.loss import CLASS_LOSSES, LossCall
+
+# Distinct targets are sought among this many.
+_SEARCHED = 100_000
+_MOST_DISTINCT = 32
+# The sum of a row of float32 probabilities over a vocabulary of 100,000 is within this of one.
+SUM_WITHIN = 1e-3
+# Probabilities are kept this far from 0 and 1 before their logarithm is taken, as Keras does.
+_CLIPPED = 1e-7
+
+
+def main_call(calls: Sequence[LossCall]) -> LossCall | None:
+    """The call that raised, else the last classification that enters the loss that is minimised, else the last."""
+    failed = [c for c in calls if c.failure]
+    live = [c for c in calls if c.factor] or list(calls)
+    classing = [c for c in live if c.function in CLASS_LOSSES]
+    return next(iter([*failed[-1:], *classing[-1:], *live[-1:]]), None)
+
+
+def class_count(call: LossCall | None, class_axis: int) -> int | None:
+    """The width of the scores of a classification; None of other losses."""
+    if call is None or call.function not in CLASS_LOSSES or len(call.inputs.shape) < 2:
+        return None
+    return call.inputs.shape[class_axis]
+
+
+def chance_of(classes: int | None) -> float | None:
+    """ln(classes): the cross-entropy, in nats, of a guess."""
+    return math.log(classes) if classes and classes > 1 else None
+
+
+def uninformed_loss(call: LossCall | None, chance: float | None) -> float | None:
+    """The loss of a model that knows nothing: uniform scores, or zero for every target. None of a loss that is no mean."""
+    if call is None or call.options.get("reduction", "mean") != "mean":
+        return None
+    if chance is not None:
+        return chance
+    if call.options.get("has_weight"):
+        return None
+    if call.function.startswith("binary_cross_entropy"):
+        return math.log(2)
+    if call.function == "mse_loss" and call.targets.deviation is not None:
+        return call.targets.deviation**2 + (call.targets.mean or 0.0) ** 2
+    return None
+
+
+def targets_shown(targets: np.ndarray, ignored: int | None) -> dict[str, Any]:
+    """The range and the distinct values of a call's targets, as fields of LossCall.
+
+    Args:
+        ignored: the class number that the loss leaves out.
+    """
+    live = targets.reshape(-1)
+    if ignored is not None and targets.dtype.kind != "f":
+        live = live[live != ignored]
+    if live.dtype.kind not in "iufb":
+        return {}
+    distinct = np.unique(live[:_SEARCHED])
+    finite = live[np.isfinite(live)] if live.dtype.kind == "f" else live
+    return {
+        "smallest_target": int(finite.min()) if finite.size else None,
+        "largest_target": int(finite.max()) if finite.size else None,
+        "target_values": tuple(float(x) for x in distinct) if len(distinct) <= _MOST_DISTINCT else (),
+    }
+
+
+def scores_shown(
+    scores: np.ndarray, class_axis: int, *, rounding: float, whole: bool = True
+) -> dict[str, Any]:
+    """Of what the scores are a distribution, as fields of LossCall.
+
+    Args:
+        rounding: how far the sum of a row of probabilities may be from one.
+        whole: these are all rows of the batch.
+    """
+    if scores.dtype.kind not in "iufb" or not scores.size:
+        return {}
+    unit = bool(((scores >= 0) & (scores <= 1)).all())
+    found: dict[str, Any] = {"in_unit_range": unit}
+    if scores.ndim < 2 or scores.shape[class_axis] < 2:
+        return found
+
+    def sums_to_one(axis: int) -> bool:
+        return unit and _is_one(scores.sum(axis, dtype=np.float64), rounding)
+
+    def logs_of_one(axis: int) -> bool:
+        return float(scores.max()) < rounding and _is_one(
+            np.exp(scores, dtype=np.float64).sum(axis), rounding
+        )
+
+    found |= {"rows_sum_to_one": sums_to_one(class_axis), "log_normalised": logs_of_one(class_axis)}
+    tall = whole and class_axis == 1 and 1 < len(scores) != scores.shape[1]
+    return found | {
+        "columns_sum_to_one": tall and not found["rows_sum_to_one"] and sums_to_one(0),
+        "columns_log_normalised": tall and not found["log_normalised"] and logs_of_one(0),
+    }
+
+
+def is_one_hot(scores: np.ndarray, targets: np.ndarray) -> bool:
+    """Whether targets of the scores' shape (rows, classes) are 1 for one class of each row and 0 for the others."""
+    if targets.shape != scores.shape or targets.ndim != 2 or targets.shape[1] < 2 or not targets.size:
+        return False
+    return bool(((targets == 0) | (targets == 1)).all()) and bool((targets.sum(1) == 1).all())
+
+
+def rows_of_several_labels(scores: np.ndarray, targets: np.ndarray) -> int:
+    """How many rows of vector targets, of the scores' own shape, sum to more than one."""
+    if targets.ndim < 2 or targets.shape != scores.shape or targets.shape[-1] < 2:
+        return 0
+    return int((targets.astype(np.float64).sum(-1) > 1 + SUM_WITHIN).sum())
+
+
+def cross_entropy(
+    scores: np.ndarray,
+    labels: np.ndarray,
+    class_axis: int,
+    *,
+    from_logits: bool = True,
+    ignored: int | None = None,
+) -> float | None:
+    """The mean cross-entropy in nats, without weights or smoothing; None where shapes or labels do not fit.
+
+    Args:
+        labels: class numbers, of the scores' shape without the axis of the classes.
+        ignored: the number of labels that are left out.
+    """
+    if scores.ndim < 2 or labels.dtype.kind not in "iu":
+        return None
+    rows = np.moveaxis(scores, class_axis, -1)
+    if rows.shape[:-1] != labels.shape:
+        return None
+    rows, labels = rows.reshape(-1, rows.shape[-1]), labels.reshape(-1)
+    if ignored is not None:
+        rows, labels = rows[labels != ignored], labels[labels != ignored]
+    if not labels.size or labels.min() < 0 or labels.max() >= rows.shape[1]:
+        return None
+    chosen = rows[np.arange(len(labels)), labels]
+    if from_logits:
+        peak = rows.max(1, keepdims=True)
+        sums = np.exp(rows - peak).sum(1, dtype=np.float64)
+        return float((np.log(sums) + peak[:, 0] - chosen).mean())
+    sums = np.clip(rows, _CLIPPED, 1 - _CLIPPED).sum(1, dtype=np.float64)
+    return float((np.log(sums) - np.log(np.clip(chosen, _CLIPPED, 1 - _CLIPPED))).mean())
+
+
+def row_labels(count: int, *candidates: np.ndarray | None) -> tuple[float, ...]:
+    """One label for each of the rows, of the first array that has one for each: class numbers, or one-hot rows."""
+    for array in candidates:
+        if array is None:
+            continue
+        if array.ndim == 2 and array.shape[1] > 1 and bool((array.sum(1) == 1).all()):
+            array = array.argmax(1)
+        if array.size == count and array.dtype.kind in "iufb":
+            return tuple(float(x) for x in array.reshape(-1))
+    return ()
+
+
+def _is_one(sums: np.ndarray, within: float) -> bool:
+    return bool(np.abs(sums - 1).max() < within)

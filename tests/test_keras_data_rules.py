@@ -167,7 +167,6 @@ def test_classes_given_as_rows_are_counted_as_classes() -> None:
     found = measure_labels("y", rows, one_hot=True)
     assert (
         found.kind == "class"
-        and found.one_hot
         and found.census == {0: 20, 1: 20, 2: 20}
         and found.per_row == 3
     )

@@ -108,8 +108,6 @@ class LabelFacts:
     deviation: float | None = None
     per_row: int = 1
     """Labels a row (median), for tokens and vectors."""
-    one_hot: bool = False
-    """Each class is given as a row of numbers, 1 at its place and 0 elsewhere; the census is that of the classes."""
 
     @property
     def classes(self) -> int:

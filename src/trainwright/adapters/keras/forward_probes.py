@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras.input.fit_data import Batch
-from trainwright.adapters.keras.memory import is_out_of_memory
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.token_probes import future_leak, next_token_input
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
 from trainwright.probes.forward import ignored_inputs, leaking_rows, moved, same_for_other_inputs
+from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own
 from trainwright.stages.forward import Origin
 from trainwright.tensors.keras import objects as tensors

@@ -14,23 +14,10 @@ from trainwright.adapters.keras.calls import catching
 from trainwright.adapters.keras.input.fit_data import Batch
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.largest_batch import largest_fitting
-from trainwright.seams.devices.memory_owners import accelerators, memory_ended
+from trainwright.seams.devices.memory_owners import accelerators, is_out_of_memory
 from trainwright.seams.keras.watch import StepRecord
 from trainwright.stages.forward import MemoryFacts
 from trainwright.tensors.keras import objects as tensors
-
-
-def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an exception says that a device's memory ended; Keras may have raised it anew as another."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        if type(error).__name__ in ("ResourceExhaustedError", "OutOfMemoryError"):
-            return True
-        if isinstance(error, RuntimeError) and memory_ended(str(error)):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def measure_memory(fit: FitTraining, batch: Batch) -> MemoryFacts:

@@ -17,13 +17,14 @@ from trainwright.adapters.keras.forward_probes import Probes, probes_of
 from trainwright.adapters.keras.gradients import further_steps, gradient_facts
 from trainwright.adapters.keras.identical_units import stay_identical
 from trainwright.adapters.keras.input.fit_data import Batch
-from trainwright.adapters.keras.memory import is_out_of_memory, measure_memory
+from trainwright.adapters.keras.memory import measure_memory
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.unknown_layers import rebuilt_layers
 from trainwright.core.finding import Place
 from trainwright.core.stage import Stage
 from trainwright.probes import losses
 from trainwright.probes.forward import units_equal
+from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import note_own
 from trainwright.seams.keras.loss import losses_of_rows
 from trainwright.seams.keras.watch import StepRecord

@@ -147,10 +147,3 @@ def take_rows(inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
         return value
 
     return {k: taken(v) for k, v in inputs.items()}
-
-
-def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an exception says that a device's memory ended."""
-    return isinstance(error, torch.cuda.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and "out of memory" in str(error).lower()
-    )

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainwright.adapters.torch.called_model import Probe, is_out_of_memory, rows_of, take_rows
+from trainwright.adapters.torch.called_model import Probe, rows_of, take_rows
 from trainwright.adapters.torch.token_probes import future_leak, padding_let_in, unmasked_padding
 from trainwright.probes.forward import LEAKS_BEYOND, ignored_inputs, leaking_rows, same_for_other_inputs
+from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own, tolerated
 from trainwright.seams.torch.trace import Trace, first_difference, last_difference
 

@@ -9,13 +9,14 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from trainwright.adapters.torch.called_model import Probe, is_out_of_memory
+from trainwright.adapters.torch.called_model import Probe
 from trainwright.adapters.torch.forward_probes import rows_that_work, run_probes
 from trainwright.adapters.torch.token_probes import predicts_next_token
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Stage
 from trainwright.probes.forward import units_equal
 from trainwright.probes.gradients import total_norm
+from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.torch.watch import StepRecord
 from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ForwardFacts, ParameterFacts
 from trainwright.stages.gradients import GradientFacts, GradientOf

@@ -88,7 +88,7 @@ def measure_labels(
     """
     base: dict[str, Any] = {"column": column, "class_names": tuple(class_names)}
     if one_hot and isinstance(values, np.ndarray) and is_one_hot(values):
-        base |= {"rows_read": len(values), "one_hot": True}
+        base |= {"rows_read": len(values)}
         classes = values.argmax(axis=1)
         found = _measure_numeric_labels(classes, [classes], base)
         return replace(found, dtype=str(values.dtype), per_row=values.shape[1])

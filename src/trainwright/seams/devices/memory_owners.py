@@ -32,6 +32,19 @@ def lacks_gpu_memory(text: str) -> bool:
     return memory_ended(text) and not _ON_CPU.search(text)
 
 
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an exception says that a device's memory ended; a framework may have raised another from it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if type(error).__name__ in ("ResourceExhaustedError", "OutOfMemoryError"):
+            return True
+        if isinstance(error, RuntimeError) and memory_ended(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def accelerators(device: str) -> tuple[Accelerator, ...]:
     """The GPUs that this process uses, or where that is not told, may use; empty where it uses none.
 

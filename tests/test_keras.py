@@ -454,7 +454,7 @@ def test_a_step_of_ones_own_that_is_a_tf_function_is_seen_with_its_gradients() -
     from trainwright.adapters.keras.calls import is_own
     from trainwright.adapters.keras.custom_step import OwnStep
     from trainwright.adapters.keras.held_variables import fit_optimizer
-    from trainwright.seams.keras.watch import StepRecord
+    from trainwright.seams.keras.step_record import StepRecord
 
     if keras.config.backend() != "tensorflow":
         pytest.skip("tf.function is TensorFlow's")
@@ -498,8 +498,9 @@ def test_a_schedule_is_asked_with_what_fit_counts_updates_in() -> None:
 def test_an_input_whose_branch_begins_with_zeros_is_not_ignored() -> None:
     import keras
 
+    from trainwright.adapters.keras.fit_call import FitCall
     from trainwright.adapters.keras.forward_probes import probes_of
-    from trainwright.adapters.keras.training import FitCall, FitTraining
+    from trainwright.adapters.keras.training import FitTraining
     from trainwright.seams.listening.seen import Seen
 
     inputs = {name: keras.Input((3,), name=name) for name in ("used", "late", "unused")}

@@ -7,9 +7,9 @@ import pytest
 
 from trainwright.adapters.keras.input import data_sets
 from trainwright.adapters.keras.input.data_sets import steps_of_epochs
-from trainwright.adapters.keras.input.fit_data import Batch
+from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.core.finding import Failure
-from trainwright.probes.splits.census import batch_majority, is_one_hot, measure_labels
+from trainwright.probes.splits.labels import batch_majority, is_one_hot, measure_labels
 from trainwright.rules.batch.channels_misplaced import channels_misplaced
 from trainwright.rules.batch.labels_inside_inputs import labels_inside_inputs
 from trainwright.rules.batch.missing_targets import missing_targets
@@ -165,11 +165,7 @@ def test_classes_given_as_rows_are_counted_as_classes() -> None:
     classes = np.arange(60) % 3
     rows = np.eye(3)[classes]
     found = measure_labels("y", rows, one_hot=True)
-    assert (
-        found.kind == "class"
-        and found.census == {0: 20, 1: 20, 2: 20}
-        and found.per_row == 3
-    )
+    assert found.kind == "class" and found.census == {0: 20, 1: 20, 2: 20} and found.per_row == 3
     several = rows.copy()
     several[0, :] = 1
     assert not is_one_hot(several) and measure_labels("y", several, one_hot=True).kind == "multi-hot"

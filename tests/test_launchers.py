@@ -8,7 +8,8 @@ import pytest
 
 from test_bad_input import command
 from trainwright.errors import UsageError
-from trainwright.start.launchers import ACCELERATE_FLAGS, TORCHRUN_FLAGS, UNDERSTOOD, is_command, understood
+from trainwright.start.launcher_options import ACCELERATE_FLAGS, TORCHRUN_FLAGS
+from trainwright.start.launchers import UNDERSTOOD, is_command, understood
 from trainwright.start.scripts import program_of
 
 LOOP = """\

@@ -178,7 +178,8 @@ def quiet_trainer(**options):
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_steps_of_the_body_are_those_of_fit():
-    from trainwright.adapters.lightning.body import Fit, LightningBody
+    from trainwright.adapters.lightning.body import LightningBody
+    from trainwright.adapters.lightning.fit import Fit
     from trainwright.seams.listening.seen import Seen
 
     torch.manual_seed(0)
@@ -215,7 +216,8 @@ def test_fit_after_a_check_is_fit_without_it():
 
 
 def test_evaluation_runs_in_evaluation_mode_and_is_put_back():
-    from trainwright.adapters.lightning.body import Fit, LightningBody
+    from trainwright.adapters.lightning.body import LightningBody
+    from trainwright.adapters.lightning.fit import Fit
     from trainwright.seams.listening.seen import Seen
 
     class Validated(Counted):

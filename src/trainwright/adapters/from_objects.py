@@ -57,7 +57,8 @@ def of_lightning(
     seen: Seen, module: Any, loader: Any, evaluation_loader: Any, datamodule: Any, frame: FrameType
 ) -> Adapter:
     """A LightningModule's; without a trainer of the user's, its plain defaults hold."""
-    from trainwright.adapters.lightning.body import Fit, LightningBody
+    from trainwright.adapters.lightning.body import LightningBody
+    from trainwright.adapters.lightning.fit import Fit
     from trainwright.adapters.loop.adapter import LoopAdapter
     from trainwright.adapters.torch.construction_lines import note_built, note_modules, scope_of
 
@@ -117,7 +118,7 @@ def of_parts(
 
 def _silent_trainer(module: Any) -> Any:
     """A Lightning Trainer for the questions a module may ask of one; it writes nothing."""
-    from trainwright.adapters.lightning.body import package_of
+    from trainwright.adapters.lightning.fit import package_of
 
     with quiet(), _unheard():
         return importlib.import_module(package_of(module)).Trainer(

@@ -16,6 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trainwright.errors import UsageError
+from trainwright.start.launcher_options import (
+    ACCELERATE_FLAGS,
+    DEEPSPEED_FLAGS,
+    MANY,
+    MANY_VALUED,
+    MODULES,
+    NOT_DONE,
+    PROCESSES,
+    RUNNERS,
+    RUNNERS_VALUED,
+    TORCHRUN_FLAGS,
+    WRAPPERS,
+)
 from trainwright.start.program import Program
 
 UNDERSTOOD = (
@@ -27,63 +40,8 @@ UNDERSTOOD = (
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _PYTHON = re.compile(r"(python|pythonw|pypy)(\d+(\.\d+)?)?(\.exe)?")
 
-# Options without a value; every other one has one. `-` within a name may be written for `_`.
-ACCELERATE_FLAGS = frozenset({
-    "-h", "-m", "-q", "--help", "--module", "--no_python", "--quiet", "--cpu", "--debug", "--downcast_bf16",
-    "--dynamo_use_dynamic", "--dynamo_use_fullgraph", "--dynamo_use_regional_compilation", "--enable_cpu_affinity",
-    "--fp8_use_autocast_during_eval", "--multi_gpu", "--no_tpu_cluster", "--same_network", "--tpu", "--tpu_cluster",
-    "--tpu_use_sudo", "--use_deepspeed", "--use_fsdp", "--use_megatron_lm", "--use_parallelism_config",
-})  # fmt: skip
-TORCHRUN_FLAGS = frozenset({
-    "-h", "-m", "--help", "--module", "--no_python", "--run_path", "--standalone", "--virtual_local_rank", "--use_env",
-})  # fmt: skip
-_DEEPSPEED_FLAGS = frozenset({
-    "-h", "-m", "--help", "--module", "--no_python", "--no_local_rank", "--no_ssh", "--no_ssh_check", "--force_multi",
-    "--save_pid", "--elastic_training", "--bind_cores_to_rank",
-})  # fmt: skip
 # Short options of Python, several in one word, the last of which takes what follows it.
 _PYTHON_SHORT = re.compile(r"-[bBdEhiIOPqsSuvVx]*([cmWX])(.*)", re.DOTALL)
-
-# What runs another program: its options that take a value, and how many words follow them before the program.
-_WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
-    "nohup": (frozenset(), 0),
-    "exec": (frozenset({"-a"}), 0),
-    "setsid": (frozenset(), 0),
-    "caffeinate": (frozenset(), 0),
-    "time": (frozenset({"-f", "--format", "-o", "--output"}), 0),
-    "env": (frozenset({"-u", "--unset"}), 0),
-    "nice": (frozenset({"-n", "--adjustment"}), 0),
-    "ionice": (frozenset({"-c", "-n", "--class", "--classdata"}), 0),
-    "stdbuf": (frozenset({"-i", "-o", "-e", "--input", "--output", "--error"}), 0),
-    "timeout": (frozenset({"-k", "-s", "--kill-after", "--signal"}), 1),
-    "taskset": (frozenset(), 1),
-}
-# Runners of environments and of clusters have options without end: what follows is found by what it is.
-_RUNNERS = ("uv run", "poetry run", "pipenv run", "pdm run", "hatch run", "rye run", "pixi run", "conda run", "mamba run",
-            "micromamba run")  # fmt: skip
-_RUNNERS_VALUED = frozenset(
-    {"-n", "--name", "-p", "--prefix", "--python", "--with", "--env-file", "--extra", "--group"}
-)
-_MANY = ("srun", "mpirun", "mpiexec", "horovodrun")
-_MANY_VALUED = frozenset({"-n", "-np", "--np", "--num-proc", "--ntasks", "-N", "--nodes", "-H", "--hosts"})
-_PROCESSES = ("-n", "-np", "--np", "--num-proc", "--ntasks")
-_MODULES = {
-    "torch.distributed.run": "torchrun",
-    "torch.distributed.launch": "torch.distributed.launch",
-    "accelerate.commands.launch": "accelerate-launch",
-    "accelerate.commands.accelerate_cli": "accelerate",
-    "deepspeed": "deepspeed",
-    "deepspeed.launcher.runner": "deepspeed",
-}
-# Changes the folder or the environment in ways that are not done here.
-_NOT_DONE = {
-    "env": ("-i", "--ignore-environment", "-C", "--chdir", "-S", "--split-string"),
-    "uv run": ("--directory", "--project"),
-    "poetry run": ("-C", "--directory", "-P", "--project"),
-    "conda run": ("--cwd",),
-    "srun": ("-D", "--chdir"),
-    "mpirun": ("-wd", "--wdir"),
-}
 
 
 def is_command(word: str) -> bool:
@@ -106,7 +64,7 @@ def understood(words: Sequence[str]) -> Program:
 
 def is_launcher_module(module: str) -> bool:
     """Whether a module is run to start another script."""
-    return module in _MODULES
+    return module in MODULES
 
 
 def _base(word: str) -> str:
@@ -123,8 +81,8 @@ def _is_script(word: str) -> bool:
 
 def _is_known(word: str) -> bool:
     base = _base(word)
-    runners = {name.split()[0] for name in _RUNNERS}
-    launchers = {*_LAUNCHERS, *_WRAPPERS, *_MANY, *runners}
+    runners = {name.split()[0] for name in RUNNERS}
+    launchers = {*_LAUNCHERS, *WRAPPERS, *MANY, *runners}
     return base in launchers or _is_python(word) or _ASSIGNMENT.fullmatch(word) is not None
 
 
@@ -177,17 +135,17 @@ class _Reading:
         elif base in _LAUNCHERS:
             self.words.pop(0)
             _LAUNCHERS[base](self)
-        elif base in _WRAPPERS:
+        elif base in WRAPPERS:
             self.words.pop(0)
             self._wrapper(base)
-        elif base in _MANY:
+        elif base in MANY:
             self.words.pop(0)
             self.launcher = base
-            self._up_to_command(base, _MANY_VALUED)
-        elif (runner := " ".join([base, *self.words[1:2]])) in _RUNNERS:
+            self._up_to_command(base, MANY_VALUED)
+        elif (runner := " ".join([base, *self.words[1:2]])) in RUNNERS:
             del self.words[:2]
             self.elsewhere = runner
-            self._up_to_command(runner, _RUNNERS_VALUED)
+            self._up_to_command(runner, RUNNERS_VALUED)
         else:
             raise UsageError(
                 f"a command must begin with one of {UNDERSTOOD}, or with the script; got {word}."
@@ -206,7 +164,7 @@ class _Reading:
         return self.words[0]
 
     def _wrapper(self, name: str) -> None:
-        valued, further = _WRAPPERS[name]
+        valued, further = WRAPPERS[name]
         for option, value in self._options(lambda option: option in valued, name):
             if option in ("-u", "--unset") and name == "env":
                 self.environment[value] = None
@@ -230,7 +188,7 @@ class _Reading:
             )
             if value is None and takes:
                 value = self.words.pop(0)
-            if option in _PROCESSES and name in _MANY and value:
+            if option in PROCESSES and name in MANY and value:
                 self.processes = value
         self.command()
 
@@ -250,7 +208,7 @@ class _Reading:
     def _option(self, name: str) -> tuple[str, str | None]:
         word = self.words.pop(0)
         option, equal, value = word.partition("=") if word.startswith("--") else (word, "", "")
-        if option in _NOT_DONE.get(name, ()):
+        if option in NOT_DONE.get(name, ()):
             raise UsageError(
                 f"{name} {option} is not done here: do what it does yourself, and leave it out of the command."
             )
@@ -277,7 +235,7 @@ class _Reading:
         self._first("a script")
 
     def _module(self) -> None:
-        launcher = _MODULES.get(self._first("a module"))
+        launcher = MODULES.get(self._first("a module"))
         if launcher is None:
             self.module = True
             return
@@ -359,7 +317,7 @@ class _Reading:
         self.environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
 
     def deepspeed(self) -> None:
-        given = self._launched("deepspeed", _DEEPSPEED_FLAGS)
+        given = self._launched("deepspeed", DEEPSPEED_FLAGS)
         self.processes = given.get("--num_gpus", "")
         self._alone()
         if "--no_local_rank" not in given:

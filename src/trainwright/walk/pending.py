@@ -57,7 +57,8 @@ def of_model(
 
 def of_fit(trainer: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> PendingTraining[Adapter]:
     """`trainer.fit(…)` of Lightning; what the user's hooks raise on the way to the first step passes, as it would there."""
-    from trainwright.adapters.lightning.body import LightningBody, fit_of
+    from trainwright.adapters.lightning.body import LightningBody
+    from trainwright.adapters.lightning.fit import fit_of
     from trainwright.adapters.loop.adapter import LoopAdapter
 
     body = LightningBody(fit_of(trainer, given, frame), seen)

@@ -7,19 +7,17 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from typing import Any
 
 from trainwright.adapters.base import Run
 from trainwright.core.finding import Failure, Finding, Severity, proof_by_repair
 from trainwright.core.repair import PartMissing
-from trainwright.core.report import CUT_OFF, Report, StageRun, Status
+from trainwright.core.report import CUT_OFF, Report
 from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Facts, Stage
 from trainwright.seams.failures import repair_log
 from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own_lines
-from trainwright.stages.baseline import BaselineFacts
-from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
+from trainwright.walk.stage_runs import stage_run
 
 # What a stage cannot do without: if one of these failed, it is blocked.
 _NEEDS = {
@@ -107,14 +105,14 @@ class Walk:
         self._ignored = ignored
         self._repair = repair
         self._strict = strict
-        self._seconds: dict[Stage, float] = {}
-        self._failures: dict[Stage, Failure] = {}
+        self.seconds: dict[Stage, float] = {}
+        self.failures: dict[Stage, Failure] = {}
         self._seen: set[tuple[str, str]] = set()
         self._cut_off: list[str] = []
-        self._skipped: dict[Stage, str] = {}
-        self._blocked: dict[Stage, str] = {}
+        self.skipped: dict[Stage, str] = {}
+        self.blocked: dict[Stage, str] = {}
         self._step_seconds = 0.0
-        self._mended: set[int] = set()
+        self.fixed: set[int] = set()
         self._through: set[int] = set()
         self._failed_repairs: set[str] = set()
         repair_log.begin()
@@ -141,11 +139,11 @@ class Walk:
 
     def _seen_at(self, stage: Stage, failure: Failure | None) -> None:
         """A stage was measured, with the repairs that are in force; what it raised."""
-        mended = {id(f) for f in self.findings if id(f) in self._mended and f.stage == stage}
-        self._failures.pop(stage, None)
+        mended = {id(f) for f in self.findings if id(f) in self.fixed and f.stage == stage}
+        self.failures.pop(stage, None)
         self._through -= mended
         if failure is not None:
-            self._failures[stage] = failure
+            self.failures[stage] = failure
         else:
             self._through |= mended
 
@@ -178,37 +176,37 @@ class Walk:
             yield
         finally:
             spent = time.monotonic() - started
-            self._seconds[stages[0]] = self._seconds.get(stages[0], 0.0) + spent
+            self.seconds[stages[0]] = self.seconds.get(stages[0], 0.0) + spent
 
     # What may run
 
     def may_run(self, stage: Stage) -> bool:
         """Whether a stage can be measured; if not, why is kept."""
-        self._blocked.pop(stage, None)
-        self._skipped.pop(stage, None)
+        self.blocked.pop(stage, None)
+        self.skipped.pop(stage, None)
         for needed in _NEEDS.get(stage, ()):
-            if needed in self._failures:
-                self._blocked[stage] = f"the {needed.label} stage failed"
+            if needed in self.failures:
+                self.blocked[stage] = f"the {needed.label} stage failed"
                 return False
         if self.clock.over and stage != Stage.SETUP:
-            self._skipped[stage] = f"the budget of {self.clock.budget:g} s was spent"
+            self.skipped[stage] = f"the budget of {self.clock.budget:g} s was spent"
             return False
         for needed in _NEEDS.get(stage, ()):
-            if needed in self._skipped:
-                self._skipped[stage] = f"the {needed.label} stage was skipped"
+            if needed in self.skipped:
+                self.skipped[stage] = f"the {needed.label} stage was skipped"
                 return False
             if not any(f.stage == needed for f in self.facts.values()):
-                self._blocked[stage] = f"the {needed.label} stage could not be walked"
+                self.blocked[stage] = f"the {needed.label} stage could not be walked"
                 return False
         if not self._repair and self.unmended and stage != Stage.SETUP:
-            self._skipped[stage] = "stopped at the first fault (--no-repair)"
+            self.skipped[stage] = "stopped at the first fault (--no-repair)"
             return False
         self.say(f"walking {stage.label}")
         return True
 
     def skip(self, stage: Stage, why: str) -> None:
         """A stage that could not be measured, for no fault of the pipeline's."""
-        self._skipped[stage] = why
+        self.skipped[stage] = why
 
     def rules_at(self, stage: Stage) -> list[Rule]:
         """The rules that can speak now: those waiting for this stage whose facts exist; residual ones last."""
@@ -226,30 +224,30 @@ class Walk:
     def explained(self, stage: Stage) -> bool:
         """Whether a failure of this stage already has its cause: what else is seen may follow from it."""
         silent = {r.code for r in self._rules if not r.raises}
-        return stage in self._failures and any(
+        return stage in self.failures and any(
             f.stage <= stage
             and f.severity == Severity.ERROR
             and f.code not in silent
-            and id(f) not in self._mended
+            and id(f) not in self.fixed
             for f in self.findings
         )
 
     def failed_before(self, stage: Stage) -> bool:
         """Whether an earlier stage failed, and was not measured anew since."""
-        return any(failed < stage for failed in self._failures)
+        return any(failed < stage for failed in self.failures)
 
     # What was found
 
     @property
     def unmended(self) -> bool:
         """Whether an error or warning was found that no repair has removed."""
-        return any(f.severity != Severity.NOTE and id(f) not in self._mended for f in self.findings)
+        return any(f.severity != Severity.NOTE and id(f) not in self.fixed for f in self.findings)
 
     def keep(self, finding: Finding) -> bool:
         """Keep a finding, unless it is ignored or was found before; whether it was kept."""
         key = (finding.name, finding.message)
         if key in self._seen or self._ignored(finding):
-            if any((f.name, f.message) == key and id(f) in self._mended for f in self.findings):
+            if any((f.name, f.message) == key and id(f) in self.fixed for f in self.findings):
                 self._unmend(key)
             return False
         self._seen.add(key)
@@ -260,7 +258,7 @@ class Walk:
         """The same fault is still seen after its repair: it is not mended after all."""
         for found in self.findings:
             if (found.name, found.message) == key:
-                self._mended.discard(id(found))
+                self.fixed.discard(id(found))
 
     def repair_allowed(self, most: int) -> bool:
         """Whether one more repair may be tried."""
@@ -268,15 +266,15 @@ class Walk:
 
     def mended(self, finding: Finding) -> None:
         """A finding's repair is in force."""
-        self._mended.add(id(finding))
+        self.fixed.add(id(finding))
         self.repaired = (*self.repaired, finding.name)
-        for stage in [s for s in self._failures if s >= finding.stage]:
-            del self._failures[stage]
+        for stage in [s for s in self.failures if s >= finding.stage]:
+            del self.failures[stage]
 
     def repair_failed(self, finding: Finding, error: BaseException) -> None:
         """A repair's change raised: the finding stands, unmended."""
         self.findings[self.findings.index(finding)] = replace(finding, repair=None)
-        for known in (self._mended, self._through):  # its identity may come again
+        for known in (self.fixed, self._through):  # its identity may come again
             known.discard(id(finding))
         if not isinstance(error, PartMissing):
             self.internal_error(f"repair of {finding.name}", error)
@@ -317,18 +315,18 @@ class Walk:
     def stage_failed(self, stage: Stage, error: BaseException) -> None:
         """Measuring a stage raised an error that the adapter did not expect."""
         if is_own(error, measuring=True):
-            self._blocked[stage] = ITSELF_FAILED
+            self.blocked[stage] = ITSELF_FAILED
             self.internal_error(f"measuring {stage.label}", error)
             return
-        self._failures[stage] = failure_of(error)
+        self.failures[stage] = failure_of(error)
 
     # What becomes of it
 
     def report(self, framework: str | None = None, versions: Mapping[str, str] | None = None) -> Report:
         """All of it, as plain data."""
         findings = tuple(self._finished(f) for f in self.findings)
-        stages = tuple(self._stage_run(stage, findings) for stage in Stage)
-        failed = [f for s, f in sorted(self._failures.items()) if not self._has_cause(s)]
+        stages = tuple(stage_run(self, stage, findings) for stage in Stage)
+        failed = [f for s, f in sorted(self.failures.items()) if not self._has_cause(s)]
         message = self.message
         if self._cut_off:
             cut = "; ".join(dict.fromkeys(self._cut_off))
@@ -356,92 +354,21 @@ class Walk:
 
     def _finished(self, finding: Finding) -> Finding:
         """The finding with its fix marked as tried where the repair was seen to remove it."""
-        if finding.repair is None or not self._tried(finding):
+        if finding.repair is None or not self.tried(finding):
             return finding
         fix = replace(finding.fix, tried=True) if finding.fix else None
         return replace(finding, fix=fix, proof=finding.proof or proof_by_repair(finding))
 
-    def _tried(self, finding: Finding) -> bool:
+    def tried(self, finding: Finding) -> bool:
         """Whether calls were made with a finding's repair, and its stage was measured with it in force, and went through."""
         return (
-            id(finding) in self._mended
+            id(finding) in self.fixed
             and id(finding) in self._through
-            and finding.stage not in self._failures
+            and finding.stage not in self.failures
             and finding.repair is not None
             and repair_log.was_made(finding.repair)
         )
 
-    def _stage_run(self, stage: Stage, findings: Sequence[Finding]) -> StageRun:
-        seconds = self._seconds.get(stage, 0.0)
-        here = [f for f in findings if f.stage == stage and f.severity != Severity.NOTE]
-        mended = {f.name for f in self.findings if self._tried(f)}
-        unmended = [f for f in here if f.name not in mended and f.severity == Severity.ERROR]
-        measured = [f for f in self.facts.values() if f.stage == stage]
-        if stage in self._failures or unmended:
-            why = ", ".join(f.name for f in unmended) or str(self._failures[stage])
-            return StageRun(stage=stage, status=Status.FAILED, why=why, seconds=seconds)
-        if any(f.name in mended for f in here):
-            names = ", ".join(dict.fromkeys(f.name for f in here if f.name in mended))
-            return StageRun(stage=stage, status=Status.REPAIRED, why=names, seconds=seconds)
-        if not measured:
-            if stage in (Stage.LOSS, Stage.GRADIENTS) and Stage.FORWARD in self._skipped:  # measured with it
-                self._skipped.setdefault(stage, self._skipped[Stage.FORWARD])
-            if self.interrupted and stage not in self._blocked:
-                self._skipped.setdefault(stage, "the walk was interrupted")
-            why = self._blocked.get(stage) or self._skipped.get(stage) or self._why_unseen(stage)
-            status = Status.SKIPPED if stage in self._skipped else Status.BLOCKED
-            return StageRun(stage=stage, status=status, why=why, seconds=seconds)
-        if lost := _lost(measured[0]):
-            if not self.unmended:
-                return StageRun(
-                    stage=stage, status=Status.FAILED, why=f"{lost}; no cause was proven", seconds=seconds
-                )
-            if not isfinite(_first_and_last(measured[0])[1]):
-                why = f"{lost}: {self._why_unseen(stage)}"
-                return StageRun(stage=stage, status=Status.BLOCKED, why=why, seconds=seconds)
-        names = ", ".join(dict.fromkeys(f.name for f in here))
-        why = f"with a warning: {names}" if names else describe(measured[0])
-        if stage == Stage.EVALUATION and not here and getattr(measured[0], "present", True) is False:
-            return StageRun(
-                stage=stage, status=Status.SKIPPED, why="there is no evaluation set", seconds=seconds
-            )
-        return StageRun(stage=stage, status=Status.PASSED, why=why, seconds=seconds)
-
-    def _why_unseen(self, stage: Stage) -> str:
-        failed = [s for s in sorted(self._failures) if s < stage]
-        if failed:
-            return f"the {failed[-1].label} stage failed"
-        unmended = [f for f in self.findings if f.severity == Severity.ERROR and id(f) not in self._mended]
-        return f"stopped by {unmended[0].name}" if unmended else "training was not reached"
-
-
-def _first_and_last(facts: Facts) -> tuple[float, float]:
-    """The loss before and after the steps of a stage that trains; zeros for one that does not."""
-    if isinstance(facts, OverfitFacts):
-        return facts.losses[0], facts.losses[-1]
-    return (facts.first, facts.last) if isinstance(facts, BaselineFacts) else (0.0, 0.0)
-
-
-def _lost(facts: Facts) -> str:
-    """What is said of a loss that went up, or to no number, as its rows were trained on; else empty."""
-    first, last = _first_and_last(facts)
-    if not isfinite(last):
-        return (
-            f"the loss goes from {first:.4g} to {last:.4g}" if isfinite(first) else f"the loss is {first:.4g}"
-        )
-    if not isinstance(facts, OverfitFacts) or not facts.diverged or not first > 0:
-        return ""
-    if last <= DIVERGED_FACTOR * first:  # it went up and down: a body that draws as it goes
-        return ""
-    return f"the loss of one batch rises from {first:.4g} to {last:.4g}"
-
 
 def _order(finding: Finding) -> tuple[int, int]:
     return (len(finding.after_repair), int(finding.code[2:]))
-
-
-def describe(facts: Facts) -> str:
-    """A stage's facts in half a line, for the table of stages."""
-    from trainwright.stages import describe as words
-
-    return words.describe(facts)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from trainwright.core.finding import Failure
-from trainwright.probes.splits.census import digest, plain_values
+from trainwright.probes.splits.census import digest
+from trainwright.probes.splits.values import plain_values
 from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
 

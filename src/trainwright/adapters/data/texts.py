@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.data.reading import objects_in_scope
-from trainwright.probes.splits.census import plain_values
+from trainwright.probes.splits.values import plain_values
 from trainwright.stages.dataset import Split, TextFacts, TokenizerFacts
 
 _COUNTED_TEXTS = 32

@@ -13,13 +13,14 @@ from trainwright.adapters.keras import evaluation, setup, step_facts
 from trainwright.adapters.keras.callbacks import measure_callbacks
 from trainwright.adapters.keras.calls import callbacks_of, catching
 from trainwright.adapters.keras.constant import judged
+from trainwright.adapters.keras.fit_call import FitCall
 from trainwright.adapters.keras.graph_step import failure_in_graph
 from trainwright.adapters.keras.input.batch import measure_batch
 from trainwright.adapters.keras.input.data_sets import measure_dataset, planned_updates
 from trainwright.adapters.keras.optimizer import is_rate_given, optimizer_facts, trained_values
 from trainwright.adapters.keras.saving import refused_files
 from trainwright.adapters.keras.schedule import dry_run, rate_of_short_runs
-from trainwright.adapters.keras.training import FitCall, FitTraining
+from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.repair import Repair
 from trainwright.probes.constant import JudgedLoss, constant_and_floor
 from trainwright.seams.listening.seen import Seen, quiet

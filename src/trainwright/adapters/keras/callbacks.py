@@ -17,7 +17,7 @@ from trainwright.adapters.keras.custom_step import packed
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
 from trainwright.seams.failures.blame import failure_of
-from trainwright.seams.keras.watch import StepRecord
+from trainwright.seams.keras.step_record import StepRecord
 from trainwright.stages.evaluation import Watcher
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version

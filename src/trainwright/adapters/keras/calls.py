@@ -12,7 +12,7 @@ import numpy as np
 
 from trainwright.core.stage import Stage
 from trainwright.seams.failures.blame import failure_of
-from trainwright.seams.keras.watch import StepRecord
+from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.listening.seen import Construction
 from trainwright.seams.source.places import is_users
 from trainwright.tensors.keras import objects as tensors

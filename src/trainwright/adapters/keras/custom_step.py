@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainwright.adapters.keras.backend import number
-from trainwright.seams.keras.watch import StepRecord
+from trainwright.seams.keras.step_record import StepRecord
 from trainwright.tensors.keras.which_keras import keras
 
 _UPDATES = ("apply", "apply_gradients", "stateless_apply")

@@ -10,15 +10,15 @@ import numpy as np
 from trainwright.adapters.keras.backend import number
 from trainwright.adapters.keras.calls import as_tensors, catching
 from trainwright.adapters.keras.custom_step import packed
-from trainwright.adapters.keras.input.fit_data import Batch
 from trainwright.adapters.keras.input.nested_values import leaves
+from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.metric_state import counters
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Seam
 from trainwright.probes.metrics import others
 from trainwright.seams.failures.repair_log import mended
-from trainwright.seams.keras.watch import StepRecord
+from trainwright.seams.keras.step_record import StepRecord
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.loss import LossCall
 from trainwright.stages.tensor import TensorFacts

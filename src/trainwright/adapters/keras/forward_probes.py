@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.input.fit_data import Batch
+from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.token_probes import future_leak, next_token_input
 from trainwright.adapters.keras.training import FitTraining

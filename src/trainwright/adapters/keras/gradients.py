@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.input.fit_data import Batch
+from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.unknown_layers import unlisted_layers
 from trainwright.core.stage import Stage
 from trainwright.probes.gradients import dot, share_added, total_norm
-from trainwright.seams.keras.watch import StepRecord
+from trainwright.seams.keras.step_record import StepRecord
 from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
 from trainwright.tensors.keras import objects as tensors
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainwright.adapters.keras.custom_step import packed
 from trainwright.adapters.keras.held_variables import renew_optimizer
-from trainwright.adapters.keras.input.fit_data import Batch
+from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
 from trainwright.seams.failures.blame import failure_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trainwright.adapters.keras.input.fit_data import Batch
+from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.probes.forward import units_equal
 from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ParameterFacts

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from trainwright.adapters.keras.calls import catching
-from trainwright.adapters.keras.input.fit_data import Batch
+from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.largest_batch import largest_fitting
 from trainwright.seams.devices.memory_owners import accelerators, is_out_of_memory
-from trainwright.seams.keras.watch import StepRecord
+from trainwright.seams.keras.step_record import StepRecord
 from trainwright.stages.forward import MemoryFacts
 from trainwright.tensors.keras import objects as tensors
 

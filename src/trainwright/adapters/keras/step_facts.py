@@ -16,7 +16,7 @@ from trainwright.adapters.keras.evaluation import loss_call
 from trainwright.adapters.keras.forward_probes import Probes, probes_of
 from trainwright.adapters.keras.gradients import further_steps, gradient_facts
 from trainwright.adapters.keras.identical_units import stay_identical
-from trainwright.adapters.keras.input.fit_data import Batch
+from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.memory import measure_memory
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.keras.unknown_layers import rebuilt_layers
@@ -27,7 +27,7 @@ from trainwright.probes.forward import units_equal
 from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import note_own
 from trainwright.seams.keras.loss import losses_of_rows
-from trainwright.seams.keras.watch import StepRecord
+from trainwright.seams.keras.step_record import StepRecord
 from trainwright.stages.forward import ForwardFacts, MemoryFacts, ParameterFacts
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossFacts

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras.input.batch import is_tokens
-from trainwright.adapters.keras.input.fit_data import Batch, X
 from trainwright.adapters.keras.input.nested_values import named, renewed
+from trainwright.adapters.keras.input.one_batch import Batch, X
 from trainwright.adapters.keras.state import seed_everything
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.probes import tokens as token_probes

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import FrameType, SimpleNamespace
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from trainwright.adapters.base import ActiveRepairs
@@ -21,8 +19,11 @@ from trainwright.adapters.keras.calls import (
 )
 from trainwright.adapters.keras.compiled_steps import CompiledSteps
 from trainwright.adapters.keras.custom_step import OwnStep, optimizers_of
+from trainwright.adapters.keras.fit_call import FitCall
 from trainwright.adapters.keras.held_variables import fit_optimizer, held_by, renew_optimizer
-from trainwright.adapters.keras.input.fit_data import POOLED, Batch, FitData, fit_data
+from trainwright.adapters.keras.input.fit_data import POOLED, FitData, fit_data
+from trainwright.adapters.keras.input.one_batch import Batch
+from trainwright.adapters.keras.repairs import change_parts
 from trainwright.adapters.keras.setup import compile_places
 from trainwright.adapters.keras.state import AllState, KerasState, seed_everything
 from trainwright.core.finding import Place
@@ -30,7 +31,8 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.stage import Stage
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.failures.repair_log import mended
-from trainwright.seams.keras.watch import Observer, StepRecord
+from trainwright.seams.keras.step_record import StepRecord
+from trainwright.seams.keras.watch import Observer
 from trainwright.seams.listening.seen import Construction, Seen, quiet
 from trainwright.seams.state.reachable import ScriptState
 from trainwright.seams.state.snapshot import loose_generators
@@ -39,15 +41,6 @@ from trainwright.tensors.keras.which_keras import keras, version
 
 Changing = Callable[[dict[str, Any]], dict[str, Any]]
 """What makes another batch of one, as arrays by name."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitCall:
-    """One call of `fit`: the model, the arguments by name, and where it stands."""
-
-    model: Any
-    given: Mapping[str, Any]
-    frame: FrameType
 
 
 class FitTraining:
@@ -205,7 +198,7 @@ class FitTraining:
             seed_everything(self.model, seed)
             for repair in self.active.tried:
                 if repair.seam == Seam.TRAINER:
-                    self._change_parts(repair, self._tried_changes)
+                    change_parts(self, repair, self._tried_changes)
                 elif repair.seam == Seam.BATCH:
                     self._tried_changes.append(self._by_seam(repair))
             yield
@@ -382,31 +375,11 @@ class FitTraining:
         """Keep a repair in force from now on."""
         if repair.seam == Seam.TRAINER:
             self.reset()
-            self._change_parts(repair, self.batch_changes)
+            change_parts(self, repair, self.batch_changes)
             if self._start is not None:
                 fit_optimizer(self.model)
                 self._start = KerasState([self.model])
         self.active.kept.append(repair)
-
-    def _change_parts(self, repair: Repair, changes: list[Changing]) -> None:
-        data, arguments = self.data, SimpleNamespace(dataloader_drop_last=self.drops_last)
-        given = {
-            "model": self.model,
-            "train_dataset": data,
-            "eval_dataset": data.validation,
-            "collator": _same,
-            "metrics": None,
-            "arguments": arguments,
-        }
-        call = mended(repair, Call(seam=Seam.TRAINER, given=given, tensors=tensors, scope=self.scope))
-        self.drops_last = arguments.dataloader_drop_last
-        if call["train_dataset"] is not data:
-            self.data = call["train_dataset"]
-        if call["eval_dataset"] is not data.validation:
-            self.data = self.data.validated_on(call["eval_dataset"])
-        if call["collator"] is not _same:
-            change = call["collator"].change
-            changes.append(lambda view: change(dict(view)))
 
     def put_back(self) -> None:
         """Undo everything since it was made."""
@@ -421,7 +394,3 @@ class FitTraining:
         if built is not None:
             return built.place
         return compile_places(self.compiled).get("loss")
-
-
-def _same(items: Any) -> Any:
-    return items

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.seams.keras.watch import StepRecord
+from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import attribute_place
 from trainwright.stages.forward import RebuiltLayer

@@ -10,21 +10,19 @@ import contextlib
 import importlib
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from types import FrameType
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import nn
 
+from trainwright.adapters.lightning.answers import detached_answer, first_loader, loaders_made, loss_of_answer
+from trainwright.adapters.lightning.fit import Fit, package_of
 from trainwright.adapters.lightning.stand_in_trainer import StandIn, attached, configured
 from trainwright.core.finding import Place
-from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.loops.found_loops import callers
-from trainwright.seams.source.places import is_users, place_of, show
+from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.written import keyword_places
 from trainwright.seams.torch.gates import Passed
 
@@ -39,41 +37,6 @@ _METHODS = {
 }
 # What Trainer's arguments are called where the rules look for a role.
 _ARGUMENTS = {"accumulate_grad_batches": "gradient_accumulation_steps", "gradient_clip_val": "max_grad_norm"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fit:
-    """What `Trainer.fit` was given."""
-
-    module: Any
-    trainer: Any
-    train: Any = None
-    """The training data's loader or loaders; None: the module or the data module makes them."""
-    validation: Any = None
-    datamodule: Any = None
-    where: Place | None = None
-    scope: Mapping[str, Any] = field(default_factory=dict)
-    """The user's objects by name."""
-
-
-def fit_of(trainer: Any, given: Mapping[str, Any], frame: FrameType) -> Fit:
-    """What a call of `Trainer.fit` with these arguments in a frame of the user's asks for."""
-    scope: dict[str, Any] = {}
-    for around in reversed([frame, *callers(frame)]):
-        scope |= {k: v for k, v in around.f_locals.items() if not k.startswith("__")}
-    train, datamodule = given.get("train_dataloaders"), given.get("datamodule")
-    if hasattr(train, "train_dataloader") and hasattr(train, "prepare_data"):
-        train, datamodule = None, train
-    module = getattr(given.get("model"), "_orig_mod", given.get("model"))  # what torch.compile was given
-    return Fit(
-        module=module,
-        trainer=trainer,
-        train=train,
-        validation=given.get("val_dataloaders"),
-        datamodule=datamodule,
-        where=place_of(frame),
-        scope=scope,
-    )
 
 
 class LightningBody:
@@ -129,9 +92,9 @@ class LightningBody:
         """The loaders, of whom they were given or who makes them."""
         makers = [o for o in (self.fit.datamodule, self.module) if o is not None]
         if self._train is None:
-            self._train = _made(makers, "train_dataloader")
+            self._train = loaders_made(makers, "train_dataloader")
         if self._validation is None:
-            self._validation = _made(makers, "val_dataloader")
+            self._validation = loaders_made(makers, "val_dataloader")
         count = self.batches_per_epoch
         said = self.stand_in
         said.train_dataloader, said.val_dataloaders = self._train, self._validation
@@ -170,7 +133,7 @@ class LightningBody:
         """The script's objects, the module's own, and the loaders."""
         own = {
             "train_dataloader": self._train,
-            "val_dataloader": _first(self._validation),
+            "val_dataloader": first_loader(self._validation),
             "lightning_module": self.module,
             "datamodule": self.fit.datamodule,
         }
@@ -276,7 +239,7 @@ class LightningBody:
                 output = self._automatic(batch, index)
             else:
                 output = self._step(module.training_step, batch, index)
-            module.on_train_batch_end(_detached(output), batch, index)
+            module.on_train_batch_end(detached_answer(output), batch, index)
 
     # A step of automatic optimization
 
@@ -305,7 +268,7 @@ class LightningBody:
 
     def _backward(self, output: Any, optimizer: Any, index: int, closes: bool) -> Any:
         module = self.module
-        loss = _loss_of(output)
+        loss = loss_of_answer(output)
         if optimizer is not None and index % self.accumulation == 0:
             module.on_before_zero_grad(optimizer)
             module.optimizer_zero_grad(self.stand_in.current_epoch, index, optimizer)
@@ -340,7 +303,7 @@ class LightningBody:
 
         Empty where there is no validation.
         """
-        loader, module = _first(self._validation), self.module
+        loader, module = first_loader(self._validation), self.module
         if loader is None:
             return []
         several = isinstance(self._validation, (list, tuple)) and len(self._validation) > 1
@@ -400,63 +363,7 @@ class LightningBody:
         return datamodule if code is not None and is_users(code.co_filename) else self.module
 
 
-def package_of(module: Any) -> str:
-    """`lightning.pytorch` or `pytorch_lightning`: the package that a module's base class is of."""
-    names = [k.__module__ for k in type(module).__mro__ if k.__name__ == "LightningModule"]
-    return (
-        "pytorch_lightning" if any(n.startswith("pytorch_lightning") for n in names) else "lightning.pytorch"
-    )
-
-
-def _made(makers: list[Any], name: str) -> Any:
-    """The loaders of the first object that has a method for them which is not Lightning's."""
-    for maker in makers:
-        method = getattr(maker, name, None)
-        base = str(getattr(method, "__module__", "")).startswith(("lightning.", "pytorch_lightning."))
-        if method is not None and (name in vars(maker) or not base):
-            return method()
-    return None
-
-
-def _first(loaders: Any) -> Any:
-    """The first of several loaders."""
-    if isinstance(loaders, Mapping):
-        loaders = list(loaders.values())
-    if isinstance(loaders, (list, tuple)):
-        return loaders[0] if loaders else None
-    return loaders
-
-
-def _loss_of(output: Any) -> torch.Tensor | None:
-    """The loss in what training_step returned; None skips the batch.
-
-    Raises:
-        TypeError, KeyError: for an answer that Lightning refuses.
-    """
-    if isinstance(output, Mapping):
-        if "loss" not in output:
-            raise of_pipeline(
-                KeyError("when `training_step` returns a mapping, the 'loss' key needs to be present")
-            )
-        output = output["loss"]
-    if output is not None and not isinstance(output, torch.Tensor):
-        raise of_pipeline(
-            TypeError(
-                f"`training_step` must return a tensor, a mapping or None; got {type(output).__name__}."
-            )
-        )
-    return output
-
-
 def _needs_closure(optimizer: Any) -> bool:
     """Whether an optimizer computes the loss several times in a step."""
     parameter = inspect.signature(type(optimizer).step).parameters.get("closure")
     return parameter is not None and parameter.default is parameter.empty
-
-
-def _detached(output: Any) -> Any:
-    if isinstance(output, torch.Tensor):
-        return {"loss": output.detach()}
-    if isinstance(output, Mapping):
-        return {k: v.detach() if isinstance(v, torch.Tensor) else v for k, v in output.items()}
-    return output

@@ -18,6 +18,7 @@ from trainwright.adapters.loop import evaluation, setup, step_facts
 from trainwright.adapters.loop.batches import outcome_of_rows, stacked_lengths
 from trainwright.adapters.loop.body import Body
 from trainwright.adapters.loop.data_sets import ReadSet, read_sets
+from trainwright.adapters.loop.lost_modes import lost_modes
 from trainwright.adapters.loop.sliced_rows import Columns, drawn_rows
 from trainwright.adapters.loop.training import LoopTraining
 from trainwright.adapters.torch import runs
@@ -159,7 +160,7 @@ class LoopAdapter:
         setup = self.measure_setup() if self.training.active.all else None
         if gradients is None:
             return forward, loss, gradients, setup
-        names, place = evaluation.lost_modes(self.training)
+        names, place = lost_modes(self.training)
         return replace(forward, lost_modules=names, mode_lost_at=place), loss, gradients, setup
 
     def measure_optimizer(self) -> OptimizerFacts:

@@ -6,7 +6,6 @@ printed or written, and everything is put back. An exception counts only if it i
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import os
 from collections.abc import Callable, Iterator
@@ -16,8 +15,9 @@ from typing import Any
 import torch
 
 from trainwright.adapters.loop.batches import mended_collator
+from trainwright.adapters.loop.body_run import eager
 from trainwright.adapters.loop.counters import Added, as_facts, find_counters
-from trainwright.adapters.loop.training import LoopTraining, eager
+from trainwright.adapters.loop.training import LoopTraining
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Seam
 from trainwright.seams.failures.blame import failure_of, note_own, of_pipeline
@@ -25,9 +25,8 @@ from trainwright.seams.failures.watchdog import OutOfTime, stopped_after
 from trainwright.seams.isolation.harmless_run import NotForALook, aside
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.listening.torch_patches import watching_loaders
-from trainwright.seams.loops.found_loops import Loop, called_in
-from trainwright.seams.loops.lifted_pass import RETURNED, LiftedPass, lift_pass, reached_functions
-from trainwright.seams.source.places import show
+from trainwright.seams.loops.found_loops import Loop
+from trainwright.seams.loops.lifted_pass import RETURNED, LiftedPass, lift_pass
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.evaluation import (
     EvaluationWatch,
@@ -81,15 +80,15 @@ def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
         return _of_framework(training, lambda: evaluate(batches))
     if not isinstance(loop, Loop):
         return EvaluationFacts(present=False)
-    lifted = _lift(training, loop)
+    lifted = lifted_pass_of(training, loop)
     try:
-        seen = _look(training, lifted, batches, frozenset())
+        seen = run_passes(training, lifted, batches, frozenset())
         if any(r.seam == Seam.EVALUATION for r in training.active.all):
             known = frozenset(c.where for c in seen.watch.evaluations() if c.where is not None)
-            seen = _look(training, lifted, batches, known)
+            seen = run_passes(training, lifted, batches, known)
         failure = _raised(training, seen)
         if failure is not None:
-            seen = _look(training, lifted, None, frozenset())
+            seen = run_passes(training, lifted, None, frozenset())
             failure = _raised(training, seen) if not seen.late else None
         if seen.stopped:
             raise OutOfTime
@@ -116,13 +115,15 @@ def _of_framework(training: LoopTraining, evaluate: Callable[[], Any]) -> Evalua
     return _facts(training, seen, None, _raised(training, seen))
 
 
-def _lift(training: LoopTraining, loop: Loop) -> LiftedPass:
+def lifted_pass_of(training: LoopTraining, loop: Loop) -> LiftedPass:
     training.reset()
     lasting = [*training.modules, *training.parts.optimizers]
     return lift_pass(loop, getattr(training.body, "_callers", []), lasting)
 
 
-def _look(training: LoopTraining, lifted: LiftedPass, batches: int | None, known: frozenset[Place]) -> Seen:
+def run_passes(
+    training: LoopTraining, lifted: LiftedPass, batches: int | None, known: frozenset[Place]
+) -> Seen:
     """Two passes and the rest.
 
     Args:
@@ -364,39 +365,3 @@ def _repeatable(call: ModelCall) -> bool | None:
             module.training = mode
     left, right = (tensors_in(a) for a in answers)
     return all(torch.equal(x, y) for x, y in zip(left, right))
-
-
-def lost_modes(training: LoopTraining) -> tuple[tuple[str, ...], Place | None]:
-    """The layers that are in training mode in the first pass and in no later one, and the line that did it."""
-    loop = getattr(training.body, "loop", None)
-    if not isinstance(loop, Loop):
-        return (), None
-    lifted = _lift(training, loop)
-    calls = called_in(lifted.statements, lifted.namespace, frozenset(["eval"]))
-    if not lifted.whole or not calls:
-        return (), None
-    try:
-        watch = _look(training, lifted, FEW_BATCHES, frozenset()).watch
-    finally:
-        lifted.start_over()
-        training.reset()
-    early = {id(m) for c in watch.calls if c.trained and c.turn == 0 for m in c.resting}
-    late = {id(m) for c in watch.calls if c.trained and c.turn == 1 for m in c.resting} - early
-    names = tuple(n for n, m in training.model.named_modules() if id(m) in late)
-    return names, _evaluation_line(lifted) if names else None
-
-
-def _evaluation_line(lifted: LiftedPass) -> Place | None:
-    """The first line of a pass, or of what it calls, that puts a model in evaluation mode."""
-    bodies: list[tuple[str, ast.AST]] = [(lifted.loop.file, s) for s in lifted.statements]
-    functions = reached_functions(lifted.statements, lifted.namespace)
-    bodies += [(code.co_filename, node) for code, (node, _) in functions.items()]
-    for file, body in bodies:
-        for node in ast.walk(body):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "eval"
-            ):
-                return Place(show(file), node.lineno)
-    return None

@@ -13,7 +13,7 @@ from trainwright.adapters.loop.turn import Turn
 from trainwright.adapters.torch.gradients import clear, gradients_now
 from trainwright.adapters.torch.training import Gradient, Window
 from trainwright.seams.torch.gates import Passed
-from trainwright.seams.torch.watch import StepRecord
+from trainwright.seams.torch.step_record import StepRecord
 from trainwright.stages.gradients import CutOff, GradientFacts
 
 if TYPE_CHECKING:

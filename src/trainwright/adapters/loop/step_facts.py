@@ -21,8 +21,8 @@ from trainwright.adapters.torch.step_facts import forward_facts, gradient_facts,
 from trainwright.adapters.torch.vocabulary import vocabulary_of
 from trainwright.seams.torch.gates import Passed, cleared_between
 from trainwright.seams.torch.graph import GraphWatch
+from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.trace import tensors_in
-from trainwright.seams.torch.watch import StepRecord
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.gradients import CutOff, GradientFacts, KeptTensor
 from trainwright.stages.loss import LossFacts

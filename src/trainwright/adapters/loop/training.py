@@ -7,7 +7,6 @@ again when the same batch is wanted; what it prints or writes goes nowhere.
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,13 +18,13 @@ from torch import nn
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import ActiveRepairs
 from trainwright.adapters.loop import gradients
-from trainwright.adapters.loop.accelerate import scaled_steps
 from trainwright.adapters.loop.batches import form_pool
 from trainwright.adapters.loop.body import Body
+from trainwright.adapters.loop.body_run import left_at_backward, run_body
+from trainwright.adapters.loop.first_turns import find_first_parts
 from trainwright.adapters.loop.named_rows import evaluation_loaders, names_of_items
 from trainwright.adapters.loop.parts import (
     Parts,
-    find_parts,
     label_name,
     names_of_inputs,
 )
@@ -40,25 +39,18 @@ from trainwright.adapters.torch.schedule import DryRun, planned_schedule
 from trainwright.adapters.torch.training import Gradient, Look, Window
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
-from trainwright.seams.failures.blame import of_pipeline, passed_on
+from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.failures.repair_log import mended
-from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import Seen, quiet
-from trainwright.seams.listening.torch_patches import loader_of, watching_backward, watching_loaders
-from trainwright.seams.loops.lifting import LoopLeft
 from trainwright.seams.state.snapshot import seed_everything
-from trainwright.seams.torch.evaluation import EvaluationWatch
-from trainwright.seams.torch.gates import Gates, Passed
+from trainwright.seams.torch.gates import Passed
 from trainwright.seams.torch.graph import GraphWatch
-from trainwright.seams.torch.watch import Observer, StepRecord
+from trainwright.seams.torch.step_record import StepRecord
+from trainwright.seams.torch.watch import Observer
 from trainwright.tensors.torch import objects as tensors
 
 # Two passes over one batch differ by rounding alone; what a model keeps of one changes the next by far more.
 CARRIED_SHARE = 1e-3
-# What draws a turn's batch is seeded by the turn, what the model draws by the run and its step: two rows of seeds that
-# do not meet in runs of fewer steps than the stride.
-FIRST_BATCH_SEED = 1000
-SEED_STRIDE = 7919
 
 
 class LoopTraining:
@@ -90,10 +82,10 @@ class LoopTraining:
         """The gradients that the body left behind, by identity of the parameter, where it was not to update."""
         self.began_clear: bool | None = None
         """Whether the last step that was taken as in training began without gradients; None: it did not go backward."""
-        self._seed = 0
-        self._count = self._first = 0
+        self.seed = 0
+        self.count = self.first = 0
         self._dry: DryRun | None = None
-        self._bare_failure = False
+        self.bare_failure = False
         """The body raises as it stands."""
 
     # The batches
@@ -140,8 +132,8 @@ class LoopTraining:
         seen: dict[str, Any] = {}
         observer = self._observer([])
         record = observer.record  # empty where the body is left before its model is known
-        with _left_at_backward(), names_of_inputs(self.parts, seen), observer.catching():
-            self._run(Turn(turn.number, item=turn.item), 0, live=False)
+        with left_at_backward(), names_of_inputs(self.parts, seen), observer.catching():
+            run_body(self, Turn(turn.number, item=turn.item), 0, live=False)
         name = label_name(seen, record.targets)
         if name is None and record.targets is not None:
             name, seen["labels"] = "labels", record.targets
@@ -178,56 +170,9 @@ class LoopTraining:
     def parts(self) -> Parts:
         """What takes part in a step."""
         if self.known_parts is None:
-            self.reset()
-            with quiet():
-                seed_everything(1)
-                self._bare_failure = False
-                self.known_parts = find_parts(self, self._run_bare)
-                self._bare_failure = self.known_parts.failure is not None
-            self.reset()
-            if self.known_parts.idle:
-                self._pass_idle_turns(self.known_parts.idle)
-            elif self.known_parts.lead:
-                self._go_ahead(self.known_parts.lead)
-            # It goes on with the repairs in force.
-            if self.known_parts.failure is not None and self.active.all:
-                seed_everything(1)
-                self.known_parts = find_parts(self, self._run_mended)
-                self.reset()
+            find_first_parts(self)
+            assert self.known_parts is not None
         return self.known_parts
-
-    def _pass_idle_turns(self, idle: int) -> None:
-        """Leave out the turns that do not train; where none does at first, begin after those that lead up to training."""
-        for number in range(len(self.items)):
-            passed = Passed()
-            with contextlib.suppress(
-                Exception
-            ):  # a turn that raises is no worse than one that does not train
-                self._run_bare(Turn(number), 0, passed)
-            if "backward" not in passed.calls:
-                self.silent.add(number)
-            self.reset()
-        if len(self.silent) < len(self.items):
-            return
-        self.silent = set()
-        self._go_ahead(idle)
-
-    def _go_ahead(self, rounds: int) -> None:
-        """Begin so many rounds later; nothing is updated in them."""
-        seed_everything(1)
-        for number in range(rounds):
-            self._run(Turn(number % len(self.items)), number, live=False)
-        self.body.keep()
-        self.state.take_in()
-        self._first = self._count
-
-    def _run_bare(self, turn: Turn, number: int, passed: Passed) -> None:
-        self._run(turn, number, live=False, passed=passed)
-
-    def _run_mended(self, turn: Turn, number: int, passed: Passed) -> None:
-        record, _ = self.observe(turn, number, passed=passed)
-        if record.error is not None:
-            raise record.error
 
     @property
     def model(self) -> nn.Module:
@@ -268,12 +213,12 @@ class LoopTraining:
         """Back to the weights (of the repaired model) and variables from which training would start."""
         self.state.put_back()
         self.body.start_over()
-        self._count = self._first
+        self.count = self.first
 
     @contextlib.contextmanager
     def ready(self, seed: int) -> Iterator[None]:
         """Seeded, and unseen by whoever listens to the script."""
-        self._seed = seed
+        self.seed = seed
         with quiet():
             seed_everything(seed + 1)
             yield
@@ -313,11 +258,11 @@ class LoopTraining:
         watch = watch or (GraphWatch(self.model, repairs) if cuts else None)
         observer = self._observer(repairs, detail=detail)
         passed = Passed() if passed is None else passed
-        left = _left_at_backward() if until_backward else contextlib.nullcontext()
+        left = left_at_backward() if until_backward else contextlib.nullcontext()
         if watch is not None:
             watch.updates = lambda: passed.steps
         with left, observer.catching() as record, watch or contextlib.nullcontext():
-            self._run(turn, number, live=live, rate_share=rate_share, passed=passed, keep=detail)
+            run_body(self, turn, number, live=live, rate_share=rate_share, passed=passed, keep=detail)
         if record.minimised:
             record.loss = record.minimised[0] if passed.steps > 1 else sum(record.minimised)
         elif record.loss_tensor is not None:
@@ -352,93 +297,6 @@ class LoopTraining:
             places=self.seen.modules.get,
             asked_at=self.seen.asked_at,
         )
-
-    def _run(
-        self,
-        turn: Turn,
-        number: int,
-        *,
-        live: bool,
-        rate_share: float = 1.0,
-        passed: Passed | None = None,
-        keep: bool = False,
-    ) -> None:
-        """Run the body. Its batch is drawn with the turn's random numbers, the model's noise with the step's."""
-        roots = self.known_parts.roots if self.known_parts is not None else ()
-        parameters = list(self.known_parts.model.parameters()) if self.known_parts is not None else ()
-        gates = Gates(
-            self.optimizers,
-            self.schedules,
-            live=live,
-            rate_share=rate_share,
-            parameters=parameters,
-            passed=passed,
-            keep=not live
-            and self.known_parts is not None
-            and (keep or self.window > 1 or not self.optimizers),
-        )
-        noise = self._seed * SEED_STRIDE + number
-        # A `while` goes over nothing: whichever time round it is, its item is the same.
-        drawn = turn.item if turn.item is not None else self.items[turn.number % len(self.items)]
-        item = self.body.item(drawn, self._count)
-        self._count += 1
-        seed_everything(FIRST_BATCH_SEED + turn.number)
-        wrapped = scaled_steps(self.optimizers, self.scope.values())
-        with (
-            gates.closed(),
-            wrapped,
-            muted(),
-            eager(),
-            self._pinned(turn),
-            _seeded_at_call(roots, noise),
-            self._compared(),
-        ):
-            self.body.run(item, turn.number)
-
-    def _compared(self) -> contextlib.AbstractContextManager[Any]:
-        """With the repairs of metrics in force, where it is the body itself that an evaluation in it made raise."""
-        repairs = [r for r in self.active.all if r.seam == Seam.METRICS] if self._bare_failure else []
-        return (
-            EvaluationWatch(repairs, math.inf, frozenset()).watching()
-            if repairs
-            else contextlib.nullcontext()
-        )
-
-    @contextlib.contextmanager
-    def _pinned(self, turn: Turn) -> Iterator[None]:
-        """A loader that the body itself draws from gives the turn's batch again."""
-
-        def handed(iterator: Any, draw: Any) -> Any:
-            self._note_loader(loader_of(iterator))
-            key = (turn.number, id(iterator))
-            if key not in self.body.drawn:
-                try:
-                    self.body.drawn[key] = draw()
-                except (
-                    StopIteration
-                ):  # the walk wants more batches than were left of this time through the data
-                    self.body.drawn[key] = passed_on(next, self._begun_again(iterator))
-            return self.body.drawn[key]
-
-        with watching_loaders(
-            lambda loader: None, handed if self.body.draws else lambda iterator, draw: draw()
-        ):
-            yield
-
-    def _note_loader(self, loader: Any) -> None:
-        """A loader that the body draws training batches from."""
-        known = loader is None or any(one is loader for one in self.loaders)
-        if not known and torch.is_grad_enabled():
-            self.loaders.append(loader)
-
-    def _begun_again(self, iterator: Any) -> Iterator[Any]:
-        """A further iterator of the loader that an exhausted one was begun of; exhausted, where it is not known."""
-        key = ("again", id(iterator))
-        if key not in self.body.drawn:
-            loader = loader_of(iterator)
-            self.body.drawn[key] = passed_on(iter, loader if loader is not None else ())
-        further: Iterator[Any] = self.body.drawn[key]
-        return further
 
     def take_step(self, turn: Turn, number: int) -> StepRecord:
         """One update, with all the times round the loop that it takes; its loss is the first one's."""
@@ -493,7 +351,7 @@ class LoopTraining:
 
     def step_as_training(self, turn: Turn, *, seed: int, cleared: bool) -> Gradient:
         """The gradient with which the optimizer would step after this batch; what the body raises passes."""
-        self._seed = seed
+        self.seed = seed
         return gradients.step_as_training(self, turn, cleared=cleared)
 
     def accumulate(self, turns: Sequence[Turn]) -> Window | None:
@@ -539,42 +397,3 @@ class LoopTraining:
         self.state.end()
         self.body.start_over()
         self.state.end_random()
-
-
-@contextlib.contextmanager
-def _seeded_at_call(roots: Sequence[nn.Module], seed: int) -> Iterator[None]:
-    """Seed the random numbers when the first of these modules is called."""
-    hooks: list[Any] = []
-
-    def first(module: nn.Module, args: Any) -> None:
-        if not torch.is_grad_enabled():
-            return  # an evaluation in the midst of the step
-        for hook in hooks:
-            hook.remove()
-        seed_everything(seed)
-
-    hooks += [root.register_forward_pre_hook(first) for root in roots]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-@contextlib.contextmanager
-def _left_at_backward() -> Iterator[None]:
-    """A body that runs meanwhile is left where it would go backward."""
-
-    def leave() -> None:
-        raise LoopLeft
-
-    with contextlib.suppress(LoopLeft), watching_backward(leave):
-        yield
-
-
-@contextlib.contextmanager
-def eager() -> Iterator[None]:
-    """Compiled functions run as they are written."""
-    set_stance = getattr(torch.compiler, "set_stance", None)
-    with set_stance("force_eager") if set_stance is not None else contextlib.nullcontext():
-        yield

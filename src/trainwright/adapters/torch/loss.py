@@ -19,7 +19,7 @@ from trainwright.probes import losses
 from trainwright.seams.failures.blame import note_own, tolerated
 from trainwright.seams.source.written import rebinding_place
 from trainwright.seams.torch.loss import KeptLoss, losses_of_rows
-from trainwright.seams.torch.watch import StepRecord
+from trainwright.seams.torch.step_record import StepRecord
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.tensors.torch import objects as tensors

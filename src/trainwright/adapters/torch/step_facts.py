@@ -17,7 +17,7 @@ from trainwright.core.stage import Stage
 from trainwright.probes.forward import units_equal
 from trainwright.probes.gradients import total_norm
 from trainwright.seams.devices.memory_owners import is_out_of_memory
-from trainwright.seams.torch.watch import StepRecord
+from trainwright.seams.torch.step_record import StepRecord
 from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, ForwardFacts, ParameterFacts
 from trainwright.stages.gradients import GradientFacts, GradientOf
 from trainwright.stages.loss import LossFacts

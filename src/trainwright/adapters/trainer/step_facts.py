@@ -31,7 +31,8 @@ from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.torch.graph import GraphWatch
-from trainwright.seams.torch.watch import Observer, StepRecord
+from trainwright.seams.torch.step_record import StepRecord
+from trainwright.seams.torch.watch import Observer
 from trainwright.stages.forward import ForwardFacts, MemoryFacts
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossFacts

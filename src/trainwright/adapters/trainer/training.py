@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 import transformers
-from transformers.trainer_callback import CallbackHandler, DefaultFlowCallback
 
 from trainwright.adapters import short_runs
 from trainwright.adapters.base import ActiveRepairs
@@ -21,12 +20,15 @@ from trainwright.adapters.torch.batches import Pool, RecordingCollator
 from trainwright.adapters.torch.called_model import rows_of, take_rows
 from trainwright.adapters.torch.constant import JudgedLosses
 from trainwright.adapters.torch.cpu_replay import on_cpu
-from trainwright.adapters.torch.gradients import clear, gradients_now
+from trainwright.adapters.torch.gradients import clear
 from trainwright.adapters.torch.optimizer import set_rates
 from trainwright.adapters.torch.schedule import stand_in_schedule
 from trainwright.adapters.torch.training import Gradient, Look, Window
-from trainwright.adapters.trainer import setup, versions
+from trainwright.adapters.trainer import versions
+from trainwright.adapters.trainer.gradients import accumulate, gradient_of
+from trainwright.adapters.trainer.repairs import apply_to_trainer
 from trainwright.adapters.trainer.state import FurtherModels, script_state
+from trainwright.adapters.trainer.trainer_copy import copy_of_trainer, enable_checkpointing
 from trainwright.core.finding import Failure
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.failures.blame import failure_of, tolerated
@@ -36,7 +38,8 @@ from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.seams.state.snapshot import AttributeState, RandomState, loose_generators, seed_everything
 from trainwright.seams.torch.graph import GraphWatch
 from trainwright.seams.torch.state import ModelState, OptimizerState
-from trainwright.seams.torch.watch import Observer, StepRecord
+from trainwright.seams.torch.step_record import StepRecord
+from trainwright.seams.torch.watch import Observer
 from trainwright.tensors.torch import objects as tensors
 
 _PREPARED = ("forward", "_original_forward")  # what Accelerator.prepare_model writes into a model
@@ -62,7 +65,7 @@ class TrainerTraining:
         self.wrapped: Any = None
         """The model as training calls it."""
         self._seen = seen
-        self._tokenizer_name = versions.tokenizer_name(original)
+        self.tokenizer_name = versions.tokenizer_name(original)
         self._random = RandomState(loose_generators(self.scope.values()))
         model = original.model
         self._modules = AttributeState(model.modules())
@@ -87,15 +90,15 @@ class TrainerTraining:
         self._own_forward = {n: model.__dict__[n] for n in _PREPARED if n in model.__dict__}
         self._script = script_state(original)
         self._further = FurtherModels(self._script.models, original)
-        self.trainer = self._make_copy()
-        self._start = self._given
+        self.trainer = copy_of_trainer(self)
+        self.start = self._given
         self.versions_at_start = {id(p): p._version for p in model.parameters()}
-        self._start_modules = AttributeState(model.modules())
+        self.start_modules = AttributeState(model.modules())
         self._pool: Pool | None = None
 
     def apply(self, repair: Repair) -> None:
         if repair.seam == Seam.TRAINER:
-            self._apply_to_trainer(repair)
+            apply_to_trainer(self, repair)
         self.active.kept.append(repair)
         if repair.seam in (Seam.TRAINER, Seam.BATCH):
             self._pool = None
@@ -137,8 +140,8 @@ class TrainerTraining:
 
     def reset(self) -> None:
         """Back to the weights (of the repaired model) from which training would start."""
-        self._start_modules.put_back()
-        self._start.put_back()
+        self.start_modules.put_back()
+        self.start.put_back()
         if self.given_optimizer is not None:
             self.given_optimizer.put_back()
         else:
@@ -172,7 +175,7 @@ class TrainerTraining:
             trainer.accelerator.gradient_state._set_sync_gradients(True)
             trainer.current_gradient_accumulation_steps = 1
             trainer.is_in_train = True
-            self._checkpointing()
+            enable_checkpointing(self)
             seed_everything(seed + 1)
             yield
 
@@ -219,37 +222,11 @@ class TrainerTraining:
         """The gradient that is there after one more step; what it raises passes."""
         clear(self.model) if cleared else self.wrapped.zero_grad()
         with Observer(self.wrapped, self.active.all):
-            return self._gradient(batch, [batch], seed)
+            return gradient_of(self, batch, [batch], seed)
 
     def accumulate(self, batches: Sequence[Mapping[str, Any]]) -> Window:
         """What the Trainer's accumulation over these micro-batches does."""
-        trainer, args, count = self.trainer, self.trainer.args, len(batches)
-        given = args.gradient_accumulation_steps
-        with Observer(self.wrapped, self.active.all):
-            alone = []
-            object.__setattr__(args, "gradient_accumulation_steps", 1)
-            try:
-                for i, batch in enumerate(batches):
-                    clear(self.model)
-                    alone.append(self._gradient(batch, [batch], 20 + i))
-                clear(self.model)
-                object.__setattr__(args, "gradient_accumulation_steps", count)
-                trainer.current_gradient_accumulation_steps = count
-                for i, batch in enumerate(batches):
-                    trainer.accelerator.gradient_state._set_sync_gradients(i == count - 1)
-                    together = self._gradient(batch, batches, 20 + i)
-            finally:
-                trainer.current_gradient_accumulation_steps = 1
-                trainer.accelerator.gradient_state._set_sync_gradients(True)
-                object.__setattr__(args, "gradient_accumulation_steps", given)
-                clear(self.model)
-        return Window(together, alone)
-
-    def _gradient(self, batch: Mapping[str, Any], window: Sequence[Mapping[str, Any]], seed: int) -> Gradient:
-        seed_everything(seed)
-        with GraphWatch(self.model, self.active.all):
-            self.step_on(batch, window)
-        return gradients_now(self.model)
+        return accumulate(self, batches)
 
     def chosen_rows(self, batch: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
         """The same batch with some of its rows only."""
@@ -293,7 +270,7 @@ class TrainerTraining:
         given = dict(batch)
         for repair in self.active.all:
             if repair.seam == Seam.BATCH:
-                given = dict(mended(repair, self._call(Seam.BATCH, given)).given)
+                given = dict(mended(repair, self.call(Seam.BATCH, given)).given)
         return given
 
     @property
@@ -322,7 +299,7 @@ class TrainerTraining:
             trainer.lr_scheduler = stand_in_schedule(trainer, self.planned_updates())
         for repair in self.active.all:
             if repair.seam == Seam.OPTIMIZER:
-                mended(repair, self._call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": trainer.model}))
+                mended(repair, self.call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": trainer.model}))
 
     def first_batch(
         self, *, evaluation: bool
@@ -374,7 +351,7 @@ class TrainerTraining:
     def tokenizer(self) -> Any:
         """The Trainer's tokenizer, its collator's, or one in the script's scope."""
         inner = getattr(self.trainer.data_collator, "tokenizer", None)
-        for value in (getattr(self.trainer, self._tokenizer_name), inner, *self.scope.values()):
+        for value in (getattr(self.trainer, self.tokenizer_name), inner, *self.scope.values()):
             if isinstance(value, transformers.PreTrainedTokenizerBase):
                 return value
         return None
@@ -385,7 +362,7 @@ class TrainerTraining:
         for name in _PREPARED:
             trainer.model.__dict__.pop(name, None)
         trainer.model.__dict__.update(self._own_forward)
-        copied = on_cpu(trainer.model, self._start)
+        copied = on_cpu(trainer.model, self.start)
         for old, new in zip(trainer.model.modules(), copied.modules()):
             if old in self._seen.modules:
                 self._seen.modules[new] = self._seen.modules[old]
@@ -393,63 +370,10 @@ class TrainerTraining:
             self._seen.loadings[copied] = self._seen.loadings[trainer.model]
         trainer.model, trainer.optimizer = copied, None
         trainer.args.__dict__["_setup_devices"] = torch.device("cpu")
-        self.device_lost, self._start, self.given_optimizer = True, ModelState(copied), None
+        self.device_lost, self.start, self.given_optimizer = True, ModelState(copied), None
 
-    def _make_copy(self) -> Any:
-        trainer = copy.copy(self.original)
-        trainer.args = copy.copy(self.original.args)
-        for name, value in {
-            "dataloader_num_workers": 0,
-            "dataloader_persistent_workers": False,
-            "dataloader_prefetch_factor": None,
-        }.items():
-            object.__setattr__(trainer.args, name, value)
-        trainer.state = copy.deepcopy(self.original.state)
-        trainer.control = copy.copy(self.original.control)
-        trainer.callback_handler = CallbackHandler(
-            [DefaultFlowCallback()], trainer.model, getattr(trainer, self._tokenizer_name), None, None
-        )
-        trainer.log = lambda *args, **kwargs: None
-        trainer.__dict__.pop("_eval_dataloaders", None)
-        return trainer
-
-    def _checkpointing(self) -> None:
-        args, model = self.trainer.args, self.trainer.model
-        for name in ("activation_checkpointing", "gradient_checkpointing"):
-            if getattr(args, name, False) and hasattr(model, f"{name}_enable"):
-                getattr(model, f"{name}_enable")()
-                break
-
-    def _call(self, seam: Seam, given: Mapping[str, Any]) -> Call:
+    def call(self, seam: Seam, given: Mapping[str, Any]) -> Call:
         return Call(seam=seam, given=given, tensors=tensors, scope=self.scope)
-
-    def _apply_to_trainer(self, repair: Repair) -> None:
-        trainer = self.trainer
-        roles = {
-            "model": "model",
-            "train_dataset": "train_dataset",
-            "eval_dataset": "eval_dataset",
-            "collator": "data_collator",
-            "metrics": "compute_metrics",
-            "tokenizer": self._tokenizer_name,
-            "label_names": "label_names",
-        }
-        given = {role: getattr(trainer, name) for role, name in roles.items()}
-        given["tokenizer"] = self.tokenizer()
-        given["arguments"] = trainer.args
-        given["ignored_arguments"] = self.ignored_arguments
-        with quiet():
-            changed = mended(repair, self._call(Seam.TRAINER, given))
-        for role, name in roles.items():
-            if changed[role] is not given[role]:
-                setattr(trainer, name, changed[role])
-        self.ignored_arguments = changed["ignored_arguments"]
-        for method, names in self.ignored_arguments.items():
-            if method != "log":  # the training logs nothing
-                setattr(trainer, method, setup.without_arguments(trainer, method, names))
-        trainer._signature_columns = None
-        self._start = ModelState(trainer.model)
-        self._start_modules = AttributeState(trainer.model.modules())
 
 
 def type_like(batch: Any, given: dict[str, Any]) -> Any:

@@ -6,20 +6,17 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from statistics import median
 from typing import Any
 
 import numpy as np
 
+from trainwright.probes.splits.labels import measure_labels
+from trainwright.probes.splits.values import is_text, lengths_of, plain_number, plain_values
 from trainwright.stages.dataset import (
     CENSUS_LABELS,
     FEW_VALUES,
-    IGNORED_LABEL,
-    MOST_CLASSES,
     SAMPLED_ITEMS,
     ColumnFacts,
-    LabelFacts,
     Split,
     SplitFacts,
 )
@@ -78,114 +75,6 @@ def measure_split(
     )
 
 
-def measure_labels(
-    column: str, values: Sequence[Any], class_names: Sequence[str] = (), *, one_hot: bool = False
-) -> LabelFacts:
-    """Return the census of a label column; of vectors and tokens, of at most CENSUS_LABELS rows.
-
-    Args:
-        one_hot: rows of 0 and a single 1 are classes.
-    """
-    base: dict[str, Any] = {"column": column, "class_names": tuple(class_names)}
-    if one_hot and isinstance(values, np.ndarray) and is_one_hot(values):
-        base |= {"rows_read": len(values)}
-        classes = values.argmax(axis=1)
-        found = _measure_numeric_labels(classes, [classes], base)
-        return replace(found, dtype=str(values.dtype), per_row=values.shape[1])
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufb":
-        return _measure_numeric_labels(values, [values], base | {"rows_read": len(values)})
-    present = [v for v in plain_values(_first(values)) if v is not None]
-    base["rows_read"] = len(present)
-    if not present:
-        return LabelFacts(kind="missing", **base)
-    if isinstance(present[0], str):
-        return LabelFacts(
-            kind="text",
-            census=Counter(v for v in present if isinstance(v, str)),
-            counted=len(present),
-            dtype="text",
-            first_rows=_first_rows(present),
-            **base,
-        )
-    try:
-        arrays = [np.asarray(v) for v in present]
-    except ValueError:  # ragged lists within a row
-        return LabelFacts(kind="other", counted=len(present), dtype=type(present[0]).__name__, **base)
-    if arrays[0].dtype.kind not in "iufb":
-        kind = "text" if arrays[0].dtype.kind in "US" else "other"
-        return LabelFacts(kind=kind, counted=len(present), dtype=kind, **base)
-    flat = np.concatenate([a.reshape(-1) for a in arrays]) if arrays[0].ndim else np.asarray(present)
-    return _measure_numeric_labels(flat, arrays, base)
-
-
-def is_one_hot(values: np.ndarray) -> bool:
-    """Whether each row has a single 1 and else 0, over two columns or more."""
-    if values.ndim != 2 or values.shape[1] < 2 or not len(values) or values.dtype.kind not in "iufb":
-        return False
-    return bool(np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1))
-
-
-def _first(values: Sequence[Any]) -> Sequence[Any]:
-    """All of a column of single values, the first CENSUS_LABELS rows of one whose rows are sequences."""
-    single = len(values) > 0 and (
-        isinstance(values[0], (str, int, float, type(None)))
-        or (not isinstance(values[0], (list, tuple)) and np.ndim(values[0]) == 0)
-    )
-    return values if single else values[:CENSUS_LABELS]
-
-
-def _measure_numeric_labels(
-    flat: np.ndarray, arrays: Sequence[np.ndarray], base: dict[str, Any]
-) -> LabelFacts:
-    """The census of labels that are numbers; `arrays` is one a row, or the column itself for one number a row."""
-    column = len(arrays) == 1 and arrays[0] is flat
-    base |= {"dtype": str(flat.dtype), "per_row": 1 if column else int(median(a.size for a in arrays))}
-    live = flat[flat != IGNORED_LABEL] if flat.dtype.kind in "iu" else flat
-    finite = live[np.isfinite(live)] if live.dtype.kind == "f" else live
-    if finite.size:
-        base |= {
-            "minimum": float(finite.min()),
-            "maximum": float(finite.max()),
-            "mean": float(finite.mean()),
-            "deviation": float(finite.std()),
-        }
-    one_a_row = column or arrays[0].ndim == 0 or (arrays[0].size == 1 and max(a.size for a in arrays) == 1)
-    whole = finite.size > 0 and bool(np.all(finite == np.round(finite)))
-    distinct, counts = np.unique(finite, return_counts=True)
-    if one_a_row and whole and distinct.size <= min(MOST_CLASSES, max(2, finite.size // 2 + 1)):
-        kind = "class"
-    elif not one_a_row and distinct.size <= 2 and set(distinct.tolist()) <= {0, 1} and _same_size(arrays):
-        kind = "multi-hot"
-    elif not one_a_row and flat.dtype.kind in "iu":
-        kind = "tokens"
-    else:
-        return LabelFacts(kind="real", counted=int(flat.size), **base)
-    runs = _runs(flat) if kind == "class" else (0.0, 0.0)
-    first: Mapping[int | float | str, int] = {}
-    if kind == "class":
-        values, rows = np.unique(flat, return_index=True)
-        first = {_number(v): int(r) for v, r in zip(values, rows) if np.isfinite(v)}
-    return LabelFacts(
-        kind=kind,
-        census={_number(v): int(n) for v, n in zip(distinct, counts)},
-        first_rows=first,
-        counted=int(live.size),
-        ignored=int(flat.size - live.size),
-        mean_run=runs[0],
-        expected_run=runs[1],
-        **base,
-    )
-
-
-def batch_majority(labels: Sequence[Any], batch_size: int) -> float | None:
-    """The mean share of the most frequent value in batches of consecutive labels; None for fewer than two batches."""
-    array = np.asarray(labels)
-    if array.ndim != 1 or batch_size < 2 or len(array) < 2 * batch_size:
-        return None
-    whole = array[: len(array) // batch_size * batch_size].reshape(-1, batch_size)
-    return float(np.mean([np.unique(b, return_counts=True)[1].max() / batch_size for b in whole]))
-
-
 def overlap(train: SplitFacts, evaluation: SplitFacts | None) -> list[tuple[int, int]]:
     """Evaluation rows whose inputs also occur in training, each with the first such training row."""
     if evaluation is None:
@@ -219,11 +108,11 @@ def _measure_column(name: str, values: Sequence[Any] | None, split: Split) -> Co
             dtype="text",
             values=_few(Counter(texts)),
             **base,
-            **_lengths([len(v) for v in texts]),
+            **lengths_of([len(v) for v in texts]),
         )
     if isinstance(first, (list, tuple)) and first and isinstance(first[0], str):
         sizes = [len(v) for _, v in present[:CENSUS_LABELS]]
-        return ColumnFacts(kind="texts", dtype="text", **base, **_lengths(sizes))
+        return ColumnFacts(kind="texts", dtype="text", **base, **lengths_of(sizes))
     try:
         arrays = [(row, np.asarray(v)) for row, v in present]
     except ValueError:
@@ -261,7 +150,7 @@ def _measure_table(values: np.ndarray, base: dict[str, Any]) -> ColumnFacts:
         kind=kind,
         dtype=str(values.dtype),
         shape=shape,
-        **(_lengths([shape[0]]) if shape else {"values": _few_numbers(values)}),
+        **(lengths_of([shape[0]]) if shape else {"values": _few_numbers(values)}),
         **_statistics(few.reshape(-1)[:: few.size // MOST_VALUES + 1] if shape else few),
         **(_of_each_feature(few) if len(shape) == 1 else {}),
         **bad,
@@ -286,7 +175,7 @@ def _measure_numbers(numbered: Sequence[tuple[int, np.ndarray]], base: dict[str,
     if "non_finite" not in base:
         bad = [(row, int((~np.isfinite(a)).sum())) for row, a in numbered if a.dtype.kind == "f"]
         base = base | _in_passing({row: n for row, n in bad if n})
-    lengths = _lengths([len(a) if a.shape else 0 for a in arrays]) if shape else {}
+    lengths = lengths_of([len(a) if a.shape else 0 for a in arrays]) if shape else {}
     return ColumnFacts(kind=kind, dtype=str(arrays[0].dtype), shape=shape, **lengths, **facts, **base)
 
 
@@ -322,14 +211,7 @@ def _few_numbers(values: np.ndarray) -> dict[Any, int]:
     # A column that shows many values in its first thousand rows is not sorted for the sake of counting them.
     if np.unique(finite[:1000]).size > FEW_VALUES:
         return {}
-    return _few({_number(v): int(n) for v, n in zip(*np.unique(finite, return_counts=True))})
-
-
-def plain_values(values: Sequence[Any]) -> Sequence[Any]:
-    """Torch tensors and the like as numpy arrays; scalars as they are."""
-    if isinstance(values, np.ndarray):
-        return values
-    return [v.detach().cpu().numpy() if hasattr(v, "numpy") and hasattr(v, "detach") else v for v in values]
+    return _few({plain_number(v): int(n) for v, n in zip(*np.unique(finite, return_counts=True))})
 
 
 def _hash_rows(
@@ -342,7 +224,7 @@ def _hash_rows(
     names = [n for n in names if n != label and n not in ("label", "labels", *_NUMBERING)]
     taken = (
         [n for n in names if n in inputs and n not in _FOLLOWING]
-        or [n for n in names if _is_text(n, split)]
+        or [n for n in names if is_text(n, split)]
         or names
     )
     read = min((len(split.columns.get(n, split.digests.get(n, ()))) for n in taken), default=0)
@@ -354,10 +236,6 @@ def _hash_rows(
         if len(hashes) % 1000 == 0 and (len(hashes) >= CENSUS_LABELS or time.monotonic() - started > seconds):
             break
     return hashes, rows[: len(hashes)]
-
-
-def _is_text(name: str, split: Split) -> bool:
-    return bool(split.items) and isinstance(split.items[0].get(name), str)
 
 
 def _digests(split: Split, names: Sequence[str], *, whole: bool) -> Iterator[Sequence[int]]:
@@ -385,33 +263,3 @@ def digest(value: Any) -> int:
             array = np.empty((), dtype=object)
         seen = array.tobytes() if array.dtype != object else repr(value).encode("utf-8", "replace")
     return int.from_bytes(hashlib.blake2b(seen, digest_size=8).digest(), "big")
-
-
-def _runs(labels: np.ndarray) -> tuple[float, float]:
-    """Mean run length as it is, and as it would be if the labels were shuffled: 1 / (1 - sum p^2)."""
-    if labels.size < 2:
-        return 1.0, 1.0
-    runs = 1 + int((labels[1:] != labels[:-1]).sum())
-    shares = np.unique(labels, return_counts=True)[1] / labels.size
-    same = float((shares**2).sum())
-    return labels.size / runs, labels.size / (1 + (labels.size - 1) * (1 - same))
-
-
-def _first_rows(values: Sequence[Any]) -> dict[Any, int]:
-    seen: dict[Any, int] = {}
-    for row, value in enumerate(values):
-        seen.setdefault(value, row)
-    return seen
-
-
-def _lengths(sizes: list[int]) -> dict[str, Any]:
-    return {"longest": max(sizes), "median_length": float(median(sizes))}
-
-
-def _same_size(arrays: Sequence[np.ndarray]) -> bool:
-    return all(a.size == arrays[0].size for a in arrays)
-
-
-def _number(value: Any) -> int | float:
-    number = float(value)
-    return int(number) if number.is_integer() else number

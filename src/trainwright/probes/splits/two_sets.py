@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.probes.splits.census import overlap, plain_values
+from trainwright.probes.splits.census import overlap
 from trainwright.probes.splits.scaling import measure_scaling
+from trainwright.probes.splits.values import plain_values
 from trainwright.stages.dataset import Copies, Scaling, Split, SplitFacts
 
 OVERLAP_NAMED = 100_000

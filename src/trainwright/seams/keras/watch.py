@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trainwright.core.finding import Failure, Place
@@ -24,10 +24,10 @@ from trainwright.seams.keras.layers import (
 )
 from trainwright.seams.keras.loss import KeptLoss, Kind, kind_of, measure_call, with_kind
 from trainwright.seams.keras.modes import Modes
+from trainwright.seams.keras.step_record import StepRecord
 from trainwright.seams.source.places import is_users, user_frame, user_place
 from trainwright.seams.source.written import is_written
 from trainwright.stages.forward import ModuleFacts, Origin
-from trainwright.stages.loss import LossCall
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 
@@ -35,38 +35,6 @@ from trainwright.tensors.keras.which_keras import keras, version
 _DISCRETE = {"argmax", "argmin", "round", "sign", "floor", "ceil"}
 # Layers that only move numbers: what they give is still the result of the activation before them.
 _MOVERS = ("Reshape", "Flatten", "Permute")
-
-
-@dataclass(kw_only=True)
-class StepRecord:
-    """What passed the seams during one step."""
-
-    failure: Failure | None = None
-    failed_stage: Stage | None = None
-    error: BaseException | None = None
-    failed_module: ModuleFacts | None = None
-    modules: list[ModuleFacts] = field(default_factory=list)
-    loss_calls: list[LossCall] = field(default_factory=list)
-    kept_losses: list[KeptLoss] = field(default_factory=list)
-    output: Any = None
-    """The model's whole answer."""
-    loss: float | None = None
-    gradients: list[Any] | None = None
-    trained: list[Any] = field(default_factory=list)
-    """The variables that the gradients are of."""
-    applied: set[str] = field(default_factory=set)
-    """The attributes of a model with a step of its own whose optimizers were given gradients."""
-    unlisted: list[Any] = field(default_factory=list)
-    """Layers with weights that were called and that the model does not know as its own."""
-    unlisted_at: list[Place | None] = field(default_factory=list)
-    """The user's lines that called them."""
-    cuts: list[Place] = field(default_factory=list)
-    """The user's lines that took a tensor off the graph."""
-    discrete: list[tuple[str, Place]] = field(default_factory=list)
-    """The user's own calls of functions whose results change in steps, so that no gradient passes."""
-    non_finite_from: Origin | None = None
-    modes: Modes | None = None
-    """In which mode the layers that act in training alone were called."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -24,11 +23,15 @@ from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import is_users, user_place
 from trainwright.seams.source.written import is_written
-from trainwright.seams.torch.all_pairs import Pairing, is_paired, pairing_of
+from trainwright.seams.torch.activations import activation_shares, unreachable
+from trainwright.seams.torch.all_pairs import is_paired, pairing_of
+from trainwright.seams.torch.answers import first_tensor, scores_of
+from trainwright.seams.torch.layer_sizes import declared_sizes
 from trainwright.seams.torch.loss import LOSSES, KeptLoss, measure_call, shares_of_total
+from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.trace import FirstNonFinite
-from trainwright.stages.forward import ModuleFacts, Origin
-from trainwright.stages.loss import LossCall, Renormalised
+from trainwright.stages.forward import ModuleFacts
+from trainwright.stages.loss import Renormalised
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
 
@@ -50,46 +53,6 @@ _CHANGED_TO: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "leaky_relu": F.leaky_relu,
     "identity": lambda x: x,
 }
-RECTIFIERS = ("ReLU", "ReLU6")
-SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
-# Within this distance of its end a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
-SATURATED_WITHIN = 0.01
-
-
-@dataclass(kw_only=True)
-class StepRecord:
-    """What passed the seams during one step."""
-
-    failure: Failure | None = None
-    failed_stage: Stage | None = None
-    error: BaseException | None = None
-    failed_module: ModuleFacts | None = None
-    modules: list[ModuleFacts] = field(default_factory=list)
-    called: list[str] = field(default_factory=list)
-    loss_calls: list[LossCall] = field(default_factory=list)
-    kept_losses: list[KeptLoss] = field(default_factory=list)
-    """The tensors of those calls, in their order; only with detail."""
-    loss_shares: list[float | None] = field(default_factory=list)
-    """By what factor each of those calls entered the loss that was minimised."""
-    output: Any = None
-    """The model's whole answer."""
-    scores: torch.Tensor | None = None
-    """The scores: the answer's logits, else what the last loss call was given."""
-    loss: float | None = None
-    loss_tensor: torch.Tensor | None = None
-    minimised: list[float] = field(default_factory=list)
-    """The value of every tensor that backward was called on, in order."""
-    loss_at: Place | None = None
-    training: bool = True
-    modes: dict[str, bool] = field(default_factory=dict)
-    random_calls: int = 0
-    non_finite_from: Origin | None = None
-    targets: torch.Tensor | None = None
-    """Those of the last loss call."""
-    renormalised: list[Renormalised] = field(default_factory=list)
-    """Calls of softmax or log_softmax, outside of the model, on what a softmax gave; only with detail."""
-    pairings: list[Pairing] = field(default_factory=list)
-    """Operations that made all pairs of outputs and targets; only with detail."""
 
 
 class Observer(TorchFunctionMode):
@@ -261,7 +224,7 @@ class Observer(TorchFunctionMode):
                 where=user_place(sys._getframe(2)),
                 inputs=(tensors.facts(args[0]),),
                 output=tensors.facts(result),
-                **_activation_shares(_ACTIVATIONS[func], result),
+                **activation_shares(_ACTIVATIONS[func], result),
             )
         )
 
@@ -322,7 +285,7 @@ class Observer(TorchFunctionMode):
             sizes=sizes,
             size_at=next((place for place in asked if is_written(place, sizes[-1])), None),
             dropout=module.p if isinstance(module, nn.modules.dropout._DropoutNd) else None,
-            **(_activation_shares(kind, result) if result is not None else {}),
+            **(activation_shares(kind, result) if result is not None else {}),
         )
 
     def _loss(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -374,7 +337,7 @@ class Observer(TorchFunctionMode):
                 failure=failure,
                 softmax_at=seen[1] if seen else None,
                 activation=active[1] if active else "",
-                unreachable_share=_unreachable(active[1], kept.targets) if active else None,
+                unreachable_share=unreachable(active[1], kept.targets) if active else None,
                 activation_at=active[2] if active else None,
                 activation_module=active[3] if active else "",
                 activation_called_at=active[4] if active else None,
@@ -416,80 +379,6 @@ def _as_wanted(value: Any, *, trained: bool, shown: bool, scale: float) -> Any:
         return value
     value = value * scale if trained else value.detach() * scale
     return value if shown else value - value.detach()
-
-
-_BOUNDS = {
-    "sigmoid": (0.0, 1.0),
-    "tanh": (-1.0, 1.0),
-    "softmax": (0.0, 1.0),
-    "relu": (0.0, None),
-    "relu6": (0.0, 6.0),
-}
-
-
-def _unreachable(activation: str, targets: torch.Tensor) -> float | None:
-    """The part of the targets' variance that an activation's range leaves unexplained; None for class indices."""
-    if activation not in _BOUNDS or not targets.is_floating_point() or not targets.numel():
-        return None
-    values = targets.detach().float()
-    low, high = _BOUNDS[activation]
-    missed = (values - values.clamp(low, high)).square().mean()
-    return float(missed / values.var(correction=0).clamp_min(1e-12))
-
-
-def _activation_shares(kind: str, result: torch.Tensor) -> dict[str, Any]:
-    with torch.no_grad():
-        values = result.detach()
-        if kind in RECTIFIERS and values.dim() > 1:
-            rows = (
-                values.reshape(-1, values.shape[-1])
-                if values.dim() != 4
-                else values.transpose(1, 3).reshape(-1, values.shape[1])
-            )
-            return {"dead_share": float((rows <= 0).all(dim=0).float().mean())}
-        if kind in SQUASHERS:
-            low, high = SQUASHERS[kind]
-            near = (values < low + SATURATED_WITHIN) | (values > high - SATURATED_WITHIN)
-            return {"saturated_share": float(near.float().mean())}
-    return {}
-
-
-def declared_sizes(module: nn.Module) -> tuple[int, ...]:
-    """(in, out) of a layer, (rows, width) of an embedding, (features) of a normalisation; empty for others."""
-    for pair in (
-        ("in_features", "out_features"),
-        ("in_channels", "out_channels"),
-        ("num_embeddings", "embedding_dim"),
-        ("input_size", "hidden_size"),
-        ("num_features",),
-    ):
-        if all(isinstance(getattr(module, name, None), int) for name in pair):
-            return tuple(getattr(module, name) for name in pair)
-    return tuple(module.normalized_shape[-1:]) if isinstance(module, nn.LayerNorm) else ()
-
-
-def first_tensor(value: Any) -> torch.Tensor | None:
-    """The first tensor in an answer: itself, or of a mapping, sequence or model output."""
-    if isinstance(value, torch.Tensor):
-        return value
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return next((t for v in value if (t := first_tensor(v)) is not None), None)
-    return None
-
-
-def scores_of(output: Any) -> torch.Tensor | None:
-    """The scores in a model's answer: its logits, else its first tensor that is not a single number."""
-    if isinstance(output, Mapping):
-        if isinstance(output.get("logits"), torch.Tensor):
-            return output["logits"]
-        output = [v for k, v in output.items() if k != "loss"]
-    if isinstance(output, torch.Tensor):
-        return output if output.dim() else None
-    if isinstance(output, (list, tuple)):
-        return next((v for v in output if isinstance(v, torch.Tensor) and v.dim()), None)
-    return None
 
 
 def row_losses(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:

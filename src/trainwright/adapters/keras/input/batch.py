@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.input.fit_data import WEIGHT, Batch, FitData, X
+from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import named
+from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X
 from trainwright.adapters.keras.input.reading import target_view
 from trainwright.adapters.keras.model_inputs import ModelInputs, inputs_of, losing_at_targets
 from trainwright.core.finding import Failure

@@ -14,12 +14,14 @@ from trainwright.adapters.data.indexing import repetition_of
 from trainwright.adapters.data.label_sources import label_sources
 from trainwright.adapters.data.source_tables import aligned_source
 from trainwright.adapters.data.unusable_rows import suspicious_rows
-from trainwright.adapters.keras.input.fit_data import Batch, FitData, X, rows_of_batch
+from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import named
+from trainwright.adapters.keras.input.one_batch import Batch, X, rows_of_batch
 from trainwright.adapters.keras.input.reading import class_columns, read_set, target_names, without_labels
 from trainwright.adapters.keras.input.sources import Arrays, Drawn
 from trainwright.core.finding import Place
-from trainwright.probes.splits.census import batch_majority, measure_split
+from trainwright.probes.splits.census import measure_split
+from trainwright.probes.splits.labels import batch_majority
 from trainwright.probes.splits.two_sets import between
 from trainwright.stages.dataset import UNTRIED, DatasetFacts, Split, SplitFacts
 from trainwright.stages.reading import EndlessSet, EpochFacts

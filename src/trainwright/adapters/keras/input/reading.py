@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.data.reading import FEWEST_ITEMS, SAMPLE_BYTES
-from trainwright.adapters.keras.input.fit_data import WEIGHT, Batch, FitData, X
+from trainwright.adapters.keras.input.fit_data import FitData
 from trainwright.adapters.keras.input.nested_values import map_leaves, named
+from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X
 from trainwright.adapters.keras.input.sources import Arrays, Drawn
 from trainwright.core.finding import Failure
-from trainwright.probes.splits.census import digest, is_one_hot
+from trainwright.probes.splits.census import digest
+from trainwright.probes.splits.labels import is_one_hot
 from trainwright.seams.failures.blame import failure_of
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
 

@@ -1,0 +1,102 @@
+"""One batch of fit's: its inputs, targets and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trainwright.adapters.keras.input.nested_values import (
+    count_rows,
+    leaves,
+    named,
+    renewed,
+)
+from trainwright.adapters.keras.input.sources import (
+    Arrays,
+    split_rows,
+)
+
+# Names of the arrays that have none of their own: those of fit's arguments.
+X, Y, WEIGHT = "x", "y", "sample_weight"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """One batch in NumPy, of the structure that the model is given."""
+
+    x: Any
+    y: Any = None
+    sample_weight: Any = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has; 1 where it is a single row that nobody made a batch of."""
+        return 1 if self.is_row else count_rows([self.x, self.y]) or 0
+
+    @property
+    def is_row(self) -> bool:
+        """Whether one of its values has no axis of rows."""
+        return any(not np.ndim(a) for a in (*leaves(self.x), *leaves(self.y)))
+
+    @property
+    def weighs_nothing(self) -> bool:
+        """Whether each of its rows has the weight 0 in the loss."""
+        weights = [np.asarray(w) for w in leaves(self.sample_weight)]
+        return bool(weights) and not any(w.any() for w in weights)
+
+    def view(self) -> dict[str, Any]:
+        """Its arrays by name: keys of dictionaries, else x, y, sample_weight, with [i] in lists."""
+        taken = dict(named(self.x, X))
+        for root, part in ((Y, self.y), (WEIGHT, self.sample_weight)):
+            taken |= {_free(n, root, taken): a for n, a in named(part, root)}
+        return taken
+
+    def renewed(self, view: Mapping[str, Any]) -> Batch:
+        """The batch with the arrays of a view: those that it lacks are dropped, new ones join a dictionary of inputs.
+
+        A new `y` or `sample_weight` is the target or the weight of a batch that has none.
+        """
+        taken = dict(named(self.x, X))
+        x = renewed(self.x, X, view)
+        known = set(taken)
+        parts = []
+        for root, part in ((Y, self.y), (WEIGHT, self.sample_weight)):
+            own = {n: _free(n, root, taken) for n, _ in named(part, root)}
+            known |= set(own.values())
+            taken |= dict.fromkeys(own.values())
+            parts.append(renewed(part, root, {n: view[key] for n, key in own.items() if key in view}))
+        y = parts[0] if self.y is not None or Y in known else view.get(Y)
+        weight = parts[1] if self.sample_weight is not None or WEIGHT in known else view.get(WEIGHT)
+        if isinstance(x, dict):
+            known |= {Y} if self.y is None else set()
+            known |= {WEIGHT} if self.sample_weight is None else set()
+            x = {**x, **{k: v for k, v in view.items() if k not in known}}
+        return Batch(x=x, y=y, sample_weight=weight)
+
+
+def _free(name: str, root: str, taken: Mapping[str, Any]) -> str:
+    return name if name not in taken else f"{root}.{name}"
+
+
+def rows_of_batch(batch: Batch) -> Iterator[Batch]:
+    """The rows of a batch."""
+    for x, y, weight in split_rows((batch.x, batch.y, batch.sample_weight)):
+        yield Batch(x=x, y=y, sample_weight=weight)
+
+
+def joined(parts: Sequence[tuple[Any, Any, Any]], batch_size: int) -> Arrays:
+    """Batches of one structure, one after the other, as arrays that are read in this order."""
+
+    def join(members: Sequence[Any]) -> Any:
+        first = members[0]
+        if isinstance(first, Mapping):
+            return {k: join([m[k] for m in members]) for k in first}
+        if isinstance(first, (list, tuple)):
+            return type(first)(join([m[i] for m in members]) for i in range(len(first)))
+        return None if first is None else np.concatenate(members)
+
+    x, y, weight = (join([p[i] for p in parts]) for i in range(3))
+    return Arrays(x, y, weight, batch_size=batch_size, shuffle=False)

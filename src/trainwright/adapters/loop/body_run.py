@@ -1,0 +1,155 @@
+"""One pass of a loop's body: seeded, with the optimizers held back or let through, and its loaders pinned to a batch."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from trainwright.adapters.loop.accelerate import scaled_steps
+from trainwright.adapters.loop.turn import Turn
+from trainwright.core.repair import Seam
+from trainwright.seams.failures.blame import passed_on
+from trainwright.seams.isolation.silence import muted
+from trainwright.seams.listening.torch_patches import loader_of, watching_backward, watching_loaders
+from trainwright.seams.loops.lifting import LoopLeft
+from trainwright.seams.state.snapshot import seed_everything
+from trainwright.seams.torch.evaluation import EvaluationWatch
+from trainwright.seams.torch.gates import Gates, Passed
+
+if TYPE_CHECKING:
+    from trainwright.adapters.loop.training import LoopTraining
+
+# What draws a turn's batch is seeded by the turn, what the model draws by the run and its step: two rows of seeds that
+# do not meet in runs of fewer steps than the stride.
+FIRST_BATCH_SEED = 1000
+SEED_STRIDE = 7919
+
+
+def run_body(
+    training: LoopTraining,
+    turn: Turn,
+    number: int,
+    *,
+    live: bool,
+    rate_share: float = 1.0,
+    passed: Passed | None = None,
+    keep: bool = False,
+) -> None:
+    """Run the body. Its batch is drawn with the turn's random numbers, the model's noise with the step's."""
+    roots = training.known_parts.roots if training.known_parts is not None else ()
+    parameters = list(training.known_parts.model.parameters()) if training.known_parts is not None else ()
+    gates = Gates(
+        training.optimizers,
+        training.schedules,
+        live=live,
+        rate_share=rate_share,
+        parameters=parameters,
+        passed=passed,
+        keep=not live
+        and training.known_parts is not None
+        and (keep or training.window > 1 or not training.optimizers),
+    )
+    noise = training.seed * SEED_STRIDE + number
+    # A `while` goes over nothing: whichever time round it is, its item is the same.
+    drawn = turn.item if turn.item is not None else training.items[turn.number % len(training.items)]
+    item = training.body.item(drawn, training.count)
+    training.count += 1
+    seed_everything(FIRST_BATCH_SEED + turn.number)
+    wrapped = scaled_steps(training.optimizers, training.scope.values())
+    with (
+        gates.closed(),
+        wrapped,
+        muted(),
+        eager(),
+        _pinned(training, turn),
+        _seeded_at_call(roots, noise),
+        _compared(training),
+    ):
+        training.body.run(item, turn.number)
+
+
+def _compared(training: LoopTraining) -> contextlib.AbstractContextManager[Any]:
+    """With the repairs of metrics in force, where it is the body itself that an evaluation in it made raise."""
+    repairs = [r for r in training.active.all if r.seam == Seam.METRICS] if training.bare_failure else []
+    return EvaluationWatch(repairs, math.inf, frozenset()).watching() if repairs else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _pinned(training: LoopTraining, turn: Turn) -> Iterator[None]:
+    """A loader that the body itself draws from gives the turn's batch again."""
+
+    def handed(iterator: Any, draw: Any) -> Any:
+        _note_loader(training, loader_of(iterator))
+        key = (turn.number, id(iterator))
+        if key not in training.body.drawn:
+            try:
+                training.body.drawn[key] = draw()
+            except StopIteration:  # the walk wants more batches than were left of this time through the data
+                training.body.drawn[key] = passed_on(next, _begun_again(training, iterator))
+        return training.body.drawn[key]
+
+    with watching_loaders(
+        lambda loader: None, handed if training.body.draws else lambda iterator, draw: draw()
+    ):
+        yield
+
+
+def _note_loader(training: LoopTraining, loader: Any) -> None:
+    """A loader that the body draws training batches from."""
+    known = loader is None or any(one is loader for one in training.loaders)
+    if not known and torch.is_grad_enabled():
+        training.loaders.append(loader)
+
+
+def _begun_again(training: LoopTraining, iterator: Any) -> Iterator[Any]:
+    """A further iterator of the loader that an exhausted one was begun of; exhausted, where it is not known."""
+    key = ("again", id(iterator))
+    if key not in training.body.drawn:
+        loader = loader_of(iterator)
+        training.body.drawn[key] = passed_on(iter, loader if loader is not None else ())
+    further: Iterator[Any] = training.body.drawn[key]
+    return further
+
+
+@contextlib.contextmanager
+def _seeded_at_call(roots: Sequence[nn.Module], seed: int) -> Iterator[None]:
+    """Seed the random numbers when the first of these modules is called."""
+    hooks: list[Any] = []
+
+    def first(module: nn.Module, args: Any) -> None:
+        if not torch.is_grad_enabled():
+            return  # an evaluation in the midst of the step
+        for hook in hooks:
+            hook.remove()
+        seed_everything(seed)
+
+    hooks += [root.register_forward_pre_hook(first) for root in roots]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextlib.contextmanager
+def left_at_backward() -> Iterator[None]:
+    """A body that runs meanwhile is left where it would go backward."""
+
+    def leave() -> None:
+        raise LoopLeft
+
+    with contextlib.suppress(LoopLeft), watching_backward(leave):
+        yield
+
+
+@contextlib.contextmanager
+def eager() -> Iterator[None]:
+    """Compiled functions run as they are written."""
+    set_stance = getattr(torch.compiler, "set_stance", None)
+    with set_stance("force_eager") if set_stance is not None else contextlib.nullcontext():
+        yield

@@ -1,0 +1,74 @@
+"""The first times round a loop: what takes part in a step is found, and turns that do not train are left out."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import TYPE_CHECKING
+
+from trainwright.adapters.loop.body_run import run_body
+from trainwright.adapters.loop.parts import (
+    find_parts,
+)
+from trainwright.adapters.loop.turn import Turn
+from trainwright.seams.listening.seen import quiet
+from trainwright.seams.state.snapshot import seed_everything
+from trainwright.seams.torch.gates import Passed
+
+if TYPE_CHECKING:
+    from trainwright.adapters.loop.training import LoopTraining
+
+
+def find_first_parts(training: LoopTraining) -> None:
+    """Run the loop as it stands to find them, and go on to where it trains."""
+    training.reset()
+    with quiet():
+        seed_everything(1)
+        training.bare_failure = False
+        training.known_parts = find_parts(training, functools.partial(_run_bare, training))
+        training.bare_failure = training.known_parts.failure is not None
+    training.reset()
+    if training.known_parts.idle:
+        _pass_idle_turns(training, training.known_parts.idle)
+    elif training.known_parts.lead:
+        _go_ahead(training, training.known_parts.lead)
+    # It goes on with the repairs in force.
+    if training.known_parts.failure is not None and training.active.all:
+        seed_everything(1)
+        training.known_parts = find_parts(training, functools.partial(_run_mended, training))
+        training.reset()
+
+
+def _pass_idle_turns(training: LoopTraining, idle: int) -> None:
+    """Leave out the turns that do not train; where none does at first, begin after those that lead up to training."""
+    for number in range(len(training.items)):
+        passed = Passed()
+        with contextlib.suppress(Exception):  # a turn that raises is no worse than one that does not train
+            _run_bare(training, Turn(number), 0, passed)
+        if "backward" not in passed.calls:
+            training.silent.add(number)
+        training.reset()
+    if len(training.silent) < len(training.items):
+        return
+    training.silent = set()
+    _go_ahead(training, idle)
+
+
+def _go_ahead(training: LoopTraining, rounds: int) -> None:
+    """Begin so many rounds later; nothing is updated in them."""
+    seed_everything(1)
+    for number in range(rounds):
+        run_body(training, Turn(number % len(training.items)), number, live=False)
+    training.body.keep()
+    training.state.take_in()
+    training.first = training.count
+
+
+def _run_bare(training: LoopTraining, turn: Turn, number: int, passed: Passed) -> None:
+    run_body(training, turn, number, live=False, passed=passed)
+
+
+def _run_mended(training: LoopTraining, turn: Turn, number: int, passed: Passed) -> None:
+    record, _ = training.observe(turn, number, passed=passed)
+    if record.error is not None:
+        raise record.error

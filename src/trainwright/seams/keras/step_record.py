@@ -1,0 +1,45 @@
+"""What passed the seams during one step of a Keras model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainwright.core.finding import Failure, Place
+from trainwright.core.stage import Stage
+from trainwright.seams.keras.loss import KeptLoss
+from trainwright.seams.keras.modes import Modes
+from trainwright.stages.forward import ModuleFacts, Origin
+from trainwright.stages.loss import LossCall
+
+
+@dataclass(kw_only=True)
+class StepRecord:
+    """What passed the seams during one step."""
+
+    failure: Failure | None = None
+    failed_stage: Stage | None = None
+    error: BaseException | None = None
+    failed_module: ModuleFacts | None = None
+    modules: list[ModuleFacts] = field(default_factory=list)
+    loss_calls: list[LossCall] = field(default_factory=list)
+    kept_losses: list[KeptLoss] = field(default_factory=list)
+    output: Any = None
+    """The model's whole answer."""
+    loss: float | None = None
+    gradients: list[Any] | None = None
+    trained: list[Any] = field(default_factory=list)
+    """The variables that the gradients are of."""
+    applied: set[str] = field(default_factory=set)
+    """The attributes of a model with a step of its own whose optimizers were given gradients."""
+    unlisted: list[Any] = field(default_factory=list)
+    """Layers with weights that were called and that the model does not know as its own."""
+    unlisted_at: list[Place | None] = field(default_factory=list)
+    """The user's lines that called them."""
+    cuts: list[Place] = field(default_factory=list)
+    """The user's lines that took a tensor off the graph."""
+    discrete: list[tuple[str, Place]] = field(default_factory=list)
+    """The user's own calls of functions whose results change in steps, so that no gradient passes."""
+    non_finite_from: Origin | None = None
+    modes: Modes | None = None
+    """In which mode the layers that act in training alone were called."""

@@ -1,0 +1,51 @@
+"""What passed the seams during one step of a torch model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from trainwright.core.finding import Failure, Place
+from trainwright.core.stage import Stage
+from trainwright.seams.torch.all_pairs import Pairing
+from trainwright.seams.torch.loss import KeptLoss
+from trainwright.stages.forward import ModuleFacts, Origin
+from trainwright.stages.loss import LossCall, Renormalised
+
+
+@dataclass(kw_only=True)
+class StepRecord:
+    """What passed the seams during one step."""
+
+    failure: Failure | None = None
+    failed_stage: Stage | None = None
+    error: BaseException | None = None
+    failed_module: ModuleFacts | None = None
+    modules: list[ModuleFacts] = field(default_factory=list)
+    called: list[str] = field(default_factory=list)
+    loss_calls: list[LossCall] = field(default_factory=list)
+    kept_losses: list[KeptLoss] = field(default_factory=list)
+    """The tensors of those calls, in their order; only with detail."""
+    loss_shares: list[float | None] = field(default_factory=list)
+    """By what factor each of those calls entered the loss that was minimised."""
+    output: Any = None
+    """The model's whole answer."""
+    scores: torch.Tensor | None = None
+    """The scores: the answer's logits, else what the last loss call was given."""
+    loss: float | None = None
+    loss_tensor: torch.Tensor | None = None
+    minimised: list[float] = field(default_factory=list)
+    """The value of every tensor that backward was called on, in order."""
+    loss_at: Place | None = None
+    training: bool = True
+    modes: dict[str, bool] = field(default_factory=dict)
+    random_calls: int = 0
+    non_finite_from: Origin | None = None
+    targets: torch.Tensor | None = None
+    """Those of the last loss call."""
+    renormalised: list[Renormalised] = field(default_factory=list)
+    """Calls of softmax or log_softmax, outside of the model, on what a softmax gave; only with detail."""
+    pairings: list[Pairing] = field(default_factory=list)
+    """Operations that made all pairs of outputs and targets; only with detail."""

@@ -1,0 +1,87 @@
+"""What became of each stage of a walk, as the report says it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.report import StageRun, Status
+from trainwright.core.stage import Facts, Stage
+from trainwright.stages.baseline import BaselineFacts
+from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
+
+if TYPE_CHECKING:
+    from trainwright.walk.walk import Walk
+
+
+def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun:
+    seconds = walk.seconds.get(stage, 0.0)
+    here = [f for f in findings if f.stage == stage and f.severity != Severity.NOTE]
+    mended = {f.name for f in walk.findings if walk.tried(f)}
+    unmended = [f for f in here if f.name not in mended and f.severity == Severity.ERROR]
+    measured = [f for f in walk.facts.values() if f.stage == stage]
+    if stage in walk.failures or unmended:
+        why = ", ".join(f.name for f in unmended) or str(walk.failures[stage])
+        return StageRun(stage=stage, status=Status.FAILED, why=why, seconds=seconds)
+    if any(f.name in mended for f in here):
+        names = ", ".join(dict.fromkeys(f.name for f in here if f.name in mended))
+        return StageRun(stage=stage, status=Status.REPAIRED, why=names, seconds=seconds)
+    if not measured:
+        if stage in (Stage.LOSS, Stage.GRADIENTS) and Stage.FORWARD in walk.skipped:  # measured with it
+            walk.skipped.setdefault(stage, walk.skipped[Stage.FORWARD])
+        if walk.interrupted and stage not in walk.blocked:
+            walk.skipped.setdefault(stage, "the walk was interrupted")
+        why = walk.blocked.get(stage) or walk.skipped.get(stage) or _why_unseen(walk, stage)
+        status = Status.SKIPPED if stage in walk.skipped else Status.BLOCKED
+        return StageRun(stage=stage, status=status, why=why, seconds=seconds)
+    if lost := loss_not_learnt(measured[0]):
+        if not walk.unmended:
+            return StageRun(
+                stage=stage, status=Status.FAILED, why=f"{lost}; no cause was proven", seconds=seconds
+            )
+        if not isfinite(first_and_last(measured[0])[1]):
+            why = f"{lost}: {_why_unseen(walk, stage)}"
+            return StageRun(stage=stage, status=Status.BLOCKED, why=why, seconds=seconds)
+    names = ", ".join(dict.fromkeys(f.name for f in here))
+    why = f"with a warning: {names}" if names else describe(measured[0])
+    if stage == Stage.EVALUATION and not here and getattr(measured[0], "present", True) is False:
+        return StageRun(stage=stage, status=Status.SKIPPED, why="there is no evaluation set", seconds=seconds)
+    return StageRun(stage=stage, status=Status.PASSED, why=why, seconds=seconds)
+
+
+def _why_unseen(walk: Walk, stage: Stage) -> str:
+    failed = [s for s in sorted(walk.failures) if s < stage]
+    if failed:
+        return f"the {failed[-1].label} stage failed"
+    unmended = [f for f in walk.findings if f.severity == Severity.ERROR and id(f) not in walk.fixed]
+    return f"stopped by {unmended[0].name}" if unmended else "training was not reached"
+
+
+def first_and_last(facts: Facts) -> tuple[float, float]:
+    """The loss before and after the steps of a stage that trains; zeros for one that does not."""
+    if isinstance(facts, OverfitFacts):
+        return facts.losses[0], facts.losses[-1]
+    return (facts.first, facts.last) if isinstance(facts, BaselineFacts) else (0.0, 0.0)
+
+
+def loss_not_learnt(facts: Facts) -> str:
+    """What is said of a loss that went up, or to no number, as its rows were trained on; else empty."""
+    first, last = first_and_last(facts)
+    if not isfinite(last):
+        return (
+            f"the loss goes from {first:.4g} to {last:.4g}" if isfinite(first) else f"the loss is {first:.4g}"
+        )
+    if not isinstance(facts, OverfitFacts) or not facts.diverged or not first > 0:
+        return ""
+    if last <= DIVERGED_FACTOR * first:  # it went up and down: a body that draws as it goes
+        return ""
+    return f"the loss of one batch rises from {first:.4g} to {last:.4g}"
+
+
+def describe(facts: Facts) -> str:
+    """A stage's facts in half a line, for the table of stages."""
+    from trainwright.stages import describe as words
+
+    return words.describe(facts)

@@ -1,0 +1,210 @@
+"""The walks of one script: each training that it reaches is walked, and its report kept."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import FrameType
+from typing import Any, TypeVar
+
+from trainwright.adapters.base import Adapter
+from trainwright.core import cells
+from trainwright.core.report import Report
+from trainwright.errors import UsageError, WalkFinished
+from trainwright.fixes.edits import with_diffs
+from trainwright.options import Options
+from trainwright.seams.devices.cpu_for_gpu import Devices
+from trainwright.seams.failures.blame import failure_of, is_own
+from trainwright.seams.isolation.silence import away
+from trainwright.seams.isolation.tally import Tally
+from trainwright.seams.listening.seen import Seen
+from trainwright.seams.loops.found_loops import Loop
+from trainwright.seams.processes import group_kept
+from trainwright.stages.setup import RankFacts
+from trainwright.walk import pending
+from trainwright.walk.before_training import judge, raised_facts
+from trainwright.walk.closing import stops, versions
+from trainwright.walk.drive import pull
+from trainwright.walk.loop_finder import LoopFinder
+from trainwright.walk.pending import PendingTraining
+from trainwright.walk.processes import Ranks, remarks, report_of_children
+from trainwright.walk.undisturbed import undisturbed
+from trainwright.walk.walk import Walk
+
+Say = Callable[[str], None]
+A = TypeVar("A", bound=Adapter)
+
+
+class Walks:
+    """The trainings of a script that were walked, and what is known of it meanwhile.
+
+    Args:
+        train: after a walk that found no error, let the training go on for real.
+    """
+
+    def __init__(
+        self,
+        script: str,
+        options: Options,
+        *,
+        train: bool = False,
+        say: Say = lambda text: None,
+        done: Callable[[Report], None] = lambda report: None,
+        strict: bool = False,
+    ) -> None:
+        self.reports: list[Report] = []
+        self._script = script
+        self._options = options
+        self._train = train
+        self._say = say
+        self._done = done
+        self._strict = strict
+        self._tally = Tally()
+        self._leaving: contextlib.ExitStack | None = None
+        """Closed once the script was left."""
+        self._walk = self._new_walk()
+        self._devices = Devices(redirects=not train, forced=options.device == "cpu")
+        self._seen: Seen | None = None
+        self._own_error: Exception | None = None
+        self._walking = False
+        self._finder = LoopFinder()
+        self._ranks = Ranks()
+        self._followed = False
+        self._swallowed = 0
+        self._began: float | None = None
+        """When the script began, until its first walk: what is trained for real before a second one is no start."""
+        self.restart = False
+        """The script is to be run anew, for real, in a process of its own."""
+
+    def _walk_one(self, training: PendingTraining[A], *, anew: bool = False) -> A:
+        """Walk a training.
+
+        Args:
+            anew: real training begins in another process, with everything that the script has; else from where it is.
+        """
+
+        def ending() -> str:
+            told = "" if self._train and not anew else training.not_walked
+            return " ".join(t for t in (told, self._decide_restart() if anew else "") if t)
+
+        return self._walk_adapter(training.make, ending)
+
+    def _decide_restart(self) -> str:
+        """Decide whether the script is run anew, and say so: its variables are not what they were."""
+        report = self._walk.report()
+        self.restart = self._train and not self._walk.interrupted and not stops(report)
+        if not self._train:
+            return ""
+        if self.restart:
+            return "The script now starts anew, for real, in a process of its own."
+        return "The script was not run for real: mend what stands above first."
+
+    def _walk_adapter(self, make: Callable[[], A], ending: Callable[[], str]) -> A:
+        walk = self._walk
+        walk.clock.started = time.monotonic()
+        if self._began is not None:
+            walk.start_seconds, self._began = walk.clock.started - self._began, None
+        self._walking = True
+        try:
+            with away(self._tally):
+                adapter = make()
+                try:
+                    with undisturbed(), group_kept():
+                        pull(walk, adapter)
+                except Exception as error:  # ours: the user's were caught where their code was called
+                    walk.internal_error("the walk", error)
+                finally:
+                    adapter.put_back()
+            said = remarks(self._seen.ranks) if self._seen else []
+            walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
+            self._close(walk.report(adapter.framework, versions()))
+            if (
+                self._leaving is not None and not self._train
+            ):  # what it does in `finally` is no training's result
+                self._leaving.enter_context(away(Tally()))
+            return adapter
+        except Exception as error:
+            if is_own(error, measuring=True):  # nothing can be said or trained after it
+                self._own_error = error
+            else:  # the user's, raised while its adapter was made
+                self._ended_by(error)
+            raise WalkFinished from error  # out, past the user's handlers
+        finally:
+            self._walking = False
+
+    def _ended_by(self, error: Exception) -> None:
+        """An exception of the user's came before there was anything to walk."""
+        failure = failure_of(error)
+        if isinstance(error, ImportError) and failure.function.startswith("runpy."):
+            raise UsageError(f"-m takes the name of a module that can be run: {error}") from error
+        judge(self._walk, raised_facts(error, failure, self._seen))
+        stopped = "The script stopped before it reached training."
+        self._walk.message = " ".join([stopped, *self._devices.remarks(error)])
+        self._close(self._walk.report(None, versions()))
+
+    def _ended(self, message: str) -> None:
+        if not self.reports:
+            self._walk.message = message
+            self._close(self._walk.report(None, versions()))
+
+    def _close(self, report: Report) -> None:
+        report = replace(with_diffs(report), redirected=self._devices.seen, kept_away=self._tally.said())
+        if self._ranks.follows:  # the first of the processes speaks
+            self._followed = True
+            self._ranks.put_failure(str(report.failure or report.message))
+            return
+        self.reports.append(report)
+        self._done(report)
+
+    def _new_walk(self) -> Walk:
+        return Walk(
+            self._script,
+            budget=self._options.budget,
+            ignored=self._options.ignores,
+            repair=self._options.repair,
+            say=self._say,
+            strict=self._strict,
+            seed=self._options.seed,
+        )
+
+    def _measure_loop(self, loop: Loop) -> RankFacts:
+        from trainwright.adapters.loop.lifted_body import LiftedBody
+        from trainwright.adapters.process_fingerprint import loop_rank
+
+        assert self._ranks.position is not None
+        return loop_rank(LiftedBody(loop), self._seen or Seen(), self._ranks.position)
+
+    def _measure_trainer(self, trainer: Any) -> RankFacts:
+        from trainwright.adapters.process_fingerprint import trainer_rank
+
+        assert self._ranks.position is not None
+        return trainer_rank(trainer, self._ranks.position)
+
+    def _report_of_children(self) -> bool:
+        report = report_of_children()
+        if report is not None:
+            self.reports.append(report)
+            self._done(report)
+        return report is not None
+
+    def _walk_training(self, trainer: Any, frame: FrameType) -> None:
+        self._walk_one(pending.of_trainer(trainer, frame, self._seen or Seen()))
+
+    def _walk_model_fit(self, model: Any, frame: FrameType, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Walk a model's `fit`; return the arguments that training must be given anew."""
+        return self._walk_one(pending.of_model(model, frame, given, self._seen or Seen())).for_training()
+
+    def _walk_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any]) -> None:
+        self._walk_one(pending.of_fit(trainer, frame, given, self._seen or Seen()), anew=True)
+
+    def _walk_loop(self, loop: Loop) -> None:
+        try:
+            training = pending.of_loop(loop, self._seen or Seen())
+        except SyntaxError as error:  # `await` in the body
+            self._ended(
+                f"The training loop at {cells.told(loop.file, [loop.line])} cannot be run by itself and was not walked: {error.msg}."
+            )
+            return
+        self._walk_one(training, anew=True)

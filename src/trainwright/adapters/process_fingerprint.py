@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 from collections.abc import Iterable, Mapping
@@ -15,6 +14,7 @@ from torch import nn
 from trainwright.adapters.data.reading import length
 from trainwright.adapters.loop.body import Body
 from trainwright.adapters.loop.training import LoopTraining
+from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import Seen, quiet
 from trainwright.seams.listening.torch_patches import watching_loaders
@@ -49,7 +49,7 @@ def trainer_rank(trainer: Any, position: Position) -> RankFacts:
     with (
         quiet(),
         muted(),
-        contextlib.suppress(Exception),
+        tolerated(),
     ):  # what cannot be read here is a fault of a later stage
         loader = trainer.get_train_dataloader()
         batch = next(iter(loader))
@@ -109,7 +109,7 @@ def _first_batch(body: Body) -> tuple[Any, Any]:
     item = None
     try:
         with (
-            contextlib.suppress(Exception),
+            tolerated(),
             watching_loaders(begun),
         ):  # a loader that raises is a fault of a later stage
             item = next(iter(body.items()), None)
@@ -125,7 +125,7 @@ def _samples(dataset: Any) -> str:
     if not rows or not hasattr(dataset, "__getitem__"):
         return ""
     found = []
-    with contextlib.suppress(Exception):  # a row that cannot be read is a fault of a later stage
+    with tolerated():  # a row that cannot be read is a fault of a later stage
         for row in sorted({int(i) for i in np.linspace(0, rows - 1, min(rows, HASHED_ROWS))}):
             seed_everything(row)  # what is drawn for augmentation is the same on each rank
             found.append(_hash(dataset[row]))

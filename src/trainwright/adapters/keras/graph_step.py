@@ -13,7 +13,7 @@ from trainwright.adapters.keras.held_variables import renew_optimizer
 from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.core.finding import Failure
-from trainwright.seams.failures.blame import failure_of
+from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.seams.listening.seen import Construction
 from trainwright.seams.source.places import is_users
 from trainwright.tensors.keras.which_keras import keras
@@ -29,7 +29,7 @@ def failure_in_graph(fit: FitTraining) -> Failure | None:
     unlike = fit.active.kept or model.run_eagerly or model.optimizer is None
     if fit.backend.name != "tensorflow" or unlike or (fit.compiles and not beside):
         return None
-    with contextlib.suppress(Exception):  # values that no tf.data.Dataset can hold
+    with tolerated():  # values that no tf.data.Dataset can hold
         stream = _repeated(fit, fit.take(1, seed=0)[0])
     if stream is None:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import math
 import re
@@ -15,6 +14,7 @@ from trainwright.adapters.keras.input.one_batch import Batch
 from trainwright.adapters.keras.training import FitTraining
 from trainwright.adapters.largest_batch import largest_fitting
 from trainwright.seams.devices.memory_owners import accelerators, is_out_of_memory
+from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.keras.step_record import StepRecord
 from trainwright.stages.forward import MemoryFacts
 from trainwright.tensors.keras import objects as tensors
@@ -50,7 +50,7 @@ def _cut(batch: Batch, rows: int) -> Batch:
 
 def _fits(fit: FitTraining, batch: Batch) -> bool:
     """Whether a step with its update goes through."""
-    with contextlib.suppress(Exception):  # what it raises, the step raises again
+    with tolerated():  # what it raises, the step raises again
         fit.build(batch)
     fit.reset()
     record = fit.step_gradients(batch, fit.observer(detail=False))

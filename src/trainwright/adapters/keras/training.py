@@ -89,7 +89,7 @@ class FitTraining:
             self.reset()
             with (
                 self.ready(0),
-                contextlib.suppress(Exception),
+                tolerated(),
             ):  # data that cannot be read are another stage's matter
                 batch = self.take(1, seed=0)[0]
                 self._applied = self.step_gradients(batch, self.observer(detail=False)).applied
@@ -168,9 +168,7 @@ class FitTraining:
         except Exception:
             before.put_back()  # a Sequential model would keep the shape that it could not be built for
             raise
-        with contextlib.suppress(
-            Exception
-        ):  # an optimizer that cannot be built is the optimizer stage's matter
+        with tolerated():  # an optimizer that cannot be built is the optimizer stage's matter
             fit_optimizer(self.model)
         self._start = KerasState([model])
 
@@ -296,9 +294,7 @@ class FitTraining:
                 self.own_step_of(self.model).run(self.tensors_of(batch), observer.record, update=True)
             return observer.record
         if self.model.optimizer is not None and self.compiles:
-            with contextlib.suppress(
-                Exception
-            ):  # what a compiled step raises says less than the same step by itself
+            with tolerated():  # what a compiled step raises says less than the same step by itself
                 return self._compiled_step(batch)
             self.compiles = False
         record = self.step_gradients(batch, observer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from trainwright.adapters.loop.parts import (
     find_parts,
 )
 from trainwright.adapters.loop.turn import Turn
+from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.gates import Passed
@@ -43,7 +43,7 @@ def _pass_idle_turns(training: LoopTraining, idle: int) -> None:
     """Leave out the turns that do not train; where none does at first, begin after those that lead up to training."""
     for number in range(len(training.items)):
         passed = Passed()
-        with contextlib.suppress(Exception):  # a turn that raises is no worse than one that does not train
+        with tolerated():  # a turn that raises is no worse than one that does not train
             _run_bare(training, Turn(number), 0, passed)
         if "backward" not in passed.calls:
             training.silent.add(number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from typing import Any
 
@@ -48,9 +47,7 @@ def run_probes(probe: Probe) -> dict[str, Any]:
         unmasked_padding,
         padding_let_in,
     ):
-        with contextlib.suppress(
-            Exception
-        ):  # a probe's own inputs may not suit the model: then it says nothing
+        with tolerated():  # a probe's own inputs may not suit the model: then it says nothing
             found |= measure(probe, base, rows)
     return found
 

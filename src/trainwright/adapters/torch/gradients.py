@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -66,9 +65,7 @@ def further_steps(facts: GradientFacts, steps: TorchTraining, batches: Sequence[
     taken = time.monotonic() - started
     if failure is not None or taken > SECONDS / 3:
         return facts
-    with contextlib.suppress(
-        Exception
-    ):  # the same calls went through above; what fails here was made by the probe
+    with tolerated():  # the same calls went through above; what fails here was made by the probe
         facts = replace(facts, batch_losses=tuple(_losses(steps, batches, SECONDS / 3)))
     if facts.accumulation > 1 and facts.leftover_ratio is not None:
         with tolerated(), unclipped():

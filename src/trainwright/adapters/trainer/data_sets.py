@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from trainwright.adapters.trainer import setup
 from trainwright.adapters.trainer.training import TrainerTraining
 from trainwright.probes.splits.census import measure_split
 from trainwright.probes.splits.two_sets import between
+from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import quiet
 from trainwright.seams.torch.watch import Observer
 from trainwright.stages.dataset import UNTRIED, DatasetFacts, Lookalike, SplitFacts
@@ -77,7 +77,7 @@ def _shuffles(training: TrainerTraining) -> bool | None:
     """Whether the training loader draws rows in a random order; None where that cannot be told."""
     if length(training.trainer.train_dataset) is None:
         return False
-    with contextlib.suppress(Exception), quiet():  # a loader that cannot be built is the batch stage's matter
+    with tolerated(), quiet():  # a loader that cannot be built is the batch stage's matter
         loader = training.loader(evaluation=False)
         # accelerate's loader has a SequentialSampler of its own; the one in force is the batch sampler's.
         sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(

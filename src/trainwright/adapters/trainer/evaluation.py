@@ -17,7 +17,7 @@ from trainwright.adapters.trainer.training import type_like
 from trainwright.core.finding import Failure, Place
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.probes.metrics import IGNORED, as_many, numbers, others, undone
-from trainwright.seams.failures.blame import failure_of, passed_on
+from trainwright.seams.failures.blame import failure_of, passed_on, tolerated
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.source.places import show
 from trainwright.seams.torch.watch import Observer
@@ -67,7 +67,7 @@ class _Metrics:
         """Whether the function works on as many rows as the whole set has: one that reads the set beside them."""
         if self.rows is None or not hasattr(self.labels, "__len__") or self.rows <= len(self.labels):
             return False
-        with contextlib.suppress(Exception):  # then it is not the number of rows that it wants
+        with tolerated():  # then it is not the number of rows that it wants
             self.function(_like(given, as_many(self.predictions, self.rows), as_many(self.labels, self.rows)))
             return True
         return False
@@ -217,7 +217,7 @@ def _array_facts(array: np.ndarray) -> TensorFacts:
 
 
 def _first_batch(trainer: Any, few: Any) -> Mapping[str, Any]:
-    with contextlib.suppress(Exception):  # a loader that raises has been seen in the batch stage
+    with tolerated():  # a loader that raises has been seen in the batch stage
         return dict(next(iter(trainer.get_eval_dataloader(few))))
     return {}
 
@@ -253,7 +253,7 @@ def _repeatable(
     mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]],
 ) -> bool | None:
     # An evaluation that has gone through once has been seen.
-    with contextlib.suppress(Exception), _in_force(trainer, repairs, mended_batch):
+    with tolerated(), _in_force(trainer, repairs, mended_batch):
         trainer.model.eval()
         pair = [trainer.prediction_step(trainer.model, dict(batch), False)[1] for _ in range(2)]
         left, right = (p[0] if isinstance(p, tuple) else p for p in pair)
@@ -271,7 +271,7 @@ def _loss_keys(trainer: Any, batch: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _gives_loss(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
     """Whether the model's answer to a batch has a loss; None if it raised."""
-    with contextlib.suppress(Exception):  # an input that the model cannot do without
+    with tolerated():  # an input that the model cannot do without
         with torch.no_grad():
             answer = trainer.model(**trainer._prepare_inputs(dict(batch)))
         return (answer.get("loss") if isinstance(answer, Mapping) else _scalar(answer)) is not None

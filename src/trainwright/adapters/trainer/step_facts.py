@@ -141,9 +141,7 @@ def _further(
         training.reset()
     if gradients is not None:
         with training.ready(0):
-            with contextlib.suppress(
-                Exception
-            ):  # an optimizer that cannot be built is the optimizer stage's matter
+            with tolerated():  # an optimizer that cannot be built is the optimizer stage's matter
                 training.build_optimizer()
             gradients = further_steps(gradients, training, training.pool.take(POOLED, seed=0))
         training.reset()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from trainwright.adapters.keras.input.sources import Arrays, Drawn
 from trainwright.core.finding import Failure
 from trainwright.probes.splits.census import digest
 from trainwright.probes.splits.labels import is_one_hot
-from trainwright.seams.failures.blame import failure_of
+from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
 
 # Targets that are pictures or the like are counted over so many values.
@@ -59,7 +58,7 @@ def target_names(data: FitData) -> tuple[str, ...]:
         own = [n for n in batch.view() if n not in dict(named(batch.x, X))]
     else:
         first = []
-        with contextlib.suppress(Exception):  # data that form no batch are the batch stage's matter
+        with tolerated():  # data that form no batch are the batch stage's matter
             first = data.pool(1)
         own = list(target_view(first[0])) if first else []
     return tuple(own) or ("labels", "label", "label_ids", "targets", "target")

@@ -75,7 +75,9 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     arguments = seen.constructions.get(id(trainer.args))
     if arguments is not None:
         places["arguments"] = arguments.place
-        written = keyword_places(arguments.frame_file, arguments.line, given=arguments.keywords)
+        written = keyword_places(
+            arguments.frame_file, arguments.line, given=arguments.keywords, end=arguments.end
+        )
         places |= {name: place for name, (place, _) in written.items()}
     model = trainer.model
     if isinstance(model, nn.Module) and model in seen.modules:
@@ -161,7 +163,8 @@ def rate_is_written(trainer: Any, seen: Seen) -> bool:
 
 def _of_construction(built: Construction, trainer: Any, frame: FrameType) -> dict[str, Place]:
     places = {"trainer": built.place}
-    for keyword, (place, value) in keyword_places(built.frame_file, built.line, given=built.keywords).items():
+    written = keyword_places(built.frame_file, built.line, given=built.keywords, end=built.end)
+    for keyword, (place, value) in written.items():
         role = _ROLES.get(keyword, keyword)
         places[role] = place
         if isinstance(value, ast.Name) and role in ("model", "optimizer", "tokenizer", "collator"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import linecache
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any
 
 from trainwright.core.finding import Place
 from trainwright.seams.source.places import show
+
+End = tuple[int, int]
+"""Line and column behind a call: no two calls end at one place."""
 
 
 @cache
@@ -30,10 +34,28 @@ def names_read(file: str) -> frozenset[str]:
     return frozenset(variables | {n.attr for n in nodes if isinstance(n, ast.Attribute)})
 
 
+def call_end(frame: FrameType, instruction: int | None = None) -> End | None:
+    """Where the call at which a frame stands ends in its file; None where Python does not keep the columns.
+
+    Its beginning would not do: Python 3.12 gives that of the method's name where a call has several lines.
+
+    Args:
+        instruction: the one that is asked for, where the frame has gone on since.
+    """
+    at = frame.f_lasti if instruction is None else instruction
+    positions = next(itertools.islice(frame.f_code.co_positions(), at // 2, None), None)
+    _, line, _, column = positions or (None, None, None, None)
+    return (line, column) if line is not None and column is not None else None
+
+
 def call_node(
-    file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset()
+    file: str,
+    line: int,
+    name: str | None = None,
+    given: frozenset[str] = frozenset(),
+    end: End | None = None,
 ) -> ast.Call | None:
-    """The innermost call expression that spans a line (whose function's last name is `name`).
+    """The call expression that spans a line (whose function's last name is `name`) and ends there, else the innermost.
 
     Args:
         given: keywords that the call was given: the call that was written with most of them comes first.
@@ -48,6 +70,7 @@ def call_node(
         and n.lineno <= line <= (n.end_lineno or n.lineno)
         and (name is None or last_name(n.func) == name)
     ]
+    calls = [c for c in calls if (c.end_lineno, c.end_col_offset) == end] or calls
 
     def order(call: ast.Call) -> tuple[int, int]:
         written = {k.arg for k in call.keywords if k.arg}
@@ -83,10 +106,14 @@ def last_name(node: ast.expr) -> str:
 
 
 def keyword_places(
-    file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset()
+    file: str,
+    line: int,
+    name: str | None = None,
+    given: frozenset[str] = frozenset(),
+    end: End | None = None,
 ) -> dict[str, tuple[Place, ast.expr]]:
     """Where each keyword argument of the call at a line was written, with its expression."""
-    call = call_node(file, line, name, given)
+    call = call_node(file, line, name, given, end)
     if call is None:
         return {}
     return {k.arg: (Place(show(file), k.value.lineno), k.value) for k in call.keywords if k.arg}
@@ -143,20 +170,6 @@ def names_of(value: Any, frame: FrameType | None) -> list[str]:
         return []
     scope = {**frame.f_globals, **frame.f_locals}
     return [n for n, v in scope.items() if v is value and not n.startswith("__")]
-
-
-def resolve_call(frame: FrameType, line: int, argument: str) -> tuple[str, Any] | None:
-    """The function that a call on this line with this keyword names, and its name, looked up in the frame."""
-    tree = syntax_tree(frame.f_code.co_filename)
-    for node in ast.walk(tree) if tree else ():
-        if not isinstance(node, ast.Call) or not any(k.arg == argument for k in node.keywords):
-            continue
-        if not node.lineno <= line <= (node.end_lineno or node.lineno):
-            continue
-        value = look_up(node.func, {**frame.f_globals, **frame.f_locals})
-        if callable(value):
-            return last_name(node.func), value
-    return None
 
 
 def look_up(node: ast.expr, scope: dict[str, Any]) -> Any:

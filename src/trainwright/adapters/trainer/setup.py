@@ -113,9 +113,7 @@ def _own_methods(trainer: Any) -> dict[str, Place]:
             continue
         places[role] = Place(show(code.co_filename), code.co_firstlineno)
         for called, receiver, name in (("zero_grad", "", "clear_call"), ("step", "sched", "schedule_step")):
-            if owner == "trainer" and (
-                line := call_line(code.co_filename, code.co_firstlineno, called, receiver)
-            ):
+            if owner == "trainer" and (line := call_line(code, called, receiver)):
                 places[name] = Place(show(code.co_filename), line)
     return places
 
@@ -201,7 +199,7 @@ def _mode_place(trainer: Any) -> Place | None:
         c for f in during if (c := getattr(inspect.unwrap(f), "__code__", None)) and is_users(c.co_filename)
     ]
     for code in codes:
-        if line := evaluation_line(code.co_filename, code.co_firstlineno):
+        if line := evaluation_line(code):
             return Place(show(code.co_filename), line)
     own = [k.train.__code__ for k in kinds if is_users(k.train.__code__.co_filename)]
     return Place(show(own[0].co_filename), own[0].co_firstlineno) if own else None

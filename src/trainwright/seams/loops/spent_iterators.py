@@ -10,8 +10,8 @@ from typing import Any
 
 from trainwright.core.finding import Place
 from trainwright.seams.loops.lengths import count_of
-from trainwright.seams.loops.loops import Loop, code_node
-from trainwright.seams.source.written import assignment_place
+from trainwright.seams.loops.loops import Loop
+from trainwright.seams.source.written import assignment_place, code_node
 from trainwright.stages.reading import SpentIterator
 
 _ONCE = (map, zip, filter, enumerate, itertools.chain, itertools.islice, itertools.starmap)

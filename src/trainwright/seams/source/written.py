@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import itertools
 import linecache
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from trainwright.core.finding import Place
@@ -181,45 +182,37 @@ def look_up(node: ast.expr, scope: dict[str, Any]) -> Any:
     return None
 
 
-def call_line(file: str, first: int, name: str, receiver: str = "") -> int | None:
-    """The line of the function that begins at `first` which calls a method of this name on something so named."""
-    tree = syntax_tree(file)
-    for node in ast.walk(tree) if tree else ():
-        if (
-            isinstance(node, ast.FunctionDef)
-            and min([node.lineno, *[d.lineno for d in node.decorator_list]]) == first
-        ):
-            for call in ast.walk(node):
-                if (
-                    isinstance(call, ast.Call)
-                    and isinstance(call.func, ast.Attribute)
-                    and call.func.attr == name
-                ):
-                    if receiver in last_name(call.func.value):
-                        return call.lineno
+def code_node(code: CodeType) -> ast.AST | None:
+    """The module's or function's node that a code object was compiled from."""
+    tree = syntax_tree(code.co_filename)
+    if tree is None or code.co_name == "<module>":
+        return tree
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
+            first = min([node.lineno, *[d.lineno for d in node.decorator_list]])
+            if first == code.co_firstlineno:
+                return node
     return None
 
 
-def evaluation_line(file: str, first: int) -> int | None:
-    """The line of the function that begins at `first` which calls `.eval()` or `.train(False)`."""
-    tree = syntax_tree(file)
-    for node in ast.walk(tree) if tree else ():
-        if (
-            not isinstance(node, ast.FunctionDef)
-            or min([node.lineno, *[d.lineno for d in node.decorator_list]]) != first
-        ):
-            continue
-        for call in ast.walk(node):
-            if (
-                isinstance(call, ast.Call)
-                and isinstance(call.func, ast.Attribute)
-                and (
-                    (call.func.attr == "eval" and not call.args)
-                    or (call.func.attr == "train" and [ast.unparse(a) for a in call.args] == ["False"])
-                )
-            ):
-                return call.lineno
-    return None
+def call_line(code: CodeType, name: str, receiver: str = "") -> int | None:
+    """The line of a function that calls a method of this name on something so named."""
+    found = (c for c, f in _method_calls(code) if f.attr == name and receiver in last_name(f.value))
+    return next((call.lineno for call in found), None)
+
+
+def evaluation_line(code: CodeType) -> int | None:
+    """The line of a function that calls `.eval()` or `.train(False)`."""
+    written = {"eval": [], "train": ["False"]}
+    calls = _method_calls(code)
+    return next((c.lineno for c, f in calls if [ast.unparse(a) for a in c.args] == written.get(f.attr)), None)
+
+
+def _method_calls(code: CodeType) -> Iterator[tuple[ast.Call, ast.Attribute]]:
+    owner = code_node(code)
+    for node in ast.walk(owner) if owner is not None else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node, node.func
 
 
 def rebinding_place(failed: Place) -> Place | None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from trainwright.errors import ReadError, UsageError
 from trainwright.lm.config import ModelConfig, OptimizerConfig, ScheduleConfig
 from trainwright.lm.network.loss import training_loss
-from trainwright.lm.network.model import Transformer
+from trainwright.lm.network.model import FUSED, Transformer
 from trainwright.lm.training.optimizers import (
     build_optimizer,
     load_optimizer_tensors,
@@ -117,24 +117,43 @@ def test_an_update_of_muon_is_nearly_orthogonal(shape: tuple[int, int, int]) -> 
     torch.testing.assert_close(result, left @ right, atol=0.3, rtol=0)
 
 
-@pytest.mark.parametrize("shape", [(24, 24), (48, 24), (24, 64)])
-def test_muon_equals_torchs(shape: tuple[int, int]) -> None:
-    ours, theirs = (nn.ModuleDict({"layers": nn.ModuleList([nn.Linear(1, 1)])}) for _ in range(2))
-    for module in (ours, theirs):
-        torch.manual_seed(0)
-        module["layers"][0].weight = nn.Parameter(torch.randn(shape))
-        module["layers"][0].bias = None
-    config = OptimizerConfig(name="muon")
-    mine = build_optimizer(ours, config)
-    reference = torch.optim.Muon(theirs.parameters(), lr=0.02, weight_decay=0.1)
-    for step in range(3):
+@pytest.mark.parametrize("decay", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        ("output", (24, 24)),
+        ("output", (48, 24)),
+        ("output", (24, 64)),
+        ("output", (8, 3)),
+        ("gate_up", (96, 24)),
+        ("query_key_value", (72, 24)),
+        ("query_key_value", (24, 24)),
+    ],
+)
+def test_muon_equals_torchs(layer: str, shape: tuple[int, int], decay: float) -> None:
+    """Each of the matrices that lie below each other in a fused parameter is one of torch's parameters."""
+    torch.manual_seed(0)
+    before = torch.randn(shape)
+    parts = before.chunk(FUSED.get(layer, 1))
+    ours = nn.ModuleDict({"layers": nn.ModuleDict({layer: nn.Linear(1, 1, bias=False)})})
+    weight = ours["layers"][layer].weight = nn.Parameter(before.clone())
+    theirs = [nn.Parameter(part.clone()) for part in parts]
+    mine = build_optimizer(ours, OptimizerConfig(name="muon", weight_decay=decay))
+    reference = torch.optim.Muon(theirs, lr=0.02, weight_decay=decay)
+    kept = 1.0
+    for step in range(12):
+        rate = 0.02 * (12 - step) / 12
+        mine.param_groups[0]["lr"] = reference.param_groups[0]["lr"] = rate
+        kept *= 1 - rate * decay
         gradient = torch.randn(shape, generator=torch.Generator().manual_seed(step))
-        for module, optimizer in ((ours, mine), (theirs, reference)):
-            module["layers"][0].weight.grad = gradient.clone()
-            optimizer.step()
-    torch.testing.assert_close(
-        ours["layers"][0].weight, theirs["layers"][0].weight, atol=1.5e-3, rtol=0
-    )  # bf16 inside
+        weight.grad = gradient.clone()
+        for parameter, part in zip(theirs, gradient.chunk(len(parts)), strict=True):
+            parameter.grad = part.clone()
+        mine.step()
+        reference.step()
+    steps = torch.cat(theirs) - kept * before
+    # Both compute in bf16, whose roundings are 0.4 %; a momentum of 0.9 for 0.95 makes 9 % and more.
+    assert (weight - torch.cat(theirs)).norm() < 0.02 * steps.norm()
 
 
 def test_adamw_within_muon_equals_torchs() -> None:

@@ -5,9 +5,10 @@ import sys
 import time
 from types import SimpleNamespace
 
+import pynvml
 import pytest
 
-from gpu_driver import nvidia_smi
+from gpu_driver import functions
 from trainwright.core.finding import Severity
 from trainwright.rules.forward.out_of_memory import out_of_memory
 from trainwright.rules.setup.accelerator_held_by_others import accelerator_held_by_others
@@ -20,16 +21,20 @@ ME, PARENT, GONE = os.getpid(), os.getppid(), 2**22 + 1  # no process has a numb
 
 
 @pytest.fixture
-def driver(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+def driver(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    return tmp_path
+
+    def says(*processes, **more):
+        for name, function in functions(*processes, **more).items():
+            assert hasattr(pynvml, name)
+            monkeypatch.setattr(pynvml, name, function)
+
+    return says
 
 
 def test_other_processes_on_the_gpus_in_use_are_listed(driver, monkeypatch):
-    nvidia_smi(driver, ("GPU-aa", ME, 500, "python"), ("GPU-aa", 1, 10240, "/opt/a, b/python3"),
-               ("GPU-aa", PARENT, 20480, "jupyter"), ("GPU-aa", GONE, 4096, "[Not Found]"),
-               ("GPU-aa", PARENT, "[N/A]", "x"), ("GPU-bb", PARENT, 70000, "other"))  # fmt: skip
+    driver((0, ME, 500, "python"), (0, 1, 10240, "/opt/a, b/python3"), (0, PARENT, 20480, "jupyter"),
+           (0, GONE, 4096, None), (0, PARENT, None, "jupyter"), (1, PARENT, 70000, "jupyter"))  # fmt: skip
     (gpu,) = accelerators("cuda")
     assert (gpu.index, gpu.name, gpu.total_bytes) == (0, "NVIDIA H100 80GB HBM3", 80 * GIB)
     assert [(p.pid, p.name, p.held_bytes) for p in gpu.others] == [
@@ -37,25 +42,31 @@ def test_other_processes_on_the_gpus_in_use_are_listed(driver, monkeypatch):
         (1, "python3", 10 * GIB),
     ]
     # Where the driver does not list us: those we may use.
-    nvidia_smi(driver, ("GPU-bb", PARENT, 70000, "other"))
-    assert [len(g.others) for g in accelerators("cuda")] == [0, 1]
+    driver((1, PARENT, 70000, None))
+    assert [[p.name for p in g.others] for g in accelerators("cuda")] == [[], ["process"]]
     for chosen, visible in (("1", [1]), ("GPU-a", [0]), ("", []), ("-1", [])):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
         assert [g.index for g in accelerators("cuda")] == visible
 
 
-def test_a_driver_that_is_absent_fails_or_hangs_says_nothing(driver):
+def test_a_driver_that_is_absent_fails_or_hangs_says_nothing(driver, monkeypatch):
+    def absent():
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    driver((0, PARENT, 70000, "python"), error=pynvml.NVML_ERROR_GPU_IS_LOST)
     assert accelerators("cuda") == ()
-    nvidia_smi(driver, ("GPU-aa", PARENT, 70000, "python"), status=9)
-    assert accelerators("cuda") == ()
-    nvidia_smi(driver, first="exec sleep 20")
+    driver((0, PARENT, 70000, "python"), seconds=20)
     started = time.monotonic()
     assert accelerators("cpu") == () and accelerators("cuda") == ()
     assert time.monotonic() - started < 5
+    monkeypatch.setattr(pynvml, "nvmlInit", absent)
+    assert accelerators("cuda") == ()
+    monkeypatch.setitem(sys.modules, "pynvml", None)  # not installed
+    assert accelerators("cuda") == ()
 
 
 def said(held_mib, driver, **more):
-    nvidia_smi(driver, ("GPU-aa", ME, 500, "python"), ("GPU-aa", PARENT, held_mib, "python3"))
+    driver((0, ME, 500, "python"), (0, PARENT, held_mib, "python3"))
     setup = SetupFacts(device="cuda", accelerators=accelerators("cuda"), **more)
     return setup, list(accelerator_held_by_others.function(setup))
 

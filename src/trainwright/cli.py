@@ -22,7 +22,7 @@ from trainwright.output import Targets, announce, checked, own_stdout, progress,
 from trainwright.start.launchers import free_port
 from trainwright.start.program import Program
 from trainwright.start.scripts import program_of
-from trainwright.start.words import arranged
+from trainwright.start.words import Option, arranged
 
 if TYPE_CHECKING:
     from trainwright.core.report import Report
@@ -318,7 +318,7 @@ def main() -> None:
     """The entry point: exit statuses, and our own errors as one line."""
     take_everything()
     try:
-        words, said = arranged(sys.argv[1:])
+        words, said = arranged(sys.argv[1:], options_of)
         tell(said)
         status = app(words, exit_on_error=False)
     except CycloptsError:  # shown by cyclopts
@@ -339,6 +339,16 @@ def main() -> None:
         )
         sys.exit(2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def options_of(command: str) -> list[Option]:
+    """The options that a command takes, by each of their names."""
+    return [
+        Option(name=name, takes_value=argument.token_count()[0] > 0, is_shown=argument.show)
+        for argument in app[command].assemble_argument_collection()
+        for name in argument.names
+        if name.startswith("-")
+    ]
 
 
 def _show_users(error: BaseException) -> None:

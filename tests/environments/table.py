@@ -16,7 +16,8 @@ OLD_TRANSFORMERS = ("transformers==4.46.0", "tokenizers==0.20.3", "huggingface_h
                     *HUB[1:])  # fmt: skip
 KERAS = ("keras", "absl-py", "h5py", "ml_dtypes", "namex", "optree", "packaging", "typing_extensions")
 TORCH_NEEDS = ("filelock", "typing_extensions", "sympy", "mpmath", "networkx", "fsspec", "setuptools")
-LM = ("tokenizers", "tiktoken", "pyarrow", "xxhash", "rensa", "rapidfuzz", "regex", *HUB)
+LM = ("tokenizers", "tiktoken", "pyarrow", "xxhash", "rensa", "rapidfuzz", "license-expression", "boolean.py", "regex",
+      *HUB)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

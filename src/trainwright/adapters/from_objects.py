@@ -6,7 +6,9 @@ import contextlib
 import importlib
 from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, cast
+
+import wrapt
 
 from trainwright.adapters.base import Adapter
 from trainwright.seams.listening.seen import Seen, quiet
@@ -76,7 +78,7 @@ def of_lightning(
             where=place_of(frame),
             scope=scope_of(frame),
         )
-        return _Undone(LoopAdapter(LightningBody(fit, seen), seen), kept)
+        return cast(Adapter, _Undone(LoopAdapter(LightningBody(fit, seen), seen), kept))
     except BaseException:
         kept.put_back()
         raise
@@ -113,7 +115,7 @@ def of_parts(
         where=place_of(frame),
         scope=scope_of(frame),
     )
-    return _Undone(LoopAdapter(body, seen), kept)
+    return cast(Adapter, _Undone(LoopAdapter(body, seen), kept))
 
 
 def _silent_trainer(module: Any) -> Any:
@@ -187,18 +189,14 @@ class _Kept:
         self._random.put_back()
 
 
-class _Undone:
+class _Undone(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """An adapter, and what was done before it was made: both are put back."""
 
-    def __init__(self, adapter: Any, kept: _Kept) -> None:
-        self._adapter = adapter
-        self._kept = kept
-        self.framework: str = adapter.framework
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._adapter, name)
+    def __init__(self, adapter: Adapter, kept: _Kept) -> None:
+        super().__init__(adapter)
+        self._self_kept = kept
 
     def put_back(self) -> None:
         """Undo everything."""
-        self._adapter.put_back()
-        self._kept.put_back()
+        self.__wrapped__.put_back()
+        self._self_kept.put_back()

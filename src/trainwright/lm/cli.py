@@ -34,7 +34,7 @@ app = App(
 
 # What the extra `lm` of pyproject.toml brings.
 PACKAGES = ("torch", "tokenizers", "tiktoken", "pyarrow", "xxhash", "rensa", "safetensors", "rapidfuzz",
-            "huggingface_hub")  # fmt: skip
+            "huggingface_hub", "license_expression")  # fmt: skip
 _NEEDS = 'trainwright lm needs more packages: pip install "trainwright[lm]"'
 
 # In the order of the work.

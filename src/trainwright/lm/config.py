@@ -304,7 +304,10 @@ def _changed(section: Any, name: str, values: Mapping[str, Any]) -> Any:
 
 
 def _fitted(value: Any, wanted: Any, name: str) -> Any:
-    """The value as the setting's type; an integer will do for a float, a list for a tuple."""
+    """The value as the setting's type; an integer will do for a float, a list for a tuple.
+
+    The command line's own conversion (cyclopts) is too kind for this: it rounds 2.6 layers to 3 and takes "6" for 6.
+    """
     if get_origin(wanted) is Literal:
         if value in get_args(wanted):
             return value

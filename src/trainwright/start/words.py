@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from trainwright.errors import UsageError
 from trainwright.start.launchers import is_command
 from trainwright.start.reading import names_option, takes_no_arguments
 
-# Options that take a value, to know which word is the script.
-VALUED = ("--json", "--html", "--diff", "--budget", "--seed", "--ignore", "--device", "--copies")
-_PLAIN = {"check": ("--repair", "--no-repair", "--verify"), "run": ()}
-_CHECK_ALONE = ("--diff", "--copies")
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option of a command, by one of its names."""
+
+    name: str
+    takes_value: bool
+    is_shown: bool
+    """In the command's help; what is not is for Trainwright itself."""
 
 
-def arranged(words: Sequence[str]) -> tuple[list[str], str]:
+def arranged(words: Sequence[str], options_of: Callable[[str], Sequence[Option]]) -> tuple[list[str], str]:
     """The command line with `--` before SCRIPT, for what follows it is the script's own; and what to tell the user.
 
     Options of ours that were written behind SCRIPT are taken where the script surely reads no command line.
+
+    Args:
+        options_of: the options of the command of a name.
 
     Raises:
         UsageError: if there is no SCRIPT.
@@ -27,9 +36,11 @@ def arranged(words: Sequence[str]) -> tuple[list[str], str]:
         raise UsageError(f"A command must come first: trainwright check {' '.join(words)}")
     if not words or words[0] not in ("check", "run"):
         return list(words), ""
+    options = options_of(words[0])
+    valued = {o.name for o in options if o.takes_value}
     at = 1
     while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
-        at += 2 if words[at] in VALUED else 1
+        at += 2 if words[at] in valued else 1
     if at >= len(words) and not {"--help", "-h", "--version"} & set(words):
         raise UsageError(
             f"{words[0]} must be given a SCRIPT: trainwright {words[0]} [OPTIONS] train.py [ARGS…]. "
@@ -38,7 +49,7 @@ def arranged(words: Sequence[str]) -> tuple[list[str], str]:
     if at >= len(words) or words[at] == "--":
         return list(words), ""
     before, script, behind = list(words[:at]), words[at], list(words[at + 1 :])
-    ours, theirs = _parted(behind, words[0])
+    ours, theirs = _parted(behind, options)
     said = ""
     if ours:
         names = ", ".join(dict.fromkeys(word.partition("=")[0] for word in ours if word.startswith("--")))
@@ -55,16 +66,21 @@ def arranged(words: Sequence[str]) -> tuple[list[str], str]:
     return [*before, "--", script, *behind], said
 
 
-def _parted(words: Sequence[str], command: str) -> tuple[list[str], list[str]]:
-    """Options of ours among words, with their values, and the other words."""
-    valued = [o for o in VALUED if o != "--copies" and (command == "check" or o not in _CHECK_ALONE)]
+def _parted(words: Sequence[str], options: Sequence[Option]) -> tuple[list[str], list[str]]:
+    """Options of ours among words, with their values, and the other words.
+
+    A short option is the script's: `-m` says what SCRIPT is, and stands before it.
+    """
+    named = [o for o in options if o.is_shown and o.name.startswith("--")]
+    valued = {o.name for o in named if o.takes_value}
+    plain = {o.name for o in named} - valued
     ours: list[str] = []
     theirs: list[str] = []
     rest = list(words)
     while rest:
         word = rest.pop(0)
         name, equal, _ = word.partition("=")
-        if word in _PLAIN[command] or (name in valued and equal):
+        if word in plain or (name in valued and equal):
             ours.append(word)
         elif name in valued and rest:
             ours += [word, rest.pop(0)]

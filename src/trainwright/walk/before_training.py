@@ -13,7 +13,7 @@ from trainwright.seams.devices.memory_owners import accelerators, lacks_gpu_memo
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.listening.seen import Seen
 from trainwright.seams.source.places import place_of
-from trainwright.seams.source.written import keyword_places
+from trainwright.seams.source.written import call_end, keyword_places
 from trainwright.stages.setup import SetupFacts
 from trainwright.walk.closing import versions
 from trainwright.walk.missing_names import missing_name
@@ -28,7 +28,7 @@ def refused_facts(
     """A framework's class or function did not take what it was given."""
     failure = replace(failure_of(error), where=place_of(frame))
     call = refused_call(name, function, keywords, failure)
-    written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name)
+    written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name, end=call_end(frame))
     call = replace(call, places={k: place for k, (place, _) in written.items()})
     return SetupFacts(
         framework=call.library.split(" ")[0] or None, versions=versions(), refused=call, failure=failure

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import TracebackType
 from typing import Any
 
-from trainwright.core.finding import Failure
+from trainwright.core.finding import Failure, Place
 from trainwright.seams.listening.refusals import unknown_argument
-from trainwright.seams.source.places import is_users
-from trainwright.seams.source.written import keyword_places, resolve_call
+from trainwright.seams.source.places import is_users, show
+from trainwright.seams.source.written import call_end, call_node, last_name, look_up
 from trainwright.stages.setup import RefusedCall
 from trainwright.walk.missing_names import distribution
 
@@ -56,23 +58,32 @@ def refused_anywhere(error: BaseException, failure: Failure) -> RefusedCall | No
     argument = unknown_argument(str(error)) if isinstance(error, (TypeError, ValueError)) else ""
     if not argument:
         return None
-    link, frame = error.__traceback__, None
+    link, users = error.__traceback__, None
     while link is not None:
-        if is_users(link.tb_frame.f_code.co_filename):
-            frame, line = link.tb_frame, link.tb_lineno
+        users = link if is_users(link.tb_frame.f_code.co_filename) else users
         link = link.tb_next
-    if frame is None:
+    written = _written_call(users, argument) if users is not None else None
+    if users is None or written is None:
         return None
-    found = resolve_call(frame, line, argument)
-    if found is None:
+    name, scope = last_name(written.func), {**users.tb_frame.f_globals, **users.tb_frame.f_locals}
+    function = look_up(written.func, scope)
+    if not callable(function):
         return None
-    written = keyword_places(frame.f_code.co_filename, line)
-    call = refused_call(*found, {}, failure, repairable=False)
+    call = refused_call(name, function, {}, failure, repairable=False)
+    file = show(users.tb_frame.f_code.co_filename)
     return replace(
         call,
-        places={k: place for k, (place, _) in written.items()},
-        accepts=(*call.accepts, *_configured(found[0])),
+        places={k.arg: Place(file, k.value.lineno) for k in written.keywords if k.arg},
+        accepts=(*call.accepts, *_configured(name)),
     )
+
+
+def _written_call(users: TracebackType, argument: str) -> ast.Call | None:
+    """The call at which a frame failed, if it was written with this keyword."""
+    code = users.tb_frame.f_code
+    end = call_end(users.tb_frame, users.tb_lasti)
+    call = call_node(code.co_filename, users.tb_lineno, given=frozenset({argument}), end=end)
+    return call if call is not None and argument in {k.arg for k in call.keywords} else None
 
 
 def _configured(function: str) -> tuple[str, ...]:

@@ -48,16 +48,12 @@ def failure_in_graph(fit: FitTraining) -> Failure | None:
 
 
 def _repeated(fit: FitTraining, batch: Batch) -> Iterator[Any]:
-    """A batch as TensorFlow's training function takes it, again and again."""
-    data = packed(tuple(map(_without_lists, fit.tensors_of(batch))))
+    """A batch as TensorFlow's training function takes it, again and again.
+
+    Tuples stand for lists, of which a tf.data.Dataset would make one tensor.
+    """
+    data = packed(keras.tree.lists_to_tuples(fit.tensors_of(batch)))
     return iter(sys.modules["tensorflow"].data.Dataset.from_tensors(data).repeat())
-
-
-def _without_lists(value: Any) -> Any:
-    """With tuples for lists, of which a tf.data.Dataset would make one tensor."""
-    if isinstance(value, dict):
-        return {k: _without_lists(v) for k, v in value.items()}
-    return tuple(map(_without_lists, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _given(compiled: Construction | None, *names: str) -> list[Any]:

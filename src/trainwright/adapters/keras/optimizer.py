@@ -66,7 +66,7 @@ def written_arguments(optimizer: Any, seen: Seen) -> frozenset[str]:
 
 
 def _call(built: Construction | None) -> ast.Call | None:
-    return call_node(built.frame_file, built.line, built.name) if built is not None else None
+    return call_node(built.frame_file, built.line, built.name, end=built.end) if built else None
 
 
 def is_rate_given(optimizer: Any, seen: Seen) -> bool:
@@ -86,7 +86,7 @@ def optimizer_places(optimizer: Any, seen: Seen) -> dict[str, Place]:
     built = seen.optimizers.get(inner)
     if built is None:
         return {}
-    rate = keyword_places(built.frame_file, built.line, built.name).get("learning_rate")
+    rate = keyword_places(built.frame_file, built.line, built.name, end=built.end).get("learning_rate")
     found = {"optimizer": built.place, "learning_rate": rate[0] if rate else built.place}
     made = _schedule_place(inner, built)
     return {**found, "scheduler": made} if made is not None else found

@@ -15,8 +15,8 @@ from typing import Any
 from trainwright.core.finding import Failure, Place
 from trainwright.seams.failures.blame import failure_of
 from trainwright.seams.source.places import is_users, show
-from trainwright.seams.source.reached_statements import after, code_of, own_nodes
-from trainwright.seams.source.written import look_up, names_of, syntax_tree
+from trainwright.seams.source.reached_statements import after, own_nodes
+from trainwright.seams.source.written import code_node, look_up, names_of, syntax_tree
 from trainwright.stages.setup import RefusedFile
 from trainwright.tensors.keras.which_keras import keras, version
 
@@ -41,7 +41,7 @@ def _refused_in(model: Any, frame: FrameType) -> Iterator[RefusedFile]:
     """Those that a frame's own function saves to after the line that it stands at."""
     file, scope = frame.f_code.co_filename, {**frame.f_globals, **frame.f_locals}
     tree = syntax_tree(file)
-    code = code_of(frame, tree) if tree else None
+    code = code_node(frame.f_code)
     if tree is None or code is None:
         return
     for call, method in saved_by(code, frame.f_lineno, names_of(model, frame)):

@@ -22,6 +22,7 @@ from trainwright.seams.listening.seen import Construction, Seen
 from trainwright.seams.source.places import is_users, place_of, show
 from trainwright.seams.source.written import (
     assignment_place,
+    call_end,
     call_node,
     key_places,
     keyword_places,
@@ -172,7 +173,7 @@ def compile_places(compiled: Construction | None) -> dict[str, Place]:
     """Where each argument of compile was written."""
     if compiled is None:
         return {}
-    written = keyword_places(compiled.frame_file, compiled.line, "compile")
+    written = keyword_places(compiled.frame_file, compiled.line, "compile", end=compiled.end)
     found = {name: place for name, (place, _) in written.items()}
     return {
         "compile": compiled.place,
@@ -191,11 +192,12 @@ def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
     call = place_of(frame)
     places |= {"train_call": call, "trainer": call}
     file = frame.f_code.co_filename
-    for keyword, (place, value) in keyword_places(file, frame.f_lineno, "fit").items():
+    written = keyword_places(file, frame.f_lineno, "fit", end=call_end(frame))
+    for keyword, (place, value) in written.items():
         role = _ROLES.get(keyword, keyword)
         places[role] = place
         _add_made(places, role, value, file, frame.f_lineno)
-    _add_positional(places, file, frame.f_lineno)
+    _add_positional(places, frame)
     if model in seen.modules:
         places["model"] = seen.modules[model]
     for name in names_of(model, frame):
@@ -212,9 +214,10 @@ def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
     return places
 
 
-def _add_positional(places: dict[str, Place], file: str, line: int) -> None:
+def _add_positional(places: dict[str, Place], frame: Any) -> None:
     """x and y are mostly given by position."""
-    call = call_node(file, line, "fit")
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    call = call_node(file, line, "fit", end=call_end(frame))
     for role, value in zip(("train_dataset", "labels", "batch_size", "epochs"), call.args if call else ()):
         places.setdefault(role, Place(show(file), value.lineno))
         _add_made(places, role, value, file, line)

@@ -152,7 +152,7 @@ class LightningBody:
                 places[role] = Place(show(code.co_filename), code.co_firstlineno)
         built = self._seen.constructions.get(id(self.fit.trainer))
         if built is not None:
-            written = keyword_places(built.frame_file, built.line, built.name, built.keywords)
+            written = keyword_places(built.frame_file, built.line, built.name, built.keywords, built.end)
             places |= {_ARGUMENTS.get(k, k): place for k, (place, _) in written.items()}
             places["trainer"] = built.place
         return places

@@ -12,7 +12,7 @@ from trainwright.core.finding import Place
 from trainwright.seams.loops.found_loops import called_in, is_users_object
 from trainwright.seams.loops.lifted_pass import LiftedPass, reached_functions
 from trainwright.seams.source.places import show
-from trainwright.seams.source.written import syntax_tree
+from trainwright.seams.source.written import code_node, syntax_tree
 from trainwright.stages.evaluation import Counter
 
 _TRAINING = frozenset(["backward", "manual_backward"])
@@ -172,8 +172,6 @@ def _attribute(
 
 
 def _node_of(function: FunctionType) -> ast.AST | None:
-    from trainwright.seams.loops.found_loops import code_node
-
     return code_node(function.__code__)
 
 
@@ -196,7 +194,7 @@ def _inside_training(node: ast.AST, lifted: LiftedPass) -> bool:
 
 def _begun(lifted: LiftedPass, name: str) -> Place | None:
     """The last line before the loop that assigns to a name."""
-    from trainwright.seams.loops.found_loops import code_node, own_nodes
+    from trainwright.seams.loops.found_loops import own_nodes
 
     for owner in (code_node(lifted.loop.frame.f_code), syntax_tree(lifted.loop.file)):
         inside = isinstance(owner, ast.Module) and lifted.loop.frame.f_code.co_name != "<module>"

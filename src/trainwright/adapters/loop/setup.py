@@ -103,7 +103,8 @@ def find_places(training: LoopTraining) -> dict[str, Place]:
 
 
 def _written(built: Construction) -> dict[str, Place]:
-    return {k: place for k, (place, _) in keyword_places(built.frame_file, built.line, built.name).items()}
+    written = keyword_places(built.frame_file, built.line, built.name, end=built.end)
+    return {k: place for k, (place, _) in written.items()}
 
 
 def _of_loader(loader: Any, seen: Seen) -> dict[str, Place]:
@@ -118,7 +119,7 @@ def _of_loader(loader: Any, seen: Seen) -> dict[str, Place]:
     places["loader"] = built.place
     for name, place in _written(built).items():
         places.setdefault(_LOADER_ROLES.get(name, name), place)
-    call = call_node(built.frame_file, built.line, built.name)
+    call = call_node(built.frame_file, built.line, built.name, end=built.end)
     first = call.args[0] if call is not None and call.args else None
     name = getattr(first, "id", "")
     if name and (made := assignment_place(built.frame_file, name, built.line)):

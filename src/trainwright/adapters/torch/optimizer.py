@@ -103,13 +103,14 @@ def is_rate_written(optimizer: Any, seen: Seen) -> bool:
     if optimizer not in seen.optimizers or default is None or rates != {default.default}:
         return True
     found = seen.optimizers[optimizer]
-    call = call_node(found.frame_file, found.line, found.name)
+    call = call_node(found.frame_file, found.line, found.name, end=found.end)
     return call is None or len(call.args) > 1 or any(k.arg in ("lr", None) for k in call.keywords)
 
 
 def optimizer_places(built: Construction) -> dict[str, Place]:
     """The line that built a script's own optimizer; the rate's line is there, whatever the arguments say."""
     places = {"optimizer": built.place, "learning_rate": built.place}
-    if (rate := keyword_places(built.frame_file, built.line, built.name).get("lr")) is not None:
-        places["learning_rate"] = rate[0]
+    written = keyword_places(built.frame_file, built.line, built.name, end=built.end)
+    if "lr" in written:
+        places["learning_rate"] = written["lr"][0]
     return places

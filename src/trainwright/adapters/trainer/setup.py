@@ -75,7 +75,9 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     arguments = seen.constructions.get(id(trainer.args))
     if arguments is not None:
         places["arguments"] = arguments.place
-        written = keyword_places(arguments.frame_file, arguments.line, given=arguments.keywords)
+        written = keyword_places(
+            arguments.frame_file, arguments.line, given=arguments.keywords, end=arguments.end
+        )
         places |= {name: place for name, (place, _) in written.items()}
     model = trainer.model
     if isinstance(model, nn.Module) and model in seen.modules:
@@ -111,9 +113,7 @@ def _own_methods(trainer: Any) -> dict[str, Place]:
             continue
         places[role] = Place(show(code.co_filename), code.co_firstlineno)
         for called, receiver, name in (("zero_grad", "", "clear_call"), ("step", "sched", "schedule_step")):
-            if owner == "trainer" and (
-                line := call_line(code.co_filename, code.co_firstlineno, called, receiver)
-            ):
+            if owner == "trainer" and (line := call_line(code, called, receiver)):
                 places[name] = Place(show(code.co_filename), line)
     return places
 
@@ -161,7 +161,8 @@ def rate_is_written(trainer: Any, seen: Seen) -> bool:
 
 def _of_construction(built: Construction, trainer: Any, frame: FrameType) -> dict[str, Place]:
     places = {"trainer": built.place}
-    for keyword, (place, value) in keyword_places(built.frame_file, built.line, given=built.keywords).items():
+    written = keyword_places(built.frame_file, built.line, given=built.keywords, end=built.end)
+    for keyword, (place, value) in written.items():
         role = _ROLES.get(keyword, keyword)
         places[role] = place
         if isinstance(value, ast.Name) and role in ("model", "optimizer", "tokenizer", "collator"):
@@ -198,7 +199,7 @@ def _mode_place(trainer: Any) -> Place | None:
         c for f in during if (c := getattr(inspect.unwrap(f), "__code__", None)) and is_users(c.co_filename)
     ]
     for code in codes:
-        if line := evaluation_line(code.co_filename, code.co_firstlineno):
+        if line := evaluation_line(code):
             return Place(show(code.co_filename), line)
     own = [k.train.__code__ for k in kinds if is_users(k.train.__code__.co_filename)]
     return Place(show(own[0].co_filename), own[0].co_firstlineno) if own else None

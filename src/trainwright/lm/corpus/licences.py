@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import cache
 from importlib.metadata import PackageMetadata
 from pathlib import Path
+from typing import Any
 
 # Licences that ask for little more than attribution, after the Blue Oak Council's list (March 2024, Lead or better)
 # and the licences of Python itself and its oldest libraries.
@@ -13,11 +15,6 @@ PERMISSIVE = (
     "0BSD", "AFL-3.0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-3-Clause-Clear", "BSL-1.0", "BlueOak-1.0.0",
     "CC0-1.0", "CNRI-Python", "HPND", "ISC", "LicenseRef-BSD", "MIT", "MIT-0", "MIT-CMU", "NCSA", "PSF-2.0",
     "PostgreSQL", "Python-2.0", "Unlicense", "WTFPL", "X11", "ZPL-2.1", "Zlib",
-)  # fmt: skip
-
-_OTHERS = (
-    "AGPL-3.0", "Artistic-2.0", "CC-BY-4.0", "CC-BY-NC-4.0", "CC-BY-SA-4.0", "CDDL-1.0", "EPL-1.0", "EPL-2.0",
-    "EUPL-1.2", "GPL-2.0", "GPL-3.0", "LGPL-2.1", "LGPL-3.0", "MPL-2.0",
 )  # fmt: skip
 
 # Free-text names of packages' "License" fields and trove classifiers, in lower case without "license" and "the".
@@ -64,8 +61,10 @@ _TEXTS = (
     ("Apache-2.0", ("apache.org/licenses/license-2.0",)),
 )
 
-_KNOWN = {name.lower(): name for name in (*PERMISSIVE, *_OTHERS)}
+_VERSIONS = re.compile(r"-(only|or-later)$", re.IGNORECASE)
 _FILE = re.compile(r"^(licen[cs]e|copying|unlicense)([-._].*)?$", re.IGNORECASE)
+# Characters of an expression: some packages bundle twenty licences, and a text without end is none.
+_EXPRESSION_LENGTH = 1000
 # Characters of a licence file that are looked at: the longest we know by its text (GPL 3) names itself at once.
 _TEXT_LENGTH = 20_000
 
@@ -76,15 +75,15 @@ def spdx(name: str | None) -> str | None:
     "mit" is MIT, "gpl-3.0-or-later" GPL-3.0, "Apache License, Version 2.0" Apache-2.0; expressions stay as they are.
     """
     plain = (name or "").strip()
-    low = re.sub(r"-(only|or-later)$", "", plain.lower())
-    if low in _KNOWN:
-        return _KNOWN[low]
+    low, known = _VERSIONS.sub("", plain.lower()), _identifiers()
+    if low in known:
+        return known[low]
     words = re.sub(r"\b(the|licen[cs]e|osi approved)\b|[,:]", " ", low)
     words = re.sub(r"\s+", " ", words).strip()
-    found = _NAMES.get(words) or _KNOWN.get(words) or _KNOWN.get(words.replace(" ", "-"))
+    found = _NAMES.get(words) or known.get(words) or known.get(words.replace(" ", "-"))
     if found or not re.search(r"\s(AND|OR|WITH)\s", plain):
         return found
-    return plain if len(plain) < 300 and "\n" not in plain else None
+    return plain if _parsed(plain) is not None else None
 
 
 def of_text(text: str) -> str | None:
@@ -131,37 +130,40 @@ def _field(metadata: PackageMetadata, name: str) -> str:
 def allows(expression: str, allowed: Collection[str]) -> bool:
     """Whether an SPDX expression can be met by allowed licences alone: of OR one side, of AND both.
 
-    An exception (WITH) only adds permissions, so it is left away.
+    An exception (WITH) only adds permissions, so it is left away. What is no expression is not met.
     """
-    names = {name.lower() for name in allowed}
-    tokens = re.findall(r"\(|\)|[^\s()]+", expression)
-    value, rest = _either(tokens, names)
-    return value and not rest
+    names, parsed, algebra = {name.lower() for name in allowed}, _parsed(expression), _algebra()
+    if parsed is None:
+        return False
+    values = {}
+    for symbol in parsed.symbols:
+        low = next(symbol.decompose()).key.lower()
+        values[symbol] = algebra.TRUE if {low, _VERSIONS.sub("", low)} & names else algebra.FALSE
+    return bool(parsed.subs(values).simplify() == algebra.TRUE)
 
 
-def _either(tokens: list[str], names: set[str]) -> tuple[bool, list[str]]:
-    value, tokens = _both(tokens, names)
-    while tokens and tokens[0].upper() == "OR":
-        other, tokens = _both(tokens[1:], names)
-        value = value or other
-    return value, tokens
+@cache
+def _parsed(expression: str) -> Any:
+    """The expression in terms of SPDX identifiers; None if it is none."""
+    from license_expression import ExpressionError, ExpressionParseError
+
+    try:
+        return _algebra().parse(expression) if len(expression) <= _EXPRESSION_LENGTH else None
+    except (ExpressionError, ExpressionParseError, AssertionError, IndexError):
+        # The last two come from boolean.py 5.0 where an operator or ")" follows "(".
+        return None
 
 
-def _both(tokens: list[str], names: set[str]) -> tuple[bool, list[str]]:
-    value, tokens = _one(tokens, names)
-    while tokens and tokens[0].upper() == "AND":
-        other, tokens = _one(tokens[1:], names)
-        value = value and other
-    return value, tokens
+@cache
+def _identifiers() -> dict[str, str]:
+    """SPDX's identifiers by their names in lower case, those of later versions under the version's own."""
+    symbols = _algebra().known_symbols.items()
+    names = [_VERSIONS.sub("", name) for name, symbol in symbols if not symbol.is_exception]
+    return {name.lower(): name for name in [*names, *PERMISSIVE]}
 
 
-def _one(tokens: list[str], names: set[str]) -> tuple[bool, list[str]]:
-    if not tokens:
-        return False, []
-    if tokens[0] == "(":
-        value, rest = _either(tokens[1:], names)
-        return value, rest[1:]
-    low = tokens[0].lower()
-    value = low in names or re.sub(r"-(only|or-later)$|\+$", "", low) in names
-    rest = tokens[1:]
-    return value, rest[2:] if rest and rest[0].upper() == "WITH" else rest
+@cache
+def _algebra() -> Any:
+    from license_expression import get_spdx_licensing
+
+    return get_spdx_licensing()

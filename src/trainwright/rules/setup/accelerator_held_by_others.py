@@ -2,7 +2,7 @@
 
 Why it matters: a forgotten notebook or an earlier run keeps what it took until it ends; a batch that fitted yesterday
 does not, and the message blames the script's own last request.
-Evidence: the list of NVIDIA's driver (nvidia-smi): process, name and memory of each process on the GPU. An error where
+Evidence: the list of NVIDIA's driver (NVML): process, name and memory of each process on the GPU. An error where
 the script ended for want of memory, else a note. TensorFlow without memory growth is noted beside any other process:
 it takes nearly all that is left.
 Error: `failed to allocate memory`

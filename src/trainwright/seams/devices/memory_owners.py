@@ -1,21 +1,17 @@
-"""Who holds the memory of the machine's GPUs, by the list of NVIDIA's driver; no framework is asked."""
+"""Who holds the memory of the machine's GPUs, by the list of NVIDIA's driver (pynvml); no framework is asked."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
-import time
+import threading
 from collections.abc import Iterable
+from typing import Any
 
 from trainwright.stages.setup import Accelerator, OtherProcess
 
-# The driver answers in some 0.1 s while a process uses the GPU; one that does not is not waited for.
+# The driver answers within some 0.1 s while a process uses the GPU; one that does not is not waited for.
 MOST_SECONDS = 1.0
-_MIB = 2**20
-_GPUS = "--query-gpu=index,uuid,memory.total,name"
-_PROCESSES = "--query-compute-apps=gpu_uuid,pid,used_memory,process_name"
 _ENDED = re.compile(
     r"out of memory|RESOURCE_EXHAUSTED|OOM when allocating|Dst tensor is not initialized", re.IGNORECASE
 )
@@ -51,32 +47,62 @@ def accelerators(device: str) -> tuple[Accelerator, ...]:
     Args:
         device: where the model lies, by torch's names.
     """
-    program = shutil.which("nvidia-smi") if device == "cuda" else None
-    if program is None:
-        return ()
-    told = _asked(program, _GPUS, _PROCESSES)
-    if told is None:
-        return ()
-    gpus, processes = (_rows(text) for text in told)
-    own = {uuid for uuid, pid, _, _ in processes if pid == str(os.getpid())}
-    found = []
-    for index, uuid, total, name in gpus:
-        if index.isdigit() and total.isdigit() and (uuid in own if own else _is_visible(index, uuid)):
-            others = _others(row for row in processes if row[0] == uuid)
-            found.append(
-                Accelerator(index=int(index), name=name, total_bytes=int(total) * _MIB, others=others)
-            )
-    return tuple(found)
+    told: list[Accelerator] = []
+    if device == "cuda":
+        asking = threading.Thread(target=lambda: told.extend(_told()), daemon=True)
+        asking.start()
+        asking.join(MOST_SECONDS)
+    return tuple(told)
 
 
-def _others(rows: Iterable[list[str]]) -> tuple[OtherProcess, ...]:
+def _told() -> list[Accelerator]:
+    """What the driver says now; nothing where there is none, where it fails, or without its library."""
+    try:
+        import pynvml
+    except ImportError:
+        return []
+    try:
+        pynvml.nvmlInit()
+        try:
+            return _listed(pynvml)
+        finally:
+            pynvml.nvmlShutdown()
+    except pynvml.NVMLError:
+        return []
+
+
+def _listed(driver: Any) -> list[Accelerator]:
+    gpus = [driver.nvmlDeviceGetHandleByIndex(index) for index in range(driver.nvmlDeviceGetCount())]
+    processes = [driver.nvmlDeviceGetComputeRunningProcesses(gpu) for gpu in gpus]
+    own = {index for index, listed in enumerate(processes) if os.getpid() in {p.pid for p in listed}}
+    return [
+        Accelerator(
+            index=index,
+            name=driver.nvmlDeviceGetName(gpu),
+            total_bytes=driver.nvmlDeviceGetMemoryInfo(gpu).total,
+            others=_others(driver, processes[index]),
+        )
+        for index, gpu in enumerate(gpus)
+        if (index in own if own else _is_visible(index, driver.nvmlDeviceGetUUID(gpu)))
+    ]
+
+
+def _others(driver: Any, processes: Iterable[Any]) -> tuple[OtherProcess, ...]:
     """The processes of this machine but our own; in a container the driver may list those outside, us among them."""
     found = [
-        OtherProcess(pid=int(pid), name=re.split(r"[/\\]", name)[-1], held_bytes=int(held) * _MIB)
-        for _, pid, held, name in rows
-        if pid.isdigit() and held.isdigit() and int(pid) != os.getpid() and _exists(int(pid))
+        OtherProcess(pid=p.pid, name=_name(driver, p.pid), held_bytes=p.usedGpuMemory)
+        for p in processes
+        if p.usedGpuMemory is not None and p.pid != os.getpid() and _exists(p.pid)
     ]
     return tuple(sorted(found, key=lambda p: -p.held_bytes))
+
+
+def _name(driver: Any, pid: int) -> str:
+    try:
+        name = str(driver.nvmlSystemGetProcessName(pid))
+    except (driver.NVMLError, UnicodeDecodeError):  # it ended just now; it is named in no UTF-8
+        return "process"
+    return re.split(r"[/\\]", name)[-1]
 
 
 def _exists(pid: int) -> bool:
@@ -89,48 +115,9 @@ def _exists(pid: int) -> bool:
     return True
 
 
-def _is_visible(index: str, uuid: str) -> bool:
+def _is_visible(index: int, uuid: str) -> bool:
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is None:
         return True
     names = [one.strip() for one in chosen.split(",")]
-    return index in names or any(one.startswith("GPU-") and uuid.startswith(one) for one in names)
-
-
-def _rows(text: str) -> list[list[str]]:
-    """Four fields a line; the last, a name, may have commas of its own."""
-    lines = [[f.strip() for f in line.split(",", 3)] for line in text.splitlines()]
-    return [fields for fields in lines if len(fields) == 4]
-
-
-def _asked(program: str, *queries: str) -> list[str] | None:
-    """The answers to these queries, asked at once; None where one fails or takes too long."""
-    until, started, answers = time.monotonic() + MOST_SECONDS, [], []
-    try:
-        for query in queries:
-            command = [program, query, "--format=csv,noheader,nounits"]
-            started.append(
-                subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    text=True,
-                    errors="replace",
-                )
-            )
-        for one in started:
-            text, _ = one.communicate(timeout=max(until - time.monotonic(), 0.01))
-            if one.returncode:
-                return None
-            answers.append(text)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    finally:
-        for one in started:
-            if one.poll() is None:
-                one.kill()
-                one.wait()
-            if one.stdout is not None:
-                one.stdout.close()
-    return answers
+    return str(index) in names or any(one.startswith("GPU-") and uuid.startswith(one) for one in names)

@@ -12,6 +12,7 @@ from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.listening.keras_refusals import arguments_of
 from trainwright.seams.listening.seen import Construction, active, builder_frame, listener, seen
 from trainwright.seams.source.places import place_of, places_on_the_way, user_frame
+from trainwright.seams.source.written import call_end
 
 
 def patch_model(module: Any) -> None:
@@ -63,6 +64,7 @@ def _construction(name: str, frame: Any, given: dict[str, Any]) -> Construction:
         line=frame.f_lineno,
         place=place_of(frame),
         keywords=frozenset(given),
+        end=call_end(frame),
         given=given,
     )
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from trainwright.core.finding import Place
 from trainwright.seams.source.places import user_frame
-from trainwright.seams.source.written import call_node
+from trainwright.seams.source.written import End, call_node
 from trainwright.seams.state.by_identity import WeakIdentityDictionary
 from trainwright.stages.setup import RankFacts
 
@@ -32,6 +32,8 @@ class Construction:
     line: int
     place: Place
     keywords: frozenset[str]
+    end: End | None = None
+    """Where the call that built it ends, if that is known."""
     given: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The values of the arguments, where these are kept."""
 
@@ -146,7 +148,7 @@ class Seen:
     def position_given(self, optimizer: Any, argument: str) -> int | None:
         """Where an argument stands in the call that built an optimizer, if it was given there without its name."""
         built = self.optimizers.get(optimizer)
-        call = call_node(built.frame_file, built.line, built.name) if built is not None else None
+        call = call_node(built.frame_file, built.line, built.name, end=built.end) if built else None
         names = list(inspect.signature(type(optimizer)).parameters)
         if call is None or argument not in names or any(isinstance(a, ast.Starred) for a in call.args):
             return None

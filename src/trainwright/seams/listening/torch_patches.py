@@ -22,6 +22,7 @@ from trainwright.seams.listening.seen import (
     seen,
 )
 from trainwright.seams.source.places import is_ours, place_of, places_on_the_way, user_frame
+from trainwright.seams.source.written import call_end
 from trainwright.seams.state.by_identity import WeakIdentityDictionary
 from trainwright.tensors.torch.transforms import within_transform
 
@@ -232,6 +233,7 @@ def _construction(built: Any, frame: FrameType) -> Construction:
         line=frame.f_lineno,
         place=place_of(frame),
         keywords=frozenset(),
+        end=call_end(frame),
     )
 
 

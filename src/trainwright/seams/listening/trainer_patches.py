@@ -10,6 +10,7 @@ from typing import Any
 
 from trainwright.seams.listening.seen import Construction, Loading, active, builder_frame, listener, seen
 from trainwright.seams.source.places import place_of, user_frame
+from trainwright.seams.source.written import call_end
 
 
 def patch_loading(module: Any) -> None:
@@ -126,6 +127,7 @@ def patch_construction(owner: Any, name: str) -> None:
             line=frame.f_lineno,
             place=place_of(frame),
             keywords=frozenset(given),
+            end=call_end(frame),
         )
 
     owner.__init__ = init

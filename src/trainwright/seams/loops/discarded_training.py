@@ -13,11 +13,11 @@ from trainwright.seams.loops.found_loops import (
     TRAINING_CALLS,
     Loop,
     called_in,
-    code_node,
     own_nodes,
     reached,
     resolve,
 )
+from trainwright.seams.source.written import code_node
 
 
 def is_passing(loop: Loop, callers: Sequence[FrameType], seen: Seen) -> bool:

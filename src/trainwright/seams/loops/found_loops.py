@@ -7,11 +7,11 @@ import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import CodeType, FrameType, FunctionType, MethodType
+from types import FrameType, FunctionType, MethodType
 from typing import Any
 
 from trainwright.seams.source.places import is_users
-from trainwright.seams.source.written import syntax_tree
+from trainwright.seams.source.written import code_node
 
 # Calls that only a training step makes.
 TRAINING_CALLS = frozenset(["backward", "manual_backward"])
@@ -100,19 +100,6 @@ def _spans(node: Statement, line: int) -> bool:
     if isinstance(node, ast.For):
         last = max(last, node.iter.end_lineno or 0)
     return node.lineno <= line <= last
-
-
-def code_node(code: CodeType) -> ast.AST | None:
-    """The module's or function's node that a code object was compiled from."""
-    tree = syntax_tree(code.co_filename)
-    if tree is None or code.co_name == "<module>":
-        return tree
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
-            first = min([node.lineno, *[d.lineno for d in node.decorator_list]])
-            if first == code.co_firstlineno:
-                return node
-    return None
 
 
 def own_nodes(owner: ast.AST) -> Iterator[ast.AST]:

@@ -6,14 +6,8 @@ import ast
 import copy
 from typing import Any
 
-from trainwright.seams.loops.found_loops import (
-    Scope,
-    Statement,
-    called_name,
-    code_node,
-    resolve,
-    users_functions,
-)
+from trainwright.seams.loops.found_loops import Scope, Statement, called_name, resolve, users_functions
+from trainwright.seams.source.written import code_node
 
 # What goes over its argument in another way than item by item; other calls hand out each: progress bars, loggers,
 # `enumerate`.

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from trainwright.seams.loops.found_loops import Loop, called_in, code_node, loops_at
+from trainwright.seams.loops.found_loops import Loop, called_in, loops_at
 from trainwright.seams.loops.lifting import LiftedCode, lift_statements
-from trainwright.seams.source.written import last_name, syntax_tree
+from trainwright.seams.source.written import code_node, last_name, syntax_tree
 
 _OVER = "__trainwright_over__"
 RETURNED = "__trainwright_returned__"

@@ -9,9 +9,9 @@ from types import GeneratorType
 from typing import Any
 
 from trainwright.core.finding import Place
-from trainwright.seams.loops.found_loops import Loop, code_node
+from trainwright.seams.loops.found_loops import Loop
 from trainwright.seams.loops.lengths import count_of
-from trainwright.seams.source.written import assignment_place
+from trainwright.seams.source.written import assignment_place, code_node
 from trainwright.stages.reading import SpentIterator
 
 _ONCE = (map, zip, filter, enumerate, itertools.chain, itertools.islice, itertools.starmap)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType, FunctionType
 from typing import Any
 
-from trainwright.seams.source.written import call_node, last_name, look_up, syntax_tree
+from trainwright.seams.source.written import call_end, call_node, last_name, look_up, syntax_tree
 
 # The packages whose class of this name is what `fit` trains.
 _PACKAGES, _MODEL = ("keras", "tf_keras"), "Model"
@@ -42,7 +42,7 @@ def training_lines(file: str, reached: int) -> list[int]:
 def fit_lines(frame: FrameType) -> list[int]:
     """Lines after the `fit` at which a frame stands that call `.fit(…)` on a Keras model, one that is or will be."""
     file, reached = frame.f_code.co_filename, frame.f_lineno
-    first, tree = call_node(file, reached, "fit"), syntax_tree(file)
+    first, tree = call_node(file, reached, "fit", end=call_end(frame)), syntax_tree(file)
     if tree is None or first is None or not isinstance(first.func, ast.Attribute):
         return []
     receivers = _Receivers(tree, {**frame.f_globals, **frame.f_locals}, first.func.value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from types import FrameType
 
 from trainwright.seams.source.written import last_name
 
@@ -18,17 +17,6 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _EXITS = ("exit", "quit", "_exit")
 # Names in a handler that take nearly every error.
 _TAKING = ("Exception", "BaseException")
-
-
-def code_of(frame: FrameType, tree: ast.Module) -> ast.AST | None:
-    """The module or the function that a frame runs; None for a lambda and the like."""
-    if frame.f_code.co_name == "<module>":
-        return tree
-    for node in ast.walk(tree):
-        if isinstance(node, _FUNCTIONS):
-            if frame.f_code.co_firstlineno == min([node.lineno, *(d.lineno for d in node.decorator_list)]):
-                return node
-    return None
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import linecache
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from trainwright.core.finding import Place
 from trainwright.seams.source.places import show
+
+End = tuple[int, int]
+"""Line and column behind a call: no two calls end at one place."""
 
 
 @cache
@@ -30,10 +35,28 @@ def names_read(file: str) -> frozenset[str]:
     return frozenset(variables | {n.attr for n in nodes if isinstance(n, ast.Attribute)})
 
 
+def call_end(frame: FrameType, instruction: int | None = None) -> End | None:
+    """Where the call at which a frame stands ends in its file; None where Python does not keep the columns.
+
+    Its beginning would not do: Python 3.12 gives that of the method's name where a call has several lines.
+
+    Args:
+        instruction: the one that is asked for, where the frame has gone on since.
+    """
+    at = frame.f_lasti if instruction is None else instruction
+    positions = next(itertools.islice(frame.f_code.co_positions(), at // 2, None), None)
+    _, line, _, column = positions or (None, None, None, None)
+    return (line, column) if line is not None and column is not None else None
+
+
 def call_node(
-    file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset()
+    file: str,
+    line: int,
+    name: str | None = None,
+    given: frozenset[str] = frozenset(),
+    end: End | None = None,
 ) -> ast.Call | None:
-    """The innermost call expression that spans a line (whose function's last name is `name`).
+    """The call expression that spans a line (whose function's last name is `name`) and ends there, else the innermost.
 
     Args:
         given: keywords that the call was given: the call that was written with most of them comes first.
@@ -48,6 +71,7 @@ def call_node(
         and n.lineno <= line <= (n.end_lineno or n.lineno)
         and (name is None or last_name(n.func) == name)
     ]
+    calls = [c for c in calls if (c.end_lineno, c.end_col_offset) == end] or calls
 
     def order(call: ast.Call) -> tuple[int, int]:
         written = {k.arg for k in call.keywords if k.arg}
@@ -83,10 +107,14 @@ def last_name(node: ast.expr) -> str:
 
 
 def keyword_places(
-    file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset()
+    file: str,
+    line: int,
+    name: str | None = None,
+    given: frozenset[str] = frozenset(),
+    end: End | None = None,
 ) -> dict[str, tuple[Place, ast.expr]]:
     """Where each keyword argument of the call at a line was written, with its expression."""
-    call = call_node(file, line, name, given)
+    call = call_node(file, line, name, given, end)
     if call is None:
         return {}
     return {k.arg: (Place(show(file), k.value.lineno), k.value) for k in call.keywords if k.arg}
@@ -145,20 +173,6 @@ def names_of(value: Any, frame: FrameType | None) -> list[str]:
     return [n for n, v in scope.items() if v is value and not n.startswith("__")]
 
 
-def resolve_call(frame: FrameType, line: int, argument: str) -> tuple[str, Any] | None:
-    """The function that a call on this line with this keyword names, and its name, looked up in the frame."""
-    tree = syntax_tree(frame.f_code.co_filename)
-    for node in ast.walk(tree) if tree else ():
-        if not isinstance(node, ast.Call) or not any(k.arg == argument for k in node.keywords):
-            continue
-        if not node.lineno <= line <= (node.end_lineno or node.lineno):
-            continue
-        value = look_up(node.func, {**frame.f_globals, **frame.f_locals})
-        if callable(value):
-            return last_name(node.func), value
-    return None
-
-
 def look_up(node: ast.expr, scope: dict[str, Any]) -> Any:
     """The value of a dotted name; nothing is called."""
     if isinstance(node, ast.Name):
@@ -168,45 +182,37 @@ def look_up(node: ast.expr, scope: dict[str, Any]) -> Any:
     return None
 
 
-def call_line(file: str, first: int, name: str, receiver: str = "") -> int | None:
-    """The line of the function that begins at `first` which calls a method of this name on something so named."""
-    tree = syntax_tree(file)
-    for node in ast.walk(tree) if tree else ():
-        if (
-            isinstance(node, ast.FunctionDef)
-            and min([node.lineno, *[d.lineno for d in node.decorator_list]]) == first
-        ):
-            for call in ast.walk(node):
-                if (
-                    isinstance(call, ast.Call)
-                    and isinstance(call.func, ast.Attribute)
-                    and call.func.attr == name
-                ):
-                    if receiver in last_name(call.func.value):
-                        return call.lineno
+def code_node(code: CodeType) -> ast.AST | None:
+    """The module's or function's node that a code object was compiled from."""
+    tree = syntax_tree(code.co_filename)
+    if tree is None or code.co_name == "<module>":
+        return tree
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
+            first = min([node.lineno, *[d.lineno for d in node.decorator_list]])
+            if first == code.co_firstlineno:
+                return node
     return None
 
 
-def evaluation_line(file: str, first: int) -> int | None:
-    """The line of the function that begins at `first` which calls `.eval()` or `.train(False)`."""
-    tree = syntax_tree(file)
-    for node in ast.walk(tree) if tree else ():
-        if (
-            not isinstance(node, ast.FunctionDef)
-            or min([node.lineno, *[d.lineno for d in node.decorator_list]]) != first
-        ):
-            continue
-        for call in ast.walk(node):
-            if (
-                isinstance(call, ast.Call)
-                and isinstance(call.func, ast.Attribute)
-                and (
-                    (call.func.attr == "eval" and not call.args)
-                    or (call.func.attr == "train" and [ast.unparse(a) for a in call.args] == ["False"])
-                )
-            ):
-                return call.lineno
-    return None
+def call_line(code: CodeType, name: str, receiver: str = "") -> int | None:
+    """The line of a function that calls a method of this name on something so named."""
+    found = (c for c, f in _method_calls(code) if f.attr == name and receiver in last_name(f.value))
+    return next((call.lineno for call in found), None)
+
+
+def evaluation_line(code: CodeType) -> int | None:
+    """The line of a function that calls `.eval()` or `.train(False)`."""
+    written = {"eval": [], "train": ["False"]}
+    calls = _method_calls(code)
+    return next((c.lineno for c, f in calls if [ast.unparse(a) for a in c.args] == written.get(f.attr)), None)
+
+
+def _method_calls(code: CodeType) -> Iterator[tuple[ast.Call, ast.Attribute]]:
+    owner = code_node(code)
+    for node in ast.walk(owner) if owner is not None else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node, node.func
 
 
 def rebinding_place(failed: Place) -> Place | None:

@@ -201,7 +201,11 @@ class _Names:
         self._module = module
         tf = sys.modules["tensorflow"]
         self.ops = _operations(tf)
-        self.tree = SimpleNamespace(map_structure=tf.nest.map_structure, flatten=tf.nest.flatten)
+        self.tree = SimpleNamespace(
+            map_structure=tf.nest.map_structure,
+            flatten=tf.nest.flatten,
+            lists_to_tuples=tf.__internal__.nest.list_to_tuple,
+        )
         self.config = SimpleNamespace(backend=lambda: "tensorflow", floatx=module.backend.floatx)
         self.Variable = tf.Variable
 

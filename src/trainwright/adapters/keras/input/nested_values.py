@@ -1,4 +1,8 @@
-"""The nested values that Keras data are made of: dictionaries, lists and tuples of arrays of every kind."""
+"""The nested values that Keras data are made of: dictionaries, lists and tuples of arrays of every kind.
+
+Not walked by keras.tree: it sorts a dictionary's keys, whose order is often that of the outputs, and takes a mapping that is
+no dictionary for an array.
+"""
 
 from __future__ import annotations
 

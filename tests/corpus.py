@@ -11,6 +11,9 @@ _NAMES = [
     for b in ("data", "frame", "line", "all", "x")
 ]
 
+# What a licence file of it begins with.
+MIT = "Permission is hereby granted, free of charge, to any person obtaining a copy of this software"
+
 
 def code(seed: int, lines: int = 30) -> str:
     """A file that mentions pandas; two seeds share next to no shingles."""

@@ -1,4 +1,4 @@
-"""A rule's page, the table of rules, and which rules know an error message or mention a word."""
+"""Rule pages, the table of rules, and the search for rules by error message or word."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def find(name: str) -> Rule | None:
     return next((r for r in load_rules() if wanted in (r.name, r.code.lower())), None)
 
 
-# A question of more words is an error message, whose words say little by themselves.
+# A longer question is taken for an error message, whose single words say little.
 MOST_WORDS = 4
-# What a word found in a rule's name, title or page counts; a page's second mention of it counts once more, no third.
+# The score of a word in a rule's name, title or page; a second mention in the page counts again, a third does not.
 IN_NAME, IN_TITLE, IN_PAGE = 8, 4, 1
 
 
 def mentioning(text: str) -> list[Rule]:
-    """Rules that mention every word of a question, those with the words in their names first."""
+    """Rules that mention every word of a question; rules with the words in their names come first."""
     words = re.findall(r"\w+", text.lower())
     if not 0 < len(words) <= MOST_WORDS:
         return []
@@ -46,7 +46,7 @@ def _score(rule: Rule, pattern: re.Pattern[str]) -> int:
 
 
 def near(text: str) -> list[str]:
-    """Names of rules that are written nearly so."""
+    """Names of rules with a similar spelling."""
     wanted = "-".join(re.findall(r"\w+", text.lower()))
     return difflib.get_close_matches(wanted, [r.name for r in load_rules()], cutoff=0.7)
 
@@ -62,7 +62,9 @@ def explain(text: str) -> tuple[bool, RenderableType]:
 
 def _listed(text: str, rules: list[Rule]) -> RenderableType:
     head = Text.assemble(
-        f"{len(rules)} rules mention ", (text.strip(), "bold"), "; `trainwright explain NAME` prints one."
+        f"{len(rules)} rules mention ",
+        (text.strip(), "bold"),
+        "; `trainwright explain NAME` prints a rule's page.",
     )
     return Group(head, Text(), _table(rules))
 
@@ -71,8 +73,8 @@ def _unknown(text: str) -> Text:
     alike = near(text)
     meant = f" Did you mean {', '.join(alike)}?" if alike else ""
     return Text(
-        f"No rule is called that or mentions it, and none quotes it as an error.{meant} `trainwright rules` lists them; "
-        "`trainwright check SCRIPT` looks for the cause itself."
+        f"No rule has this name, mentions it or quotes it as an error.{meant} `trainwright rules` lists all rules; "
+        "`trainwright check SCRIPT` searches for the cause."
     )
 
 
@@ -85,7 +87,7 @@ def _page(rule: Rule) -> RenderableType:
 
 
 def paragraphs(page: str) -> str:
-    """A page in Markdown: each of its parts a paragraph of its own."""
+    """A page as Markdown, with each part as a separate paragraph."""
     return re.sub(r"\n(?=(Why it matters|Evidence|Error|Fix)\b)", "\n\n", page).replace("\n\n\n", "\n\n")
 
 

@@ -87,7 +87,7 @@ def proof_by_repair(finding: Finding) -> Proof | None:
     if finding.repair is None:
         return None
     stage = finding.stage.label
-    return Proof(f"with this repair in memory ({finding.repair.does}) the {stage} stage goes through")
+    return Proof(f"with this change in memory ({finding.repair.does}), the {stage} stage passes")
 
 
 @dataclass(frozen=True, kw_only=True)

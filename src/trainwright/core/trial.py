@@ -19,7 +19,7 @@ SMALLEST_GAIN = 0.1
 # loss itself, the share of the rows whose class is predicted wrongly after the steps.
 LOSS = "loss"
 WRONG_SHARE = "share of wrong classes"
-WRONG_SHARE_A_CLASS = "mean share of wrong rows a class"  # every class weighs as much as any other
+WRONG_SHARE_A_CLASS = "mean share of wrong rows per class"  # every class weighs as much as any other
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from trainwright.core.report import Report, StageRun, Status
 from trainwright.core.rule import knowing
 from trainwright.core.stage import Stage
 
-VERIFIED = "verified on an edited copy: a second walk, over the copy, does not find it"
+VERIFIED = "verified on an edited copy: a second walk over the copy no longer finds the fault"
 
 # A number of a message: digits with separators of thousands, or with a point or an exponent.
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?:\s?%)?(?![\w])", re.IGNORECASE)
@@ -27,9 +27,9 @@ def headline(report: Report) -> str:
     if report.faulty:
         return "a stage failed"
     if report.message.startswith("Interrupted"):
-        return "interrupted, nothing found until then"
+        return "interrupted; nothing found so far"
     if any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages):
-        return "nothing found as far as the budget allowed"
+        return "nothing found within the budget"
     return "nothing found" if any(s.status == Status.PASSED for s in report.stages) else "not walked"
 
 
@@ -37,7 +37,7 @@ def unexplained(failure: Failure) -> str:
     """What is said of an error that no finding explains."""
     names = [rule.name for rule in knowing(str(failure))]
     known = f" It may be {' or '.join(names)}: see `trainwright explain {names[0]}`." if names else ""
-    return f"The script's own pipeline raised it, at the stage marked below; no cause was proven.{known}"
+    return f"Your pipeline raised this error at the stage marked below; no cause was proven.{known}"
 
 
 def redirected(report: Report) -> str:
@@ -48,6 +48,11 @@ def redirected(report: Report) -> str:
     precision = f" in {found.precision}" if found.precision else ""
     asks = f"the script asks for {_listed(found.asked)}, and " if found.asked else ""
     return f"checked on the CPU{precision}: {asks}{found.why}"
+
+
+def status(ended: Status) -> str:
+    """A stage's status in the words of a report: JSON's `repaired` is a fault that was fixed in memory."""
+    return "fixed" if ended == Status.REPAIRED else str(ended)
 
 
 def timing(report: Report) -> str:
@@ -109,7 +114,7 @@ def tried(finding: Finding) -> str:
     if finding.fix is not None and finding.fix.verified:
         return VERIFIED
     if (finding.fix is not None and finding.fix.tried) or _proven_by_repair(finding):
-        return f"tried in memory: the {_stage(finding).label} stage goes through"
+        return f"fixed in memory: the {_stage(finding).label} stage now passes"
     return ""
 
 
@@ -139,8 +144,8 @@ def groups(findings: Iterable[Finding]) -> list[Group]:
         if new:
             known |= set(new)
             were = "were" if len(new) > 1 else "was"
-            also = " as well" if any(heading for heading, _ in parts) else ""
-            parts.append((f"Seen once {_listed(new)} {were} mended in memory{also}", []))
+            also = " too" if any(heading for heading, _ in parts) else ""
+            parts.append((f"Found after {_listed(new)} {were} fixed in memory{also}", []))
         parts[-1][1].append(finding)
     return [Group(heading=heading, findings=tuple(inside)) for heading, inside in parts if inside]
 
@@ -184,7 +189,7 @@ def _row(part: Sequence[StageRun]) -> Row:
 
 def kept_away(report: Report) -> str:
     """What did not leave the check, in one line; empty for nothing."""
-    return f"Kept away during the check: {', '.join(report.kept_away)}." if report.kept_away else ""
+    return f"Suppressed during the check: {', '.join(report.kept_away)}." if report.kept_away else ""
 
 
 def short(report: Report) -> str:

@@ -32,7 +32,7 @@ def arranged(words: Sequence[str]) -> tuple[list[str], str]:
         at += 2 if words[at] in VALUED else 1
     if at >= len(words) and not {"--help", "-h", "--version"} & set(words):
         raise UsageError(
-            f"{words[0]} must be given a SCRIPT: trainwright {words[0]} [OPTIONS] train.py [ARGS…]. "
+            f"{words[0]} needs a SCRIPT: trainwright {words[0]} [OPTIONS] train.py [ARGS…]. "
             f"`trainwright {words[0]} --help` lists the options."
         )
     if at >= len(words) or words[at] == "--":
@@ -43,14 +43,14 @@ def arranged(words: Sequence[str]) -> tuple[list[str], str]:
     if ours:
         names = ", ".join(dict.fromkeys(word.partition("=")[0] for word in ours if word.startswith("--")))
         if _sees_no_arguments(script, module="-m" in before):
-            said = f"{script} reads no command line: {names} behind it is taken as Trainwright's own."
+            said = f"{script} reads no command line, so {names} after it is read by Trainwright."
             before, behind = before + ours, theirs
         elif unnamed := [n for n in names.split(", ") if not _names(script, n)]:
             goes = "go" if len(unnamed) > 1 else "goes"
             them = "them" if len(unnamed) > 1 else "it"
             said = (
                 f"{', '.join(unnamed)} after {script} {goes} to the script; "
-                f"write {them} before {script} to give {them} to Trainwright."
+                f"to use {them} for Trainwright, write {them} before {script}."
             )
     return [*before, "--", script, *behind], said
 

@@ -49,7 +49,7 @@ def check_script(
     options.check()
     path = Path(script)
     if not module and not path.is_file():
-        raise UsageError(f"{script} must be an existing Python script; there is no such file.")
+        raise UsageError(f"there is no file {script}; name an existing Python script.")
     shown = str(script) if module else show(str(path))
     session = Session(shown, options, train=train, say=say, done=done, strict=strict)
     anew = Anew.of(script, arguments, module=module)

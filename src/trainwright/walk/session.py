@@ -118,7 +118,9 @@ class Session:
         if self._own_error is not None:
             raise self._own_error
         if not self.reports and not self._followed and not self._report_of_children():
-            self._ended("The script ran to its end without a training call or loop that Trainwright knows.")
+            self._ended(
+                "The script ended without reaching a training call or loop that Trainwright recognizes."
+            )
         return self.reports
 
     def _listen(self, start: Callable[[], Any]) -> None:
@@ -222,7 +224,7 @@ class Session:
             self._leaving.close()
         sys.stdout.flush()
         print(
-            "trainwright: a bare `except:` in the script caught the end of the check; it ends here.",
+            "trainwright: a bare `except:` in the script caught the end of the check, so the process exits here.",
             file=sys.stderr,
         )
         sys.stderr.flush()
@@ -326,7 +328,7 @@ class Session:
                 self._seen.ranks = self._ranks.gather(facts)
                 if self._train:
                     self._walk.message = (
-                        "Several processes are not trained from here: start them as they were."
+                        "`run` does not start a training with several processes: launch the script yourself."
                     )
                 self._train = False
                 walk()
@@ -371,7 +373,7 @@ class Session:
             training = pending.of_loop(loop, self._seen or Seen())
         except SyntaxError as error:  # `await` in the body
             self._ended(
-                f"The training loop at {cells.told(loop.file, [loop.line])} cannot be run by itself and was not walked: {error.msg}."
+                f"The training loop at {cells.told(loop.file, [loop.line])} cannot be compiled separately, so it was not walked: {error.msg}."
             )
             return
         self._walk_one(training, anew=True)
@@ -396,8 +398,8 @@ class Session:
         if not self._train:
             return ""
         if self.restart:
-            return "The script now starts anew, for real, in a process of its own."
-        return "The script was not run for real: mend what stands above first."
+            return "The script now starts again for real, in a separate process."
+        return "The script was not run for real: fix the findings above first."
 
     def _walk_adapter(self, make: Callable[[], A], ending: Callable[[], str]) -> A:
         walk = self._walk
@@ -452,9 +454,9 @@ class Session:
         """An exception of the user's came before there was anything to walk."""
         failure = failure_of(error)
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):
-            raise UsageError(f"-m takes the name of a module that can be run: {error}") from error
+            raise UsageError(f"-m needs the name of a module that can be run: {error}") from error
         judge(self._walk, raised_facts(error, failure, self._seen))
-        stopped = "The script stopped before it reached training."
+        stopped = "The script ended before it reached training."
         self._walk.message = " ".join([stopped, *self._devices.remarks(error)])
         self._close(self._walk.report(None, versions()))
 

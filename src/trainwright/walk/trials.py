@@ -83,7 +83,7 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
     for change, keys in zip((trial.against, trial.change), arms):
         for seed, key in enumerate(keys):
             if not _covers(walk.runs.get(key), steps):
-                walk.say(f"trying: {change.does}" if change else "running it as it is")
+                walk.say(f"experiment: {change.does}" if change else "experiment: the script unchanged")
                 walk.runs[key] = yield Train(
                     steps=steps,
                     batches=trial.batches,

@@ -373,7 +373,7 @@ def test_the_card_says_what_is_known(runs: dict[str, Path], tmp_path: Path) -> N
         assert line in text.splitlines(), text
     assert "hub:codeparrot/codeparrot-clean" in text
     assert "someone" not in text  # where the trainer's own files lay is nobody's business
-    assert "1.2500 nats a token" in text
+    assert "1.2500 nats per token" in text
     recipe = tomllib.loads(text.split("```toml\n")[1].split("```")[0])
     assert recipe_from(recipe) == open_run(tmp_path / "run").recipe
 

@@ -221,13 +221,13 @@ def second_walk(**more) -> SecondWalk:
 def test_a_second_walk_that_takes_too_long_is_ended_with_its_children(tmp_path) -> None:
     text = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
     answer = second_walk(seconds=3)({str(tmp_path / "train.py"): text})
-    assert answer == "the second walk was not done after 3 s"
+    assert answer == "the second walk was not finished after 3 s"
 
 
 def test_a_second_walk_that_gives_no_report_says_why() -> None:
     answer = second_walk(words=["absent.py"])({})
     assert isinstance(answer, str)
-    assert "no such file" in answer
+    assert "there is no file" in answer
 
 
 # The copy

@@ -1,9 +1,10 @@
-"""TW208 all-labels-masked: all labels of a batch are ignored by the loss.
+"""TW208 all-labels-masked: the loss ignores all labels of a batch.
 
-Why it matters: the mean over no positions is NaN, which reaches every weight; where only some rows are masked whole,
-they are read and teach nothing.
-Evidence: how many labels of each row of the first batches are not -100; where rows have weights, how many are not 0.
-Fix (manual): a longer limit, so that answers are not cut off; or leave out such rows.
+Why it matters: The mean over no positions is NaN, which reaches every weight. If only some rows are fully masked, they
+cost compute and teach nothing.
+Evidence: How many labels in each row of the first batches are not -100. If rows have weights, how many of those are not
+0.
+Fix (manual): Raise the length limit so that answers are not cut off, or leave out such rows.
 """
 
 from __future__ import annotations

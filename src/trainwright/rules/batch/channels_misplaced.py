@@ -1,12 +1,13 @@
-"""TW212 channels-misplaced: the axes of a batch are not in the order that the first convolution takes.
+"""TW212 channels-misplaced: the dimensions of a batch are not in the order that the first convolution expects.
 
-Why it matters: images with the channels last stop at a message about weights and groups; images that were reshaped
-where their axes should have been moved pass, as noise.
-Where the channels come last, channels first pass in silence: the convolution slides over colours and rows of pixels.
-Evidence: the batch's axes against the convolution's channels; the roughness of the images read in either order.
+Why it matters: Channels-last images stop with a message about weights and groups. Images that were reshaped when their
+dimensions should have been permuted run without an error, as noise. Where the convolution expects channels last,
+channels-first images run without an error too: it slides over colors and rows of pixels.
+Evidence: The batch's dimensions compared with the convolution's channels, and the roughness of the images read in
+either order.
 Error: `expected input… to have … channels, but got … channels instead`
 Error: `Make sure that the channel dimension of the pixel values match`
-Fix (safe): move the axes with permute (or transpose), not with reshape or view.
+Fix (safe): Move the dimensions with permute (or transpose), not with reshape or view.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""TW210 foreign-tokenizer: token ids and model come from different vocabularies.
+"""TW210 foreign-tokenizer: the token ids and the model come from different vocabularies.
 
-Why it matters: nothing fails, but every id stands for another word than the one the weights were trained with.
-Evidence: the ids as the tokenizer in reach and the checkpoint's own read them: decoded and encoded again they must come
-back, rows begin as the tokenizer begins its texts, and both tokenizers must mean the same by an id.
-Fix (manual): tokenize with AutoTokenizer.from_pretrained of the model's own checkpoint.
+Why it matters: Nothing fails, but every id stands for a different token than the one the weights were trained with.
+Evidence: The ids as read by the script's tokenizer and by the checkpoint's own: they must survive decoding and
+re-encoding, rows must begin as the tokenizer begins its texts, and an id must mean the same to both tokenizers.
+Fix (manual): Tokenize with AutoTokenizer.from_pretrained of the model's own checkpoint.
 """
 
 from __future__ import annotations

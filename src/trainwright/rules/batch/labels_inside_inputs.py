@@ -1,13 +1,13 @@
-"""TW205 labels-inside-inputs: the loss needs separate targets, but the data yields one dictionary with the labels inside.
+"""TW205 labels-inside-inputs: the loss needs targets, but the data yields one dictionary with the labels inside.
 
-Why it matters: training stops in the loss (or skips it by mistake), with a message that names neither labels nor data:
-about None on TensorFlow, the dtype `object` on torch, an array of None on JAX.
-Evidence: the structure of one batch: inputs without targets, and a key of labels among the inputs.
+Why it matters: Training stops in the loss (or skips it by mistake), with a message that mentions neither labels nor
+data: about None on TensorFlow, the dtype `object` on torch, an array of None on JAX.
+Evidence: The structure of one batch: inputs without targets, and a key for labels among the inputs.
 Error: `None values not supported.`
 Error: `Invalid dtype: object`
 Error: `None is not a valid value for jnp.array`
-Fix (safe): give pairs (inputs, labels), or label_cols= where the data set is made; or compile without a loss where the
-model computes its own.
+Fix (safe): Yield pairs (inputs, labels), or pass label_cols= when creating the data set; or compile without a loss if
+the model computes its own.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""TW207 masked-end-of-sequence: every end-of-sequence label is -100, because padding is the same token.
+"""TW207 masked-end-of-sequence: every end-of-sequence label is -100, because the padding token is the same token.
 
-Why it matters: the collator leaves padding out of the loss; where padding is the end-of-sequence token the true ends
-are left out too, and the model never learns to stop.
-Evidence: the end-of-sequence tokens inside the texts of the first batches, and how many of them count in the loss.
-Fix (unsafe): give padding a token of its own, or write the labels of the true ends back.
+Why it matters: The collator excludes padding from the loss. If the padding token is also the end-of-sequence token, the
+real ends are excluded too, and the model never learns to stop.
+Evidence: The end-of-sequence tokens inside the texts of the first batches, and how many of them count in the loss.
+Fix (unsafe): Use a separate padding token, or write the labels of the real ends back.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """TW213 mismatched-mask: attention_mask and input_ids disagree in length or content.
 
-Why it matters: the model attends to padding as to text, or stops at shapes that do not fit.
-Evidence: the two tensors' shapes; the padding tokens at the ends of rows that the mask lets in, the text that it
-leaves out, and that the scores change with those padding tokens alone.
+Why it matters: The model attends to padding as if it were text, or stops because the shapes do not match.
+Evidence: The shapes of the two tensors; the padding tokens at the ends of rows that the mask includes, and the text
+that it excludes; and that the scores change when only those padding tokens change.
 Error: `The size of tensor a … must match the size of tensor b`
 Error: `The expanded size of the tensor`
-Fix (safe): take attention_mask from the same call of the tokenizer as input_ids.
+Fix (safe): Take attention_mask and input_ids from the same call of the tokenizer.
 """
 
 from __future__ import annotations

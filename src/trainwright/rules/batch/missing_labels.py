@@ -1,11 +1,12 @@
-"""TW204 missing-labels: the batch holds nothing under a name by which the model takes labels.
+"""TW204 missing-labels: no key of the batch has a name under which the model accepts labels.
 
-Why it matters: without labels the model returns scores and no loss, and training stops at its first step.
-Evidence: the keys of the batch, the arguments of forward, and a column of the data set that looks like the label.
+Why it matters: Without labels the model returns scores and no loss, and training stops at its first step.
+Evidence: The keys of the batch, the arguments of forward, and a column of the data set that looks like the label.
 Error: `The model did not return a loss from the inputs`
 Error: `KeyError: 'labels'`
 Error: `missing 1 required positional argument: 'labels'`
-Fix (safe): rename the column to what the model takes; for a language model, a collator that makes labels of the inputs.
+Fix (safe): Rename the column to a name that the model accepts. For a language model, use a collator that makes labels
+from the inputs.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""TW201 ragged-batch: rows of different lengths were to be stacked into one tensor.
+"""TW201 ragged-batch: rows of different lengths cannot be stacked into one tensor.
 
-Why it matters: forming a batch stops, and the message names neither the column nor the missing padding.
-Evidence: the lengths of each column inside the batch that failed; padding them makes the batch form.
+Why it matters: The batch cannot be formed, and the message names neither the column nor the missing padding.
+Evidence: The lengths of each column in the batch that failed. With padding, the batch can be formed.
 Error: `expected sequence of length … at dim 1`
 Error: `Unable to create tensor, you should probably activate truncation and/or padding`
 Error: `stack expects each tensor to be equal size`
 Error: `Cannot batch tensors with different shapes in component`
 Error: `Unsupported object type list`
 Error: `Unsupported object type numpy.ndarray`
-Fix (safe): give the Trainer the tokenizer, or a collator that pads.
+Fix (safe): Give the Trainer the tokenizer, or use a collator that pads.
 """
 
 from __future__ import annotations

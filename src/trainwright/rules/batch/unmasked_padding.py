@@ -1,13 +1,13 @@
 """TW209 unmasked-padding: padding contributes to the loss or the attention, or the model has no padding token.
 
-Why it matters: the model spends its loss on predicting padding, which hides how well it learns the text; or its answers
-depend on how far a row happened to be padded.
-Evidence: the labels at padding positions, and that the loss changes with them alone; or that the scores of real
-positions change when a mask leaves the padding out; or that the model accepts only one row at a time; or that a batch is
-learnt clearly better, on three seeds, once recurrent layers leave the zeros behind the text out (Keras's mask_zero).
+Why it matters: The model spends its loss on predicting padding, which hides how well it learns the text; or its outputs
+depend on how much a row happens to be padded.
+Evidence: The labels at padding positions, and that the loss changes with these labels alone; or that the scores at real
+positions change when a mask excludes the padding; or that the model accepts only one row at a time; or that, on three
+seeds, a batch is learned clearly better once recurrent layers ignore the zeros after the text (mask_zero in Keras).
 Error: `Cannot handle batch sizes > 1 if no padding token is defined.`
-Fix (safe): -100 as the label of padding; the tokenizer's attention_mask passed to the model; its pad_token_id
-written into the model's config.
+Fix (safe): Use -100 as the label of padding, pass the tokenizer's attention_mask to the model, and set its pad_token_id
+in the model's config.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """TW202 unpadded-labels: token labels of unequal lengths reach a collator that pads only the inputs.
 
-Why it matters: forming a batch stops, and the message advises padding that the inputs already have.
-Evidence: the lengths of the labels inside the batch that failed; without them the same batch forms.
+Why it matters: The batch cannot be formed, and the message advises padding, which the inputs already have.
+Evidence: The lengths of the labels in the batch that failed. Without the labels, the same batch can be formed.
 Error: `Unable to create tensor, you should probably activate truncation and/or padding`
 Error: `expected sequence of length … at dim 1`
-Fix (safe): a collator that pads labels with -100, which the loss leaves out.
+Fix (safe): Use a collator that pads labels with -100, which the loss ignores.
 """
 
 from __future__ import annotations

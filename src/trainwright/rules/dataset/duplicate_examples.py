@@ -1,11 +1,11 @@
 """TW114 duplicate-examples: a data set returns the same rows for different indices.
 
-Why it matters: an epoch repeats a handful of rows, which the model memorizes; most of the data never reach it, and the
-loss looks excellent.
-Evidence: the inputs of the rows, read by index, repeat at a constant interval, and fewer than half of the rows that the
-data set holds are ever returned. Rows repeated by design (weighted or balanced sampling, several passes over all rows)
-have no such interval, or leave no row out.
-Fix (unsafe): let `__getitem__` take the rows of its index: `x[i * size : (i + 1) * size]` for batches, `x[i]` for rows.
+Why it matters: An epoch repeats a handful of rows, which the model memorizes. Most of the data never reaches it, and
+the loss looks excellent.
+Evidence: The inputs of rows read by index repeat at a constant interval, and fewer than half of the data set's rows are
+ever returned. Rows repeated on purpose (weighted or balanced sampling, several passes over all rows) have no such
+interval, or leave no row out.
+Fix (unsafe): Let `__getitem__` use its index: `x[i * size : (i + 1) * size]` for batches, `x[i]` for rows.
 """
 
 from __future__ import annotations

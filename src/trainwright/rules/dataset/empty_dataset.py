@@ -1,11 +1,11 @@
-"""TW102 empty-dataset: a set gives no batch: it has no rows, or fewer than one batch when the last one is dropped.
+"""TW102 empty-dataset: a set yields no batch: it has no rows, or less than one batch when the last one is dropped.
 
-Why it matters: training ends at once or raises from inside the sampler, and what emptied the set (a filter that
-matches nothing, a wrong path or split) lies elsewhere.
-Evidence: the number of rows, and the batch size where incomplete batches are dropped.
+Why it matters: Training ends at once or raises inside the sampler. What emptied the set (a filter that matches nothing,
+a wrong path or split) is somewhere else.
+Evidence: The number of rows, and the batch size if incomplete batches are dropped.
 Error: `num_samples should be a positive integer value, but got num_samples=0`
 Error: `Trainer: training requires a train_dataset.`
-Fix (manual): look at the line that made the set; or keep the incomplete batch.
+Fix (manual): Look at the line that made the set, or keep the incomplete batch.
 """
 
 from __future__ import annotations

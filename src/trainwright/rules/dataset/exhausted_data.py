@@ -1,12 +1,12 @@
-"""TW117 exhausted-data: the data end before steps_per_epoch x epochs, or can be iterated only once.
+"""TW117 exhausted-data: the data ends before steps_per_epoch x epochs, or can be iterated only once.
 
-Why it matters: epochs are cut short with no more than a warning. With a number of steps, one pass over the data goes on
-from epoch to epoch, and the epoch in which it ends, ends there: 469 batches at 468 steps make every second epoch one
+Why it matters: Epochs are cut short with only a warning. With a fixed number of steps, one pass over the data continues
+from epoch to epoch, and the epoch in which it ends stops there: 469 batches with 468 steps make every second epoch one
 step long. A Python generator is empty after its first pass: later epochs get its first two batches again, or nothing.
-Evidence: the batches of one pass, counted, and the steps that each epoch will have. Of a loop: what it goes over in each
-epoch is an iterator that was made before them.
+Evidence: The counted batches of one pass, and the steps that each epoch will have. In a loop: each epoch iterates over
+an iterator that was created before the epochs.
 Error: `Your input ran out of data; interrupting training`
-Fix (safe): leave steps_per_epoch out, or repeat the data set (`.repeat()`, a generator that begins anew).
+Fix (safe): Leave out steps_per_epoch, or repeat the data set (`.repeat()`, or a generator that starts over).
 """
 
 from __future__ import annotations

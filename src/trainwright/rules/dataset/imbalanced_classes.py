@@ -1,11 +1,12 @@
 """TW109 imbalanced-classes: one class dominates, and the model predicts nothing else.
 
-Why it matters: the accuracy looks good and is that of a model which has learnt nothing; the rare class, mostly the one
-that matters, is never found.
-Evidence: the census of the labels, the predictions after a short run, and that its loss is that of the class
-frequencies. It is more than a note where, on the same rows and over more steps, the loss weighted by class tells the
-classes apart on three seeds while the loss as it is does not.
-Fix (unsafe): class weights in the loss, or a sampler; judge by a metric that counts each class (balanced accuracy, F1).
+Why it matters: The accuracy looks good, but a model that has learned nothing would reach it too. The rare class,
+usually the one that matters, is never found.
+Evidence: The counts of the labels, the predictions after a short run, and a loss equal to that of the class
+frequencies. It is more than a note if, on the same rows and over more steps, a class-weighted loss tells the classes
+apart on three seeds while the unweighted loss does not.
+Fix (unsafe): Use class weights in the loss, or a sampler. Judge by a metric that counts each class (balanced accuracy,
+F1).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """TW105 misaligned-labels: the labels are attached to the wrong rows.
 
-Why it matters: no error is raised and one batch can still be memorized, but nothing learnt holds for other rows; no
-change to the model or its learning rate helps.
-Evidence: a ridge regression on words, pixels or columns predicts the labels of left-out rows no better than it
-predicts random permutations of them, although it does learn the labels of the other set, or those that stand beside the
-same columns in a table of the script, or a label made of half of the inputs from the other half. For two classes of
-similar sentences, the probe must also be able to learn from pairs of words.
-Or a label's number names one class in the training set and another in the evaluation set.
-Fix (manual): shuffle, sort, split and merge inputs and labels together, in one table.
+Why it matters: No error is raised and one batch can still be memorized, but nothing that is learned applies to other
+rows. No change to the model or its learning rate helps.
+Evidence: A ridge regression on words, pixels or columns predicts the labels of held-out rows no better than it predicts
+random permutations of them, although it does learn the labels of the other set, or the labels next to the same columns
+in a table of the script, or a label made from half of the inputs given the other half. For two classes of similar
+sentences, the probe must also be able to learn from pairs of words. Alternatively, a label number stands for one class
+in the training set and for another in the evaluation set.
+Fix (manual): Shuffle, sort, split and merge inputs and labels together, in one table.
 """
 
 from __future__ import annotations

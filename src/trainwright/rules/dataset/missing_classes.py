@@ -1,9 +1,9 @@
 """TW110 missing-classes: training never sees a class that the evaluation set contains or the data set declares.
 
-Why it matters: the model cannot predict what it was never shown; its score on that class stays 0.
-Evidence: the census of the labels of both sets, over all training rows. That a rare class fell out of training by
-chance is left out: the finding needs a class of which training would be expected to hold several rows.
-Fix (manual): look at how the rows were chosen: a filter, a range of sorted rows, two files of different origin.
+Why it matters: The model cannot predict a class it was never shown; its score on that class stays 0.
+Evidence: The counts of the labels in both sets, over all training rows. A rare class that is missing by chance is not
+reported: training would have to be expected to contain several rows of the class.
+Fix (manual): Look at how the rows were chosen: a filter, a range of sorted rows, or two files of different origin.
 """
 
 from __future__ import annotations

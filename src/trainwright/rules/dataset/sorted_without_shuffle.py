@@ -1,9 +1,10 @@
 """TW111 sorted-without-shuffle: the rows are sorted by label, and training reads them in that order.
 
-Why it matters: each batch holds one class, the model forgets the others while it learns this one, and the loss looks
+Why it matters: Each batch contains one class. While the model learns it, it forgets the others, and the loss looks
 excellent.
-Evidence: the mean run of equal labels in the order in which training reads the rows, against that of shuffled rows.
-Fix (safe): shuffle the rows, or let the loader do it.
+Evidence: The mean length of runs of equal labels in the order in which training reads the rows, compared with shuffled
+rows.
+Fix (safe): Shuffle the rows, or let the loader do it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""TW112 split-of-sorted-data: rows that are sorted by class were cut in two without shuffling.
+"""TW112 split-of-sorted-data: rows sorted by class were split in two without shuffling.
 
-Why it matters: evaluation holds other classes than training, so its score says nothing, and part of the classes is
-never learnt.
-Evidence: the run lengths of the labels of both sets, which show the sorting, and how little their classes overlap.
-Fix (unsafe): shuffle before the split, or split with stratification.
+Why it matters: The evaluation set contains other classes than the training set, so its score means nothing, and some
+classes are never learned.
+Evidence: The lengths of runs of equal labels in both sets, which show the sorting, and how little their classes
+overlap.
+Fix (unsafe): Shuffle before the split, or use a stratified split.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""TW103 string-labels: the labels are text, and the loss takes numbers.
+"""TW103 string-labels: the labels are text, but the loss expects numbers.
 
-Why it matters: the collator stops with a message on tensors or padding that does not name the labels.
-Evidence: the census of the label column, and what forming a batch raised or left without a label tensor.
+Why it matters: The collator stops with a message about tensors or padding that does not mention the labels.
+Evidence: The counts of the label column, and the error that forming a batch raised, or a batch without a label tensor.
 Error: `too many dimensions 'str'`
 Error: `Unable to create tensor, you should probably activate truncation and/or padding`
 Error: `Invalid dtype: str`
 Error: `Cast string to … is not supported`
 Error: `Unsupported object type str`
-Fix (safe): give each label its number, by the sorted order of all labels (`class_encode_column`).
+Fix (safe): Number the labels in the sorted order of all labels (`class_encode_column`).
 """
 
 from __future__ import annotations

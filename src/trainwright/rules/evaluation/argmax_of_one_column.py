@@ -1,9 +1,9 @@
 """TW704 argmax-of-one-column: the evaluation takes the argmax over a single output, which is always 0.
 
-Why it matters: the accuracy is the share of class 0, whatever the model learns.
-Evidence: the metrics are the same for perfect scores, for their opposite and for the model's own. In a loop: the index was taken
-over an axis of size one, and compared with labels of several classes.
-Fix (unsafe): compare the output with a threshold: 0 for a logit, 0.5 for a probability.
+Why it matters: The accuracy is the share of class 0, whatever the model learns.
+Evidence: The metrics are the same for perfect scores, for their opposite and for the model's own. In a loop: the index
+was taken over a dimension of size one and compared with labels of several classes.
+Fix (unsafe): Compare the output with a threshold: 0 for a logit, 0.5 for a probability.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """TW705 broadcast-metric: predictions (N, 1) and labels (N) are broadcast to (N, N) in the metric.
 
-Why it matters: no error is raised, and the number says nothing of the model; an accuracy can exceed 1.
-Evidence: perfect predictions in the model's shape do not get the best score; reshaped like the labels, they do. In a loop: the shapes of
-both sides of a comparison or difference, and of what came out of it.
-Fix (safe): give both the same shape.
+Why it matters: No error is raised, and the number says nothing about the model. An accuracy can exceed 1.
+Evidence: Perfect predictions in the model's shape do not get the best score; in the labels' shape, they do. In a loop:
+the shapes of both sides of a comparison or difference, and of its result.
+Fix (safe): Give both the same shape.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""TW713 constant-predictions: after the short runs the model predicts one class for every row.
+"""TW713 constant-predictions: after the short runs, the model predicts a single class for every row.
 
-Why it matters: an accuracy that equals the share of that class says that nothing was learnt of the inputs.
-Evidence: the predictions in evaluation mode after one batch was trained on, and after several were, against their
-labels. A model that learns slowly begins so too, hence a note.
-Fix (manual): a higher learning_rate or more updates; look whether what tells the rows apart reaches the last layer.
+Why it matters: An accuracy that equals the share of that class shows that nothing was learned from the inputs.
+Evidence: The predictions in evaluation mode after training on one batch, and after training on several, compared with
+their labels. A model that learns slowly starts like this too, so this is only a note.
+Fix (manual): Use a higher learning_rate or more updates, and check that the information that distinguishes the rows
+reaches the last layer.
 """
 
 from __future__ import annotations

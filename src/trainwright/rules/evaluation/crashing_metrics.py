@@ -1,12 +1,12 @@
-"""TW702 crashing-metrics: the metric function raises.
+"""TW702 crashing-metrics: the metric function raises an error.
 
-Why it matters: it is first called after an epoch, and takes the run down with it.
-Evidence: it raised on the model's own predictions, before any training; the shapes that it was given.
+Why it matters: It is first called after an epoch, and its error ends the run.
+Evidence: It raised an error on the model's own predictions, before any training; the shapes of its arguments.
 Error: `setting an array element with a sequence. The requested array has an inhomogeneous shape`
 Error: `'tuple' object has no attribute '…'`
 Error: `out of range integral type conversion attempted`
-Fix (manual): write it for what it is given: a tuple where the model returns several outputs, labels that are -100
-where they do not count.
+Fix (manual): Write it for the arguments it gets: a tuple if the model returns several outputs, and labels of -100 where
+they do not count.
 """
 
 from __future__ import annotations

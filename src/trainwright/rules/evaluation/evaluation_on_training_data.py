@@ -1,8 +1,8 @@
 """TW714 evaluation-on-training-data: the evaluation set is the training set.
 
-Why it matters: the metrics rise as rows are memorized, and say nothing of rows that were not seen.
-Evidence: both sets have as many rows, with the same inputs.
-Fix (unsafe): split before training, and pass the part that was held out.
+Why it matters: The metrics rise as rows are memorized, and say nothing about unseen rows.
+Evidence: Both sets have the same number of rows, with the same inputs.
+Fix (unsafe): Split before training, and evaluate on the held-out part.
 """
 
 from __future__ import annotations

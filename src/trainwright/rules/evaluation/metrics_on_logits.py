@@ -1,13 +1,14 @@
 """TW701 metrics-on-logits: the metric function, or the accuracy in a loop, compares scores with labels.
 
-Why it matters: it raises after a whole epoch, with a message of shapes only; or it raises nothing and returns 0.
-Evidence: given (N, C) scores it fails, or rates perfect ones and their opposite the same; given classes it works, and
-rates the labels themselves best. In a loop: scores that are no whole numbers are compared with classes by ==.
+Why it matters: It raises an error after a whole epoch, with a message only about shapes; or it raises nothing and
+returns 0.
+Evidence: Given (N, C) scores, it fails, or rates perfect ones and their opposite the same. Given classes, it works, and
+rates the labels themselves best. In a loop: non-integer scores are compared with classes by ==.
 Error: `operands could not be broadcast together with shapes`
 Error: `only size-1 arrays can be converted to Python scalars`
 Error: `Classification metrics can't handle a mix of`
 Error: `The size of tensor a (…) must match the size of tensor b (…) at non-singleton dimension`
-Fix (safe): take the argmax over the classes first.
+Fix (safe): Take the argmax over the classes first.
 """
 
 from __future__ import annotations

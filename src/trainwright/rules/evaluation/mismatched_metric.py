@@ -1,10 +1,11 @@
-"""TW707 mismatched-metric: real-valued predictions are scored by how many equal their label.
+"""TW707 mismatched-metric: real-valued predictions are scored by how many equal their label exactly.
 
-Why it matters: the accuracy of a regression is 0 for the best of models, so nothing that it chooses is chosen well.
-Evidence: the labels are no integers; predictions off by a thousandth of the labels' deviation are rated 0.
+Why it matters: The accuracy of a regression is 0 even for the best model, so it cannot be used to choose anything.
+Evidence: The labels are not integers, and predictions that are off by a thousandth of the labels' standard deviation
+score 0.
 Error: `Classification metrics can't handle a mix of continuous`
 Error: `continuous is not supported`
-Fix (manual): use a metric of distances: mean absolute or squared error, R², Pearson's correlation.
+Fix (manual): Use a metric based on distances: mean absolute or squared error, R², Pearson's correlation.
 """
 
 from __future__ import annotations

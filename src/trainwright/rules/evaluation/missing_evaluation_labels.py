@@ -1,8 +1,8 @@
-"""TW711 missing-evaluation-labels: the evaluation gives neither a loss nor metrics, because it finds no labels.
+"""TW711 missing-evaluation-labels: the evaluation returns neither a loss nor metrics because it finds no labels.
 
-Why it matters: nothing is raised; the log shows runtimes only, and no checkpoint can be called the best.
-Evidence: the label names that the framework looks for, against the keys of an evaluation batch.
-Fix (safe): pass label_names=["…"] to TrainingArguments, or give the column the name it has in training.
+Why it matters: No error is raised. The log shows only runtimes, and no best checkpoint can be chosen.
+Evidence: The label names that the framework looks for, compared with the keys of an evaluation batch.
+Fix (safe): Pass label_names=["…"] to TrainingArguments, or give the column the same name as in training.
 """
 
 from __future__ import annotations

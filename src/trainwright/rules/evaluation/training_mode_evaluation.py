@@ -1,9 +1,9 @@
-"""TW703 training-mode-evaluation: the model is evaluated with dropout or the batch's statistics, as in training.
+"""TW703 training-mode-evaluation: the model is evaluated with dropout or batch statistics, as in training.
 
-Why it matters: the metrics change from one evaluation to the next, are too low, and choose the wrong checkpoint.
-Evidence: dropout that was active, or batch normalisation by the batch at hand, during the evaluation; the same batch
-evaluated twice.
-Fix (safe): leave the model in evaluation mode; give functional dropout training=self.training.
+Why it matters: The metrics change from one evaluation to the next, are too low, and select the wrong checkpoint.
+Evidence: Dropout that was active, or batch normalization with the statistics of the current batch, during the
+evaluation; the same batch evaluated twice.
+Fix (safe): Leave the model in evaluation mode. Pass training=self.training to functional dropout.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """TW706 unreset-metric: the evaluation's counters are not reset between passes.
 
-Why it matters: the accuracy grows with every epoch whatever the model learns, or mixes all epochs, old weights and new.
-Evidence: two passes over the same rows with the same weights: the variable's value after each.
-Fix (safe): set it to zero, or call reset(), where each pass begins (Keras: in the metric's reset_state).
+Why it matters: The accuracy grows with every epoch whatever the model learns, or mixes all epochs, with old weights and
+new.
+Evidence: Two passes over the same rows with the same weights, and the variable's value after each.
+Fix (safe): Set it to zero or call reset() at the beginning of each pass (in Keras, in the metric's reset_state).
 """
 
 from __future__ import annotations

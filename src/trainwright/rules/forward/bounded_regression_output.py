@@ -1,8 +1,8 @@
 """TW305 bounded-regression-output: an activation keeps the output from reaching the targets.
 
-Why it matters: the error cannot fall below the distance between the activation's range and the targets.
-Evidence: the range of the targets against that of the activation, and the share of their variance that lies outside.
-Fix (unsafe): leave the last activation out, or bring the targets into its range.
+Why it matters: The error cannot fall below the distance between the activation's range and the targets.
+Evidence: The range of the targets compared with that of the activation, and the share of their variance outside it.
+Fix (unsafe): Remove the last activation, or scale the targets into its range.
 """
 
 from __future__ import annotations

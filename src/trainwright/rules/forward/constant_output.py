@@ -1,9 +1,9 @@
 """TW307 constant-output: the model's output does not depend on its input.
 
-Why it matters: the best it can learn is one answer for all.
-Evidence: two batches of other rows give the same output, and still do when every weight is moved a little (a last
-layer that starts at zero is no fault); the call after which nothing differs.
-Fix (manual): look at that call: it averages, normalises or overwrites what came.
+Why it matters: The best it can learn is one answer for all inputs.
+Evidence: Two batches with different rows give the same output, and still do when every weight is moved a little (a last
+layer that starts at zero is not a fault); the call after which there is no difference left.
+Fix (manual): Look at that call: it averages, normalizes or overwrites its input.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""TW312 crossed-samples: a row's output depends on the other rows of its batch.
+"""TW312 crossed-samples: a row's output depends on the other rows in its batch.
 
-Why it matters: the model is trained on mixtures of rows, and its prediction changes with the rest of the batch.
-Evidence: in evaluation mode the other rows are replaced and row 0's output changes; the first call that shows it is
-named. Or the scores that the loss is given sum to one over the rows. Scores that compare rows with each other (N, N),
-and batch statistics, are not reported.
-Fix (manual): permute or transpose axes where view or reshape was used, or batch_first=True for recurrent and
-attention layers; keep softmax and means off axis 0.
+Why it matters: The model is trained on mixtures of rows, and its prediction changes with the rest of the batch.
+Evidence: In evaluation mode, row 0's output changes when the other rows are replaced; the finding names the first call
+where this happens. Or the scores given to the loss sum to one over the rows. Scores that compare rows with each other
+(N, N), and batch statistics, are not reported.
+Fix (manual): Use permute or transpose instead of view or reshape to swap dimensions, and batch_first=True for recurrent
+and attention layers. Do not take a softmax or mean over dimension 0.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""TW316 extreme-dropout: dropout is so strong that one batch cannot be learnt.
+"""TW316 extreme-dropout: dropout is so strong that one batch cannot be learned.
 
-Why it matters: too little of the signal is left to fit even what is seen again and again.
-Evidence: the batch is not memorized with it, and clearly better without.
-Fix (unsafe): a probability of 0.1 to 0.5.
+Why it matters: Too little of the signal is left to fit even rows that are seen again and again.
+Evidence: The batch is not memorized with the dropout, and learned clearly better without it.
+Fix (unsafe): Use a probability of 0.1 to 0.5.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """TW303 non-finite-activation: NaN or infinity appears inside the model.
 
-Why it matters: the loss is NaN from the first step, every weight follows, and some trainers log it as 0.0.
-Evidence: the first call whose input is finite and whose result is not, or the weights that are not finite themselves.
-Fix (manual): keep the operation within its domain; weights that are NaN come from another checkpoint.
+Why it matters: The loss is NaN from the first step, and every weight follows. Some trainers log it as 0.0.
+Evidence: The first call whose input is finite and whose result is not, or the weights that are not finite themselves.
+Fix (manual): Keep the operation within its domain. If the weights are NaN, use another checkpoint.
 """
 
 from __future__ import annotations

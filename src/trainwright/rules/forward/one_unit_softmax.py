@@ -1,8 +1,8 @@
-"""TW304 one-unit-softmax: a softmax over an axis of size one.
+"""TW304 one-unit-softmax: a softmax is taken over a dimension of size one.
 
-Why it matters: it gives 1 for every input; the loss is constant and nothing is learnt.
-Evidence: the scores that reach the loss are 1.0 throughout, and a softmax over one unit made them.
-Fix (unsafe): a sigmoid, or no activation and binary_cross_entropy_with_logits; or one unit a class.
+Why it matters: It returns 1 for every input, so the loss is constant and nothing is learned.
+Evidence: The scores that reach the loss are all 1.0, and a softmax over one unit made them.
+Fix (unsafe): Use a sigmoid, or no activation with binary_cross_entropy_with_logits; or one unit per class.
 """
 
 from __future__ import annotations

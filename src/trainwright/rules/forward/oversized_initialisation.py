@@ -1,9 +1,9 @@
-"""TW309 oversized-initialisation: weights are drawn so large that the first loss is far above chance.
+"""TW309 oversized-initialisation: the initial weights are so large that the first loss is far above chance.
 
-Why it matters: training spends its first epochs, or all of them, shrinking confident nonsense.
-Evidence: the first loss against that of chance, and the weights' deviation against the framework's own; scaled to
-that, the batch is learnt clearly better.
-Fix (unsafe): leave the framework's initialisation in place, or give a deviation of about 1/sqrt(inputs).
+Why it matters: Training spends its first epochs, or all of them, on reducing confident nonsense.
+Evidence: The first loss compared with that of chance, and the weights' standard deviation compared with the framework's
+own. Scaled to that, the batch is learned clearly better.
+Fix (unsafe): Keep the framework's initialization, or use a standard deviation of about 1/sqrt(inputs).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """TW318 rebuilt-layers: the model builds layers each time it is called, so their weights are never trained.
 
-Why it matters: TensorFlow stops at the first step and speaks of variables and functions; on torch training goes on with
-a part of the model that is another one at each step, on JAX with one that never learns.
-Evidence: two calls of the model on one batch use different layers on the same line.
+Why it matters: TensorFlow stops at the first step with a message about variables and functions. On torch, training
+continues with a part of the model that is replaced at each step; on JAX, with a part that never learns.
+Evidence: Two calls of the model on one batch use different layers at the same line.
 Error: `tf.function only supports singleton tf.Variables created on the first call`
-Fix (safe): build the layers in __init__, as attributes of the model, and call them in call.
+Fix (safe): Build the layers in __init__, as attributes of the model, and call them in call.
 """
 
 from __future__ import annotations

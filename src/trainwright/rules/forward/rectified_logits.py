@@ -1,10 +1,10 @@
-"""TW306 rectified-logits: a ReLU stands between the last layer and the loss of a classification.
+"""TW306 rectified-logits: there is a ReLU between the last layer and the loss of a classification.
 
-Why it matters: no score can fall below zero, so that a class is never ruled out, and a score that is zero for a row gets
-no gradient from it. A loss that takes probabilities gets none at all.
-Evidence: the share of scores that are exactly zero; with the activation that the loss takes in the ReLU's place, the batch
-is learnt clearly better, on three seeds.
-Fix (safe): leave the ReLU out; before a loss that takes probabilities, a softmax or sigmoid instead.
+Why it matters: No score can fall below zero, so a class is never ruled out, and a score that is zero for a row gets no
+gradient from it. A loss that expects probabilities does not get them.
+Evidence: The share of scores that are exactly zero. With the activation that the loss expects in place of the ReLU, the
+batch is learned clearly better, on three seeds.
+Fix (safe): Remove the ReLU. If the loss expects probabilities, use a softmax or sigmoid instead.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """TW507 hidden-non-finite-loss: some batches give a NaN or infinite loss, and the log leaves them out.
 
-Why it matters: the Trainer's log filter writes 0.0, or the mean of the others, for a step whose loss is NaN; that step
-makes every weight NaN all the same.
-Evidence: the losses of the first batches, computed again at the weights of the start, and the filter's setting.
-Fix (manual): set logging_nan_inf_filter=False to see them, and mend what these batches have in common.
+Why it matters: For a step whose loss is NaN, the Trainer's log filter writes 0.0 or the mean of the other steps. That
+step still makes every weight NaN.
+Evidence: The losses of the first batches, recomputed with the initial weights, and the filter's setting.
+Fix (manual): Set logging_nan_inf_filter=False to see them, and fix what these batches have in common.
 """
 
 from __future__ import annotations

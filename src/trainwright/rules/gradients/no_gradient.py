@@ -1,13 +1,13 @@
-"""TW503 no-gradient: the loss is not connected to any trainable parameter, so backward raises; or backward is never run.
+"""TW503 no-gradient: the loss is not connected to any trainable parameter, so backward raises; or backward never runs.
 
-Why it matters: training stops at its first step, with a message that names neither the line nor the reason; without
-backward it goes on and learns nothing.
-Evidence: trainable parameters exist, the loss requires no gradient, and the calls that took it off the graph; or no
-backward pass in a step that ran to its end. Or a first step that goes through, freezes parameters and does not free them, so
-that the second raises.
+Why it matters: Training stops at its first step, with a message that gives neither the line nor the reason. Without a
+backward pass, training continues and learns nothing.
+Evidence: Trainable parameters exist, the loss requires no gradient, and the calls that detached it from the graph. Or a
+step that completed without a backward pass. Or a first step that completes, but freezes parameters and does not
+unfreeze them, so that the second step raises an error.
 Error: `element 0 of tensors does not require grad and does not have a grad_fn`
 Error: `No gradients provided for any variable`
-Fix (unsafe): leave the tensor on the graph.
+Fix (unsafe): Keep the tensor on the graph.
 """
 
 from __future__ import annotations

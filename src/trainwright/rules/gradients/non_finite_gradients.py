@@ -1,9 +1,9 @@
-"""TW506 non-finite-gradients: a finite loss has gradients that are NaN or infinite.
+"""TW506 non-finite-gradients: a finite loss has NaN or infinite gradients.
 
-Why it matters: one update with them makes every weight NaN, and the loss before it looked right.
-Evidence: the first parameter whose gradient is not finite, and the call whose backward made it so (anomaly mode).
+Why it matters: One update with them makes every weight NaN, although the loss before it looked right.
+Evidence: The first parameter whose gradient is not finite, and the call whose backward caused it (anomaly mode).
 Error: `returned nan values in its 0th output`
-Fix (manual): keep the operation away from the point where its slope is infinite: sqrt(x + 1e-8), clamp before log.
+Fix (manual): Keep the operation away from points where its slope is infinite: sqrt(x + 1e-8), or clamp before log.
 """
 
 from __future__ import annotations

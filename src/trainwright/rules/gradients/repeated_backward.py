@@ -1,10 +1,11 @@
 """TW511 repeated-backward: backward runs a second time through a graph that was already freed.
 
-Why it matters: the second step raises; retain_graph=True, which the message proposes, hides it and fills the memory.
-Evidence: the first step went through, the second one raised, and an attribute holds a part of the first one's graph;
+Why it matters: The second step raises an error. The message suggests retain_graph=True, which hides the fault and fills
+the memory.
+Evidence: The first step completed, the second raised an error, and an attribute holds part of the first step's graph;
 or backward was called twice in one step.
 Error: `Trying to backward through the graph a second time`
-Fix (safe): detach what is kept for the next batch; or leave the second backward out.
+Fix (safe): Detach what is kept for the next batch, or remove the second backward.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""TW509 unscaled-accumulation: the accumulated gradient is a multiple of the full batch's.
+"""TW509 unscaled-accumulation: the accumulated gradient is a multiple of the full batch's gradient.
 
-Why it matters: with k micro-batches the gradient and the logged loss are k times too large, so clipping bites k times
-harder and rates found without accumulation do not hold.
-Evidence: a window is taken as training takes it; its gradient in multiples of the mean of the micro-batches' own.
-Fix (unsafe): divide by num_items_in_batch, or set loss_is_scaled_for_ga = False in the Trainer's subclass.
+Why it matters: With k micro-batches, the gradient and the logged loss are k times too large, so clipping is k times
+stronger, and rates found without accumulation do not work.
+Evidence: One accumulation window is run as in training, and its gradient is measured in multiples of the mean of the
+micro-batches' own gradients.
+Fix (unsafe): Divide by num_items_in_batch, or set loss_is_scaled_for_ga = False in the Trainer subclass.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """TW515 unscaled-loss: the optimizer divides the gradients by a loss scale that the loss was never multiplied by.
 
-Why it matters: every update is made of gradients tens of thousands of times too small; the weights hardly move.
-Evidence: two steps on the same batch from the same weights, the second with twice the scale: its gradients are the same,
-where those of a scaled loss are twice as large.
+Why it matters: The gradients in every update are tens of thousands of times too small; the weights hardly move.
+Evidence: Two steps on the same batch from the same weights, the second with twice the scale: the gradients are the
+same, but those of a scaled loss would be twice as large.
 Error: `Attempted unscale_ but _scale is None`
-Fix (unsafe): multiply the loss by the scale before its gradients are taken: optimizer.scale_loss(loss).
+Fix (unsafe): Multiply the loss by the scale before computing its gradients: optimizer.scale_loss(loss).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """TW508 wiped-accumulation: the gradients are cleared before the update they belong to.
 
-Why it matters: inside an accumulation window each update uses the last micro-batch alone; between backward and the
-optimizer's step nothing is learnt at all.
-Evidence: a window is taken as training takes it; what was accumulated is the last micro-batch's gradient alone. Or: backward
-gave the parameters gradients, and at the optimizer's step none is left.
-Fix (safe): clear the gradients once for each update, before its backward passes or after its step.
+Why it matters: Inside an accumulation window, each update uses only the last micro-batch; between backward and the
+optimizer's step, nothing is learned at all.
+Evidence: One accumulation window is run as in training, and the accumulated gradient is that of the last micro-batch
+alone. Or: backward gave the parameters gradients, and at the optimizer's step they are gone.
+Fix (safe): Clear the gradients once per update, before its backward passes or after its step.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """TW413 constant-loss: the loss does not depend on the model's weights.
 
-Why it matters: nothing can be learnt, whatever the learning rate; a loss of exactly 0 looks like a success.
-Evidence: no weight gets a gradient, and with every trained weight moved the loss is the same to the last bit.
-Fix (manual): compute the loss of what the model gives; for one output and labels of 0 and 1, with a binary loss.
+Why it matters: Nothing can be learned, whatever the learning rate; a loss of exactly 0 looks like a success.
+Evidence: No weight gets a gradient, and moving every trained weight leaves the loss unchanged to the last bit.
+Fix (manual): Compute the loss from the model's output. For one output and labels of 0 and 1, use a binary loss.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""TW402 double-activation: scores pass a softmax or sigmoid before a loss that applies one itself.
+"""TW402 double-activation: scores pass through a softmax or sigmoid before a loss that applies one itself.
 
-Why it matters: nothing fails; the loss cannot fall below ln(1 + (C-1)/e) for C classes (0.5514 nats for three),
-its gradients are small, and the model learns slowly or not at all.
-Evidence: what the loss is given are probabilities, and the floor that follows; given their logarithms instead, the
-batch is learnt better.
-Fix (safe): give the loss the scores as they leave the last layer.
+Why it matters: Nothing fails, but the loss cannot fall below ln(1 + (C-1)/e) for C classes (0.5514 nats for three), its
+gradients are small, and the model learns slowly or not at all.
+Evidence: The loss gets probabilities, which implies that lower bound. Given their logarithms instead, the batch is
+learned better.
+Fix (safe): Give the loss the scores from the last layer, without an activation.
 """
 
 from __future__ import annotations

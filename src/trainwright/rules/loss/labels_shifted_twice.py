@@ -1,9 +1,9 @@
-"""TW411 labels-shifted-twice: the script moves the labels of a causal model by one, and the model moves them again.
+"""TW411 labels-shifted-twice: the script shifts the labels of a causal model by one, and the model shifts them again.
 
-Why it matters: nothing fails, and the loss falls; the model learns to predict the token after the next, and
-generates every other token.
-Evidence: the targets at the loss call are the input tokens two places on.
-Fix (safe): give the input ids themselves as labels.
+Why it matters: Nothing fails, and the loss falls. The model learns to predict the token after the next, and generates
+every other token.
+Evidence: The targets at the loss call are the input tokens shifted by two.
+Fix (safe): Use the input ids themselves as labels.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""TW403 missing-activation: raw scores were given to a loss that takes probabilities or their logarithms.
+"""TW403 missing-activation: a loss that expects probabilities or their logarithms gets raw scores.
 
-Why it matters: the loss stops, or becomes NaN or negative and falls for ever without anything being learnt.
-Evidence: the range of the scores against what the loss takes; in its form for scores it goes through.
+Why it matters: The loss stops with an error, or becomes NaN or negative and keeps falling without anything being
+learned.
+Evidence: The range of the scores compared with what the loss expects; the variant of the loss for scores works.
 Error: `all elements of input should be between 0 and 1`
 Error: `Assertion … input_val >= zero && input_val <= one`
-Fix (safe): use the loss that takes scores (cross_entropy, binary_cross_entropy_with_logits).
+Fix (safe): Use the loss that takes scores (cross_entropy, binary_cross_entropy_with_logits).
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """TW419 missing-loss: fit is called on a model that was compiled without a loss, and nothing else computes one.
 
-Why it matters: some backends stop at their first step; on JAX training goes on to the end, with a loss of 0 that looks like
-a success and gradients of 0 that change nothing.
-Evidence: compile was given no loss, no call of a loss was seen in a step, no layer adds a loss, and no method of the
-model's class computes one.
+Why it matters: Some backends stop at their first step. On JAX, training runs to the end, with a loss of 0 that looks
+like a success and gradients of 0 that change nothing.
+Evidence: compile got no loss, no step calls a loss, no layer adds one, and no method of the model's class computes one.
 Error: `No loss to compute`
 Error: `No loss found`
-Fix (manual): compile with a loss.
+Fix (manual): Compile with a loss.
 """
 
 from __future__ import annotations

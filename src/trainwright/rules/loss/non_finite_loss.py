@@ -1,8 +1,8 @@
-"""TW414 non-finite-loss: the loss is NaN or infinite, though the scores are finite.
+"""TW414 non-finite-loss: the loss is NaN or infinite, although the scores are finite.
 
-Why it matters: one such step makes every weight NaN; the Trainer logs it as `loss: 0.0`.
-Evidence: the loss of each row by itself, and the label that the rows without a finite loss share.
-Fix (manual): give every class a finite weight; keep logarithms and divisions away from 0.
+Why it matters: One such step makes every weight NaN; the Trainer logs it as `loss: 0.0`.
+Evidence: The loss of each row by itself, and the label that the rows without a finite loss have in common.
+Fix (manual): Give every class a finite weight, and keep logarithms and divisions away from 0.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""TW410 softmax-on-multilabel: rows with several labels are trained through a softmax, which shares one among them.
+"""TW410 softmax-on-multilabel: rows with several labels are trained with a softmax, which allows only one.
 
-Why it matters: nothing fails; two true labels can have at most a half each, the loss never comes near zero, and a
-threshold of 0.5 finds next to none.
-Evidence: the row sums of the targets that the loss was given.
-Fix (unsafe): use binary_cross_entropy_with_logits on the scores; in Keras a sigmoid and binary_crossentropy.
+Why it matters: Nothing fails. Two true labels can have a probability of at most one half each, the loss never comes
+near zero, and a threshold of 0.5 finds almost none of them.
+Evidence: The row sums of the targets that the loss gets.
+Fix (unsafe): Use binary_cross_entropy_with_logits on the scores; in Keras, a sigmoid and binary_crossentropy.
 """
 
 from __future__ import annotations

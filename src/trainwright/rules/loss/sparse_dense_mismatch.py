@@ -1,8 +1,8 @@
-"""TW406 sparse-dense-mismatch: class indices were given to a loss that takes one-hot rows, or the reverse.
+"""TW406 sparse-dense-mismatch: a loss that expects one-hot rows gets class indices, or the reverse.
 
-Why it matters: the loss call stops with two shapes, and its message does not say that there are two losses of nearly
+Why it matters: The loss call stops with two shapes, and its message does not say that there are two losses with almost
 the same name.
-Evidence: the shape and the values of the targets against what the loss takes; with the other loss it goes through.
+Evidence: The shape and the values of the targets compared with what the loss expects; the other loss works.
 Error: `Arguments … and … must have the same rank`
 Error: `Arguments … and … must have the same shape`
 Error: `Shapes … and … are incompatible`
@@ -10,7 +10,7 @@ Error: `must be equal to output's shape except for the last dimension`
 Error: `must have rank (ndim)`
 Error: `must have the same shape up until the last dimension`
 Error: `logits and labels must have the same first dimension`
-Fix (safe): use the other loss (sparse_categorical_crossentropy for indices, categorical_crossentropy for one-hot rows).
+Fix (safe): Use the other loss (sparse_categorical_crossentropy for indices, categorical_crossentropy for one-hot rows).
 """
 
 from __future__ import annotations

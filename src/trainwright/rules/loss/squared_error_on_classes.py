@@ -1,11 +1,11 @@
-"""TW409 squared-error-on-classes: a classification is trained by a squared or absolute error.
+"""TW409 squared-error-on-classes: a classification is trained with a squared or absolute error.
 
-Why it matters: its gradient fades where a row is plainly wrong and pulls at rows that are right already, so that
-classes are learnt slowly, rare ones last.
-Evidence: the targets are one-hot rows, of which the cross-entropy of the same scores leaves clearly fewer in the wrong
-class after the same steps; or they are the numbers of classes, and a probe fits them no better than the same classes
-in any other order. A note where neither is shown.
-Fix (unsafe): cross_entropy with class indices; binary_cross_entropy_with_logits for a single score.
+Why it matters: Its gradient fades where a row is clearly wrong and pulls on rows that are already right, so classes are
+learned slowly, rare ones last.
+Evidence: The targets are one-hot rows, and after the same steps, the cross-entropy of the same scores leaves clearly
+fewer rows in the wrong class; or they are class numbers, and a probe fits them no better than the same classes in any
+other order. A note if neither is shown.
+Fix (unsafe): Use cross_entropy with class indices, or binary_cross_entropy_with_logits for a single score.
 """
 
 from __future__ import annotations

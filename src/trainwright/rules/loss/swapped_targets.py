@@ -1,12 +1,12 @@
 """TW421 swapped-targets: in a model with several outputs, two losses receive each other's targets.
 
-Why it matters: where the order of the targets is not that of the outputs, one loss stops at numbers that are no class, or
-takes them for classes all the same, and the other learns class numbers as if they were measured.
-Evidence: a loss that takes class numbers was given others; the targets at another output's place are class numbers that
-it takes, and exchanged the losses go through.
+Why it matters: If the order of the targets differs from that of the outputs, one loss stops at numbers that are not
+classes, or treats them as classes anyway, and the other learns class numbers as if they were measurements.
+Evidence: A loss that expects class numbers got something else; the targets of another output are class numbers that it
+accepts, and with the targets exchanged, both losses work.
 Error: `Received a label value of`
 Error: `Target … is out of bounds.`
-Fix (safe): give the targets in the order of the outputs, or as a dictionary by the outputs' names.
+Fix (safe): Give the targets in the order of the outputs, or as a dictionary keyed by the outputs' names.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """TW418 two-losses: the framework's loss removes the labels, which the model also needs to build its decoder inputs.
 
-Why it matters: an encoder-decoder model builds its decoder's inputs from the labels. Without them it stops, or its decoder
-reads the source in place of the target and learns a task that generation never asks for.
-Evidence: the batch has token labels, the model was called without them and without decoder inputs.
+Why it matters: An encoder-decoder model builds its decoder inputs from the labels. Without them it stops, or its
+decoder reads the source instead of the target and learns a task that generation never uses.
+Evidence: The batch has token labels, and the model was called without them and without decoder inputs.
 Error: `You must specify exactly one of input_ids or inputs_embeds`
 Error: `You must specify exactly one of decoder_input_ids or decoder_inputs_embeds`
 Error: `You have to specify either decoder_input_ids or decoder_inputs_embeds`
-Fix (safe): DataCollatorForSeq2Seq(tokenizer, model=model), which makes decoder_input_ids of the labels.
+Fix (safe): Use DataCollatorForSeq2Seq(tokenizer, model=model), which makes decoder_input_ids from the labels.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""TW420 unknown-output: losses, metrics or targets name an output that the model does not have, or losses leave one out.
+"""TW420 unknown-output: losses, metrics or targets name an output that the model lacks, or losses leave one out.
 
-Why it matters: a model of several outputs finds its losses, metrics and targets by the outputs' names; a name that is
-none of them stops the training, for metrics after the first step, with a page about structures.
-Evidence: the names that compile and the data use, against the names of the model's outputs.
+Why it matters: A model with several outputs finds its losses, metrics and targets by the outputs' names. An unknown
+name stops the training (for metrics, after the first step) with a page about structures.
+Evidence: The names that compile and the data use, compared with the names of the model's outputs.
 Error: `y_true and y_pred have different structures`
 Error: `Expected …, but got … of type 'str'`
 Error: `Expected keys … in loss dict, but found`
@@ -10,7 +10,7 @@ Error: `can't be found in the model's output`
 Error: `can't be found in either the model's output`
 Error: `should contain metrics objects and …match`
 Error: `Cannot convert '…' to EagerTensor of dtype`
-Fix (safe): write the output's own name: the name= of the layer that gives it, or its key in the dictionary.
+Fix (safe): Write the output's own name: the name= of its layer, or its key in the dictionary.
 """
 
 from __future__ import annotations

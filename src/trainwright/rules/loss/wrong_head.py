@@ -1,11 +1,11 @@
-"""TW408 wrong-head: a head for whole rows was given a label for each token, the reverse, or classes for real numbers.
+"""TW408 wrong-head: a head for whole rows gets one label per token, the reverse, or several scores meet one real number.
 
-Why it matters: the loss stops, and its message speaks of batch sizes that nobody chose.
-Evidence: the shape of the labels in the batch, and how many scores and targets reached the loss.
+Why it matters: The loss stops with a message about batch sizes that nobody chose.
+Evidence: The shape of the labels in the batch, and how many scores and targets reached the loss.
 Error: `Target size … must be the same as input size …`
 Error: `logits` and `labels` must have the same shape`
 Error: `Expected input batch_size (…) to match target batch_size (…).`
-Fix (manual): use the model class whose head gives one score vector for each label.
+Fix (manual): Use the model class whose head gives one score vector per label.
 """
 
 from __future__ import annotations

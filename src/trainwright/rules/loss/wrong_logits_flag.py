@@ -1,11 +1,11 @@
 """TW404 wrong-logits-flag: the loss expects scores but gets probabilities, or the reverse.
 
-Why it matters: nothing fails. Scores that are read as probabilities are cut at 0 and 1, so the loss and its gradients
-are of other numbers than the model gives; probabilities that are read as scores pass a second softmax, and the loss
-cannot fall below ln(1 + (C-1)/e) for C classes. A loss named by a string takes probabilities.
-Evidence: the range of what the loss was given against its from_logits; with the other setting the batch is learnt
-better, or what was given cannot be what the setting says.
-Fix (safe): set from_logits to what the last layer gives.
+Why it matters: Nothing fails. Scores taken for probabilities are clipped to 0 and 1, so the loss and its gradients are
+computed from other numbers than the model's. Probabilities taken for scores pass through a second softmax, and the loss
+cannot fall below ln(1 + (C-1)/e) for C classes. A loss given as a string expects probabilities.
+Evidence: The range of the loss's input compared with its from_logits. With the other setting the batch is learned
+better, or the input cannot be what the setting says.
+Fix (safe): Set from_logits to match the last layer's output.
 """
 
 from __future__ import annotations

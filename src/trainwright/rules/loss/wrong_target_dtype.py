@@ -1,15 +1,15 @@
 """TW405 wrong-target-dtype: the targets have a dtype that the loss rejects or misinterprets.
 
-Why it matters: the loss or its gradient stops, and the message names neither the labels nor the line that made them.
-With float labels a Hugging Face classifier takes its task to be one of several labels a row.
-Evidence: the type of the targets at the loss call and the error that it raised; cast, the loss goes through.
+Why it matters: The loss or its gradient stops, and the message names neither the labels nor the line that made them.
+With float labels, a Hugging Face classifier assumes a task with several labels per row.
+Evidence: The dtype of the targets at the loss call and the error that it raised; with the targets cast, the loss works.
 Error: `expected target dtype to be Long or Byte, but got …`
 Error: `expected scalar type Long but found …`
 Error: `Expected floating point type for target with class probabilities, got …`
 Error: `Found dtype … but expected …`
 Error: `result type Float can't be cast to the desired output type …`
 Error: `Target size … must be the same as input size …`
-Fix (safe): make class labels int64, and targets of other losses float32, where they are built.
+Fix (safe): Make class labels int64, and targets of other losses float32, where they are built.
 """
 
 from __future__ import annotations

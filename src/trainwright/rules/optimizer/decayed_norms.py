@@ -1,8 +1,9 @@
-"""TW612 decayed-norms: the parameter groups should exempt biases and norms from weight decay, but the filter matches none.
+"""TW612 decayed-norms: the filter that should exempt biases and norms from weight decay matches none of them.
 
-Why it matters: a filter on names of another framework ("LayerNorm", "gamma") leaves its group empty, unseen.
-Evidence: the group without decay is empty, and the other holds biases and norms.
-Fix (unsafe): match the names that the model's parameters have.
+Why it matters: A filter with names from another framework ("LayerNorm", "gamma") leaves its group empty, and nobody
+notices.
+Evidence: The group without decay is empty, and the other group contains biases and norms.
+Fix (unsafe): Match the names of the model's own parameters.
 """
 
 from __future__ import annotations

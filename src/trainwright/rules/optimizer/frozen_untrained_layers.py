@@ -1,10 +1,10 @@
-"""TW615 frozen-untrained-layers: layers are frozen that were never trained, so random weights stay random.
+"""TW615 frozen-untrained-layers: layers that were never trained are frozen, so their random weights stay random.
 
-Why it matters: the rest of the model learns on top of noise, or a fresh head never learns at all; the loss stalls.
-Evidence: frozen weights that no checkpoint held, or that are spread as they are drawn at the start, in layers that
-the model uses; with them unfrozen the batch is learnt clearly better, three seeds, or what they leave for the head is next
-to nothing.
-Fix (unsafe): leave them out of the freezing, or load a checkpoint first.
+Why it matters: The rest of the model learns on top of noise, or a fresh head never learns at all; the loss stalls.
+Evidence: Frozen weights that no checkpoint provided, or that have the distribution of a fresh initialization, in layers
+that the model uses. With them unfrozen, the batch is learned clearly better, on three seeds; or they leave almost
+nothing for the head.
+Fix (unsafe): Do not freeze them, or load a checkpoint first.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """TW607 hidden-default-rate: the optimizer was built without a rate, and its default is far too high for this model.
 
-Why it matters: nobody wrote the rate, so nobody looks for it; 1e-3, the default of Adam, is 10 to 100 times what a
-pre-trained transformer takes.
-Evidence: the call that built the optimizer names no rate; from the same weights on the same batch, or on several
-batches in turn, a lower one learns clearly better, on three seeds.
-Fix (unsafe): write the rate that worked.
+Why it matters: Nobody wrote the rate, so nobody looks for it. Adam's default of 1e-3 is 10 to 100 times too high for a
+pre-trained transformer.
+Evidence: The call that built the optimizer sets no rate. From the same weights on the same batch, or on several batches
+in turn, a lower one learns clearly better, on three seeds.
+Fix (unsafe): Write the rate that worked.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """TW604 ineffective-freeze: an assignment looks as if it froze layers, but freezes nothing.
 
-Why it matters: the layers are trained all the same; a backbone that was to stay is changed by every step.
-Evidence: the attribute that was set (a layer has no requires_grad, and a parameter no require_grad), and the
-parameters below it that still require a gradient; or a step of the compiled training function that changes them.
-Fix (safe): call layer.requires_grad_(False), or set requires_grad on each of layer.parameters(); in Keras, compile
-again after `layer.trainable` was changed.
+Why it matters: The layers are still trained; a backbone that was meant to stay fixed changes with every step.
+Evidence: The attribute that was set (a layer has no requires_grad, and a parameter no require_grad), and the parameters
+below it that still require a gradient; or a step of the compiled training function that changes them.
+Fix (safe): Call layer.requires_grad_(False), or set requires_grad on each of layer.parameters(). In Keras, compile
+again after changing `layer.trainable`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""TW602 unregistered-parameters: trainable weights that the optimizer does not hold, so they never change.
+"""TW602 unregistered-parameters: the optimizer does not hold some trainable weights, so they never change.
 
-Why it matters: a part of the model, or all of it, stays as it was drawn, without an error.
-Evidence: layers in a plain Python list that are called and get a gradient, and that the model does not have; or an
-optimizer that holds another model's tensors; or one that leaves out layers which no checkpoint has trained, and with
-them the batch is learnt clearly better, three seeds.
+Why it matters: A part of the model, or all of it, keeps its initial random weights, without an error.
+Evidence: Layers in a plain Python list that are called and get a gradient but are not part of the model; or an
+optimizer that holds another model's tensors; or one that leaves out layers that no checkpoint has trained, where
+including them lets the batch be learned clearly better, on three seeds.
 Error: `optimizer got an empty parameter list`
 Error: `This optimizer can only be called for the variables it was originally built with`
-Fix (safe): put the layers in an nn.ModuleList; build the optimizer from the parameters of the model that is trained.
+Fix (safe): Put the layers in an nn.ModuleList. Build the optimizer from the parameters of the model that is trained.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """TW601 unstepped-optimizer: an update leaves every weight unchanged, or no update is made.
 
-Why it matters: the loss is computed, the gradients arrive, and nothing is learnt.
-Evidence: the weights before and after one update, with gradients that are not zero and a rate above zero; or epochs that
-are over before the first (Keras counts on from initial_epoch to epochs).
-Fix (manual): let the optimizer's step do its work: call super().step() in an override of it, return the optimizer from
-configure_optimizers.
+Why it matters: The loss is computed, the gradients arrive, and nothing is learned.
+Evidence: The weights before and after one update with nonzero gradients and a rate above zero; or a training without
+epochs (Keras counts from initial_epoch up to epochs).
+Fix (manual): Let the optimizer's step do its work: call super().step() if you override it, and return the optimizer
+from configure_optimizers.
 """
 
 from __future__ import annotations

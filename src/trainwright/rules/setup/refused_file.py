@@ -1,12 +1,12 @@
 """TW007 refused-file: the script will save its trained model under a file name that the framework rejects.
 
-Why it matters: saving comes last, so the training runs to its end, and what it learnt is lost with the error.
-Evidence: calls of save and save_weights below the training whose path is known before it; asked to save a model of one
-weight to such a path, the framework raised.
+Why it matters: Saving comes last, so the training runs to its end, and its result is lost with the error.
+Evidence: Calls of save and save_weights after the training whose path is already known; asked to save a one-weight
+model to such a path, the framework raised an error.
 Error: `Invalid filepath extension for saving`
 Error: `The filename must end in `
-Fix (safe where the path is written there alone): give it the ending of the format, `.keras` or `.weights.h5`, wherever it
-is used; a folder for serving is what export writes.
+Fix (safe where the path is written there alone): Use the extension of the format, `.keras` or `.weights.h5`, everywhere
+the path is used. For a serving folder, use export.
 """
 
 from __future__ import annotations

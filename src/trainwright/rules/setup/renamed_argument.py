@@ -1,13 +1,14 @@
 """TW001 renamed-argument: a framework and the script disagree on the name of an argument.
 
-Why it matters: the script stops before training, or at its first step; what was set under the old name is still wanted.
-Evidence: the installed version's signature lacks the name, and has its successor; or the framework passes an argument
-to a method of the script's own Trainer that the method does not take.
+Why it matters: The script stops before training or at its first step; the setting behind the old name is still wanted.
+Evidence: The installed version's signature lacks the name and has its successor; or the framework passes an argument
+that a method of the script's own Trainer does not accept.
 Error: `got an unexpected keyword argument '…'`
 Error: `Argument(s) not recognized: …`
 Error: `Unrecognized keyword arguments passed to …`
 Error: `compute_loss() got an unexpected keyword argument 'num_items_in_batch'`
-Fix (safe): write the new name; where the argument is gone for good, leave it out; let the method take what is passed.
+Fix (safe): Write the new name. If the argument was removed for good, leave it out. Let the method accept the arguments
+it gets.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def command(
     if status is not None:
         assert done.returncode == status, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "internal error in Trainwright" not in done.stderr, done.stderr
-    assert "Errors of Trainwright itself" not in done.stdout, done.stdout
+    assert "Internal errors in Trainwright" not in done.stdout, done.stdout
     return done
 
 

@@ -331,8 +331,8 @@ def test_a_run_that_goes_on_in_another_way_when_asked_says_so(
     told = [text for text in said if text.startswith("No longer bit for bit the same from here on")]
     assert [text.partition(": ")[2] for text in told] == [
         "computed in bf16 until here, from here on in fp32.",
-        "Muon's products computed in bf16 until here, from here on in fp32.",
-        "threads: 1 until here, from here on 2.",
+        "precision of Muon's products changes from bf16 to fp32.",
+        "threads change from 1 to 2.",
     ]
     cut_back(tmp_path / "run", 9)
     said.clear()

@@ -143,7 +143,7 @@ def test_a_full_disk_ends_in_a_clear_error_and_loses_nothing_saved(data: Path, f
     told = forks.train(data, out, short, file_bytes=size // 2)
     assert told["status"] == 2
     assert told["said"][-1].startswith("WriteError: The checkpoint of update")
-    assert f"the newest of update {there[-1]}" in told["said"][-1]
+    assert f"most recently of update {there[-1]}" in told["said"][-1]
     assert steps(out / "checkpoints") == there
     assert not list((out / "checkpoints").glob(".unfinished*"))
     assert forks.train(data, out, short)["status"] == 0

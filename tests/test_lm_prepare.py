@@ -467,7 +467,7 @@ def test_sources_that_changed_while_work_was_stopped_are_refused(
     source = corpus(tmp_path / "code")
     assert child(source, tmp_path / "data", 6).returncode == -signal.SIGKILL
     write(source, {"g0/f0.py": code(7777)})
-    assert "changed since" in child(source, tmp_path / "data").stderr
+    assert "must not change while" in child(source, tmp_path / "data").stderr
 
 
 def test_a_full_disk_is_said_and_nothing_is_lost(
@@ -516,7 +516,7 @@ def test_the_command_prepares_shows_its_funnel_and_does_not_need_torch(tmp_path:
     assert json.loads((tmp_path / "data" / "data.json").read_text())["tokenizer"]["vocabulary_size"] == 400
     again = command(*words[2:])
     assert again.returncode == 0
-    assert "is prepared already" in again.stdout
+    assert "is already prepared" in again.stdout
 
 
 def test_keywords_that_are_given_count_for_a_folder_too(tmp_path: Path) -> None:

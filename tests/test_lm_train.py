@@ -333,7 +333,7 @@ def test_a_folder_with_other_things_is_refused(data: PreparedData, tmp_path: Pat
         train(data, tmp_path, small_recipe())
     with pytest.raises(UsageError, match=r"contains thesis\.tex"):
         train(data, tmp_path, small_recipe(), resume=False)
-    with pytest.raises(UsageError, match="--resume needs a run"):
+    with pytest.raises(UsageError, match="--resume needs an existing run"):
         train(data, tmp_path / "none", small_recipe(), resume=True)
 
 
@@ -435,7 +435,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(data: PreparedData, tmp_path: Path) 
     process.send_signal(signal.SIGINT)
     out, error = process.communicate()
     assert process.returncode == 130, error
-    assert "The same command goes on from here" in out
+    assert "Run the same command again to resume" in out
     step = open_run(tmp_path / "run", "last").step
     assert 0 < step < 5000 and out.startswith(f"{step} of 5000 updates")
 

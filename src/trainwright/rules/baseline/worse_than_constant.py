@@ -81,7 +81,7 @@ def _finding(
         where=where,
         proof=outcome,
         fix=Fix(
-            does="plan more updates or a higher learning rate; for a regression, standardise the "
+            does="plan more updates or a higher learning rate; for a regression, standardize the "
             "targets or set the last layer's bias to their mean"
         ),
     )

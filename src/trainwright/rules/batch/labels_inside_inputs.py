@@ -42,22 +42,24 @@ def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Findi
         if key in _taken(batch)
         else ""
     )
-    message = f'the loss "{loss}" compares with targets, and the data give none: "{key}" is one of the inputs ({keys})'
+    message = (
+        f'the loss "{loss}" needs targets, but the data yields none: "{key}" is one of the inputs ({keys})'
+    )
     if batch.targets_found:
         message = (
-            f'"{key}" is one of the inputs ({keys}), of which the model computes its own loss, and the loss "{loss}" '
-            "that a string names is trained on in its place"
+            f'"{key}" is one of the inputs ({keys}), from which the model computes its own loss, but the string loss "{loss}" '
+            "is trained on instead"
         )
     yield Finding(
         message=message,
         measured={"loss": loss, "key": key, "keys": keys},
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(
-            f"a batch of {batch.rows} rows is one dictionary of {keys}, and no pair (inputs, targets)"
+            f"a batch of {batch.rows} rows is one dictionary of {keys}, not a pair (inputs, targets)"
         ),
         repair=_apart(key),
         fix=Fix(
-            does=f'give pairs: (inputs without "{key}", their "{key}"); with to_tf_dataset, label_cols=["{key}"]{own}',
+            does=f'yield pairs: (inputs without "{key}", their "{key}"); with to_tf_dataset, label_cols=["{key}"]{own}',
             safety=Safety.SAFE,
         ),
     )
@@ -78,4 +80,4 @@ def _apart(key: str) -> Repair:
     def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {**{k: v for k, v in batch.items() if k != key}, TARGET: batch[key]}
 
-    return change_batches(f'take "{key}" out of the inputs, as the targets', change)
+    return change_batches(f'move "{key}" from the inputs to the targets', change)

@@ -41,7 +41,7 @@ def masked_end_of_sequence(batch: BatchFacts, setup: SetupFacts) -> Iterator[Fin
         proof=Proof(f"the labels equal the inputs wherever they count, and are -100 at all {ends} ends"),
         repair=_unmask(batch.label_key, batch.eos_id),
         fix=Fix(
-            does="give padding a token of its own: tokenizer.add_special_tokens({'pad_token': '<pad>'}), then "
+            does="use a separate padding token: tokenizer.add_special_tokens({'pad_token': '<pad>'}), then "
             "model.resize_token_embeddings(len(tokenizer))",
             safety=Safety.UNSAFE,
         ),
@@ -56,4 +56,4 @@ def _unmask(key: str, eos_id: int) -> Repair:
         labels = np.where((tokens == eos_id) & real, tokens, labels)
         return {**batch, key: tensors.like(labels, batch[key])}
 
-    return change_batches("let the labels of the true ends count", change)
+    return change_batches("count the labels of the real ends", change)

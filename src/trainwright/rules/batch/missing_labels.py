@@ -55,11 +55,11 @@ def missing_labels(
     found = _candidate(batch, dataset)
     keys = ", ".join(batch.tensors)
     measured = {"batch_keys": keys, "model_takes": wanted, **({"column": found} if found else {})}
-    proof = Proof(f"the batch holds {keys}; {failure}")
+    proof = Proof(f"the batch contains {keys}; {failure}")
     if found:
         dropped = " and is dropped" if found in batch.dropped_columns else ""
         yield Finding(
-            message=f"the batch has no {wanted}, which the model takes: the column {found!r} of the data set looks like "
+            message=f"the batch has no {wanted}, which the model needs: the data set's column {found!r} looks like "
             f"them{dropped}",
             measured=measured,
             proof=proof,
@@ -77,7 +77,7 @@ def missing_labels(
         else (f"add the labels to the data set as a column {wanted}")
     )
     yield Finding(
-        message=f"the batch has no {wanted}, which the model takes, and no column of the data set looks like them",
+        message=f"the batch has no {wanted}, which the model needs, and no column of the data set looks like them",
         measured=measured,
         proof=proof,
         where=setup.place(
@@ -123,7 +123,7 @@ def _rename(column: str, wanted: str, batch: BatchFacts) -> Repair:
     def change(given: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {wanted if k == column else k: v for k, v in given.items()}
 
-    return change_batches(f"give the model {column} as {wanted}", change)
+    return change_batches(f"pass {column} to the model as {wanted}", change)
 
 
 def _labels_of_inputs(wanted: str, pad_id: int | None) -> Repair:
@@ -134,4 +134,4 @@ def _labels_of_inputs(wanted: str, pad_id: int | None) -> Repair:
         )
         return {**given, wanted: tensors.like(np.where(real, tokens, -100), given["input_ids"])}
 
-    return change_batches(f"make the {wanted} of the inputs, -100 at padding", change)
+    return change_batches(f"make the {wanted} from the inputs, with -100 at padding", change)

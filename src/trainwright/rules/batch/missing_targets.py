@@ -38,6 +38,6 @@ def missing_targets(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         where=setup.place(*roles),
         proof=Proof(f"a batch of {batch.rows} rows has no second part"),
         fix=Fix(
-            does="give the targets: fit(x, y), or pairs (inputs, targets) from the data set or generator"
+            does="provide the targets: fit(x, y), or pairs (inputs, targets) from the data set or generator"
         ),
     )

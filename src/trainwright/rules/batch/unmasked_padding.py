@@ -84,7 +84,7 @@ def _read_to_the_end(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts
     )
     yield Finding(
         severity=Severity.WARNING,
-        message=f"{batch.unmasked_zeros:.0%} of the positions are padding behind the text, and {recurrent.name} "
+        message=f"{batch.unmasked_zeros:.0%} of the positions are padding after the text, and {recurrent.name} "
         f"({recurrent.kind}) reads it: the embedding masks nothing",
         measured={"padding_share": round(batch.unmasked_zeros, 3)},
         where=where,
@@ -99,7 +99,7 @@ def _mask_zero(embedding: str) -> Repair:
         call.tensors.mask_padding(call["model"], embedding)
         return call
 
-    return Repair("let the embedding mask token 0", Seam.TRAINER, change)
+    return Repair("mask token 0 in the embedding", Seam.TRAINER, change)
 
 
 def _unknown_padding(
@@ -123,10 +123,10 @@ def _unknown_padding(
         if model and setup.loads_checkpoint
         else []
     )
-    alone = ", and takes one" if forward.works_at_rows == 1 else ""
+    alone = ", and accepts one" if forward.works_at_rows == 1 else ""
     yield Finding(
-        message=f"the model's config has no pad_token_id: {setup.model_class} cannot tell where the text of a row ends, "
-        f"and refuses the {batch.rows} rows of a batch",
+        message=f"the model's config has no pad_token_id, so {setup.model_class} cannot tell where a row's text ends "
+        f"and rejects a batch of {batch.rows} rows",
         measured={"rows": batch.rows, "pad_id": "none" if batch.pad_id is None else batch.pad_id},
         where=model or setup.place(Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the model raised {failure} for {batch.rows} rows{alone}"),
@@ -151,7 +151,7 @@ def _in_the_loss(batch: BatchFacts, setup: SetupFacts, loss: LossFacts) -> Itera
         where=setup.place(
             Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
         ),
-        proof=Proof(f"with other labels at padding alone the loss changes by {change:.1%}"),
+        proof=Proof(f"changing only the labels at padding changes the loss by {change:.1%}"),
         repair=_mask_labels(batch.label_key, batch.pad_id, batch.eos_id) if plain else None,
         fix=Fix(does="write -100 for the labels of padding: where attention_mask is 0", safety=Safety.SAFE),
     )
@@ -166,13 +166,13 @@ def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -
     )
     yield Finding(
         severity=Severity.WARNING,
-        message=f"{share:.0%} of the positions are padding, and the model is given no attention_mask{own}: it reads "
+        message=f"{share:.0%} of the positions are padding, but the model gets no attention_mask{own}: it reads "
         f"padding as text",
         measured={"padding_share": round(share, 3), "score_change": round(change, 4)},
         where=setup.place(
             Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
         ),
-        proof=Proof(f"with a mask over the padding the scores change by {change:.1%} of their scale"),
+        proof=Proof(f"masking the padding changes the scores by {change:.1%} of their scale"),
         repair=_add_mask(batch.pad_id, batch.eos_id),
         fix=Fix(
             does="keep the tokenizer's attention_mask among the columns of the data set", safety=Safety.SAFE
@@ -202,4 +202,4 @@ def _add_mask(pad_id: int | None, eos_id: int | None) -> Repair:
         real = real_positions(tensors.to_numpy(batch["input_ids"]), None, pad_id=pad_id, eos_id=eos_id)
         return {**batch, "attention_mask": tensors.like(real, batch["input_ids"])}
 
-    return change_batches("give the model an attention mask over the padding", change)
+    return change_batches("pass the model an attention mask that excludes the padding", change)

@@ -37,11 +37,11 @@ def unpadded_labels(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     per_token = lengths == batch.item_lengths.get("input_ids")
     better = "DataCollatorForTokenClassification" if per_token else "DataCollatorForSeq2Seq"
     yield Finding(
-        message=f"the {key} of a batch have {min(lengths)} to {max(lengths)} entries a row, and {batch.collator} "
+        message=f"the {key} of a batch have {min(lengths)} to {max(lengths)} entries per row, and {batch.collator} "
         f"pads only the inputs",
         measured={"shortest": min(lengths), "longest": max(lengths), "collator": batch.collator},
         where=setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
-        proof=Proof(f"the same batch forms without its {key}; with them: {batch.failure.type}"),
+        proof=Proof(f"the same batch can be formed without its {key}; with them: {batch.failure.type}"),
         repair=_pad_labels(key),
         fix=Fix(does=f"pass data_collator={better}(tokenizer) to the Trainer", safety=Safety.SAFE),
     )

@@ -48,7 +48,7 @@ def destroyed_labels(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts |
         ),
         repair=_undo(labels.column, source, dataset),
         fix=Fix(
-            does=f'look at what makes "{labels.column}" of {source.expression}: a division, a cast, a mapping or a join'
+            does=f'look at how "{labels.column}" is made from {source.expression}: a division, a cast, a mapping or a join'
         ),
     )
 

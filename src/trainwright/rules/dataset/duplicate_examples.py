@@ -39,11 +39,11 @@ def duplicate_examples(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
         },
         where=seen.where or setup.place(Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
-            f"inputs and label are equal in {seen.share:.0%} of all pairs of rows that lie {seen.every:,} apart; "
+            f"inputs and label are equal in {seen.share:.0%} of all pairs of rows that are {seen.every:,} apart; "
             f"{seen.held - seen.different:,} of the {seen.held:,} rows of {seen.expression} are never returned"
         ),
         fix=Fix(
-            does="return the rows of the index from __getitem__: "
+            does="make __getitem__ return the rows of its index: "
             + ("x[i * size : (i + 1) * size]" if framework == "keras" else "x[i]"),
             safety=Safety.UNSAFE,
         ),

@@ -49,10 +49,11 @@ def _fix(endless: EndlessSet, setup: SetupFacts) -> Fix:
     call = setup.place(Role.TRAIN_CALL)
     if not endless.batches or call is None:
         return Fix(
-            does=f"give fit {endless.argument}, or remove .repeat() so that the set ends", safety=Safety.SAFE
+            does=f"pass {endless.argument} to fit, or remove .repeat() so that the set ends",
+            safety=Safety.SAFE,
         )
     return Fix(
-        does=f"give fit {endless.argument}={endless.batches}, which is one pass, or remove .repeat()",
+        does=f"pass {endless.argument}={endless.batches} to fit, which is one pass, or remove .repeat()",
         safety=Safety.SAFE,
         edits=(SetKeyword(call.file, call.line, endless.argument, str(endless.batches), "fit"),),
     )

@@ -70,7 +70,7 @@ def _cut_to_nothing(texts: TextFacts, where: Place | None, said: str) -> Finding
         },
         where=where,
         proof=Proof(_example(texts)),
-        fix=Fix(does=f"raise max_length{raise_to} where the texts are tokenized", safety=Safety.UNSAFE),
+        fix=Fix(does=f"raise max_length{raise_to} in the tokenizer call", safety=Safety.UNSAFE),
     )
 
 

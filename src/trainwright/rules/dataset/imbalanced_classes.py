@@ -107,7 +107,7 @@ def _finding(
         f"accuracy of {share:.1%}, and after {baseline.steps} steps the model predicts nothing else"
     )
     if outcome is not None:
-        message += f"; with class weights {1 - mean(outcome.after):.0%} of the rows a class are right"
+        message += f"; with class weights, {1 - mean(outcome.after):.0%} of the rows per class are right"
     return Finding(
         severity=Severity.WARNING if outcome else Severity.NOTE,
         message=message,
@@ -116,8 +116,8 @@ def _finding(
         proof=outcome,
         repair=change if outcome else None,
         fix=Fix(
-            does="weigh the classes in the loss (weight = rows / (classes x count)) or draw rare ones more often, and "
-            "judge by balanced accuracy or F1 beside accuracy",
+            does="weight the classes in the loss (weight = rows / (classes x count)) or sample rare ones more often, and "
+            "judge by balanced accuracy or F1 in addition to accuracy",
             safety=Safety.UNSAFE,
         ),
     )
@@ -137,4 +137,4 @@ def _weigh(labels: LabelFacts, classes: int, function: str) -> Repair | None:
             return call
         return call.replace(weight=call.tensors.like(weights, call["logits"]))
 
-    return Repair("weigh the classes by the inverse of their frequency", Seam.LOSS, change)
+    return Repair("weight the classes by the inverse of their frequency", Seam.LOSS, change)

@@ -123,7 +123,7 @@ def _renumber(column: str, numbers: list[int]) -> Repair:
             mended = call.tensors.change_rows(held, renumbered)
         return call.replace(eval_dataset=mended)
 
-    return Repair("number the classes of the evaluation set as those of training", Seam.TRAINER, change)
+    return Repair("number the classes of the evaluation set as in training", Seam.TRAINER, change)
 
 
 def _tells(source: AlignedSource, train: Alignment) -> bool:
@@ -151,7 +151,7 @@ def _finding(name: str, seen: Alignment, proof: Proof, where: Place | None) -> F
         found = f"a probe fits the {name} targets no better than the same targets in random order"
         measured = {}
     return Finding(
-        message=f"{found} ({seen.rows:,} rows): the labels do not belong to the rows they stand beside",
+        message=f"{found} ({seen.rows:,} rows): the labels do not belong to their rows",
         measured={**measured, "rows": seen.rows, "deviations_above_permuted": round(seen.score, 2)},
         where=where,
         proof=proof,
@@ -179,6 +179,6 @@ def _proof_of_source(source: AlignedSource) -> Proof:
 
 def _proof_of_control(seen: Alignment) -> Proof:
     return Proof(
-        f"the same probe learns a label made of half of the {seen.inputs} from the other half, "
+        f"the same probe learns a label made from half of the {seen.inputs} given the other half, "
         f"{seen.control_score:.0f} standard deviations above its permutations; these labels reach {seen.score:.1f}"
     )

@@ -53,7 +53,7 @@ def _unseen(
     count = sum(unseen.values())
     shown = _names(list(unseen), labels)
     yield Finding(
-        message=f"the evaluation set holds {shown} in {count} of {total} rows; none of the {rows} training rows does",
+        message=f"the evaluation set contains {shown} in {count} of {total} rows; none of the {rows} training rows does",
         measured={
             "classes": ", ".join(map(str, unseen)),
             "evaluation_rows": count,
@@ -62,10 +62,10 @@ def _unseen(
         },
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
-            f"drawn like the evaluation set, {rows} rows would hold about {round(count / total * rows)} of them"
+            f"with the frequencies of the evaluation set, {rows} rows would contain about {round(count / total * rows)} of them"
         ),
         fix=Fix(
-            does=f"look at how the training rows were chosen: they hold {_names(sorted(labels.census, key=str), labels)} only"
+            does=f"look at how the training rows were chosen: they contain only {_names(sorted(labels.census, key=str), labels)}"
         ),
     )
 
@@ -90,7 +90,7 @@ def _declared(
         message=f"{by} {total} classes; {_names(absent, labels)} never {'occurs' if len(absent) == 1 else 'occur'} in the {rows} training rows",
         measured={"declared": total, "absent": ", ".join(map(str, absent)), "rows": rows},
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
-        proof=Proof(f"the census over all {rows} rows has {labels.classes} of {total} values"),
+        proof=Proof(f"all {rows} rows together have {labels.classes} of {total} values"),
         fix=Fix(
             does="look at how the training rows were chosen: a filter, or a range of rows that are sorted by class"
         ),

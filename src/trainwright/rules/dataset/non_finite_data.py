@@ -54,7 +54,7 @@ def _finding(column: ColumnFacts, split: SplitFacts, outcome: str, setup: SetupF
     # The rows of a stream have other numbers in its next pass.
     drop = split.kind == "map" and len(rows) <= MOST_DROPPED_SHARE * column.counted
     return Finding(
-        message=f'the column "{column.name}" of the {split.name} set holds {" and ".join(parts)} in {len(rows)} of '
+        message=f'the column "{column.name}" of the {split.name} set has {" and ".join(parts)} in {len(rows)} of '
         f"{column.counted} rows, first in row {rows[0]}",
         measured={"column": column.name, "rows": len(rows), "first_row": rows[0], "counted": column.counted},
         where=setup.place(role.made, role, Role.TRAINER),

@@ -42,7 +42,7 @@ def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator
     )
     majority = dataset.batch_majority
     of_batches = {"batch_majority": round(majority, 3)} if majority is not None else {}
-    seen = f"nearly every batch holds one class{f' ({majority:.0%} of its rows)' if majority is not None else ''}"
+    seen = f"nearly every batch contains one class{f' ({majority:.0%} of its rows)' if majority is not None else ''}"
     yield Finding(
         message=f"the labels come in runs of {run:.0f} rows (shuffled: {expected:.1f}) and training reads them in this "
         f"order, in batches of {rows}: {seen}",
@@ -54,11 +54,11 @@ def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator
         },
         where=overridden or setup.place(Role.TRAIN_SAMPLING_STRATEGY, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
-            f"{labels.rows_read:,} labels read in the order of training change {labels.rows_read / run:.0f} times"
+            f"over {labels.rows_read:,} rows in training order, the label changes {labels.rows_read / run:.0f} times"
         ),
         repair=Repair("shuffle the training rows", Seam.TRAINER, _shuffle),
         fix=Fix(
-            does="shuffle the rows before they are streamed, with a buffer longer than a class's run"
+            does="shuffle the rows before streaming them, with a buffer longer than a run of one class"
             if iterable
             else "let the loader shuffle, or pass a shuffled training set",
             safety=Safety.SAFE,

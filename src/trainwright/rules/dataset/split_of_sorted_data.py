@@ -43,16 +43,18 @@ def split_of_sorted_data(
         return  # learning to compare: evaluation on classes never seen is the usual way there
     moved = _distance(labels, held)
     yield Finding(
-        message=f"training holds the classes {_shares(labels)}, evaluation {_shares(held)}, both in runs of "
-        f"{labels.mean_run:.0f} and {held.mean_run:.0f} equal labels: sorted rows were cut in two",
+        message=f"training has the classes {_shares(labels)}, evaluation {_shares(held)}, in runs of "
+        f"{labels.mean_run:.0f} and {held.mean_run:.0f} equal labels: sorted rows were split in two",
         measured={
             "distance": round(moved, 3),
             "train_run": round(labels.mean_run, 1),
             "evaluation_run": round(held.mean_run, 1),
         },
         where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAIN_DATASET, Role.TRAINER),
-        proof=Proof(f"{moved:.0%} of the rows would have to change their class to make the two sets alike"),
-        repair=Repair("mix both sets and split them anew, in the same sizes", Seam.TRAINER, _split_anew),
+        proof=Proof(
+            f"{moved:.0%} of the rows would have to change their class for the two sets to have the same distribution"
+        ),
+        repair=Repair("mix both sets and split them again, with the same sizes", Seam.TRAINER, _split_anew),
         fix=Fix(
             does="shuffle before the split: "
             + (

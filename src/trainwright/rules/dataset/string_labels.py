@@ -37,9 +37,9 @@ def string_labels(dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts) -
     names = sorted({str(v) for census in (labels.census, held.census if held else {}) for v in census})
     few = len(names) <= MOST_CLASSES
     shown = ", ".join(repr(n) for n in names[:4]) + (", …" if len(names) > 4 else "")
-    proof = str(batch.failure) if batch.failure else "a batch holds no label tensor"
+    proof = str(batch.failure) if batch.failure else "a batch has no label tensor"
     yield Finding(
-        message=f'the label column "{labels.column}" holds {len(names)} different texts ({shown}); the loss takes numbers',
+        message=f'the label column "{labels.column}" contains {len(names)} different texts ({shown}); the loss expects numbers',
         measured={"column": labels.column, "texts": len(names), "rows": labels.rows_read},
         where=dataset.label_place or setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(f"forming a batch: {proof}"),

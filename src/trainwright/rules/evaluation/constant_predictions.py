@@ -41,7 +41,7 @@ def constant_predictions(
         return
     yield Finding(
         message=f"after {len(overfit.losses)} steps on one batch, and after {baseline.steps} on several, the model predicts "
-        f"one class for every row; the labels there are of {baseline.label_classes}",
+        f"a single class for every row; the labels there have {baseline.label_classes} classes",
         measured={
             "predicted_classes": 1,
             "label_classes": baseline.label_classes or 0,
@@ -51,6 +51,6 @@ def constant_predictions(
         },
         where=setup.place(Role.LEARNING_RATE, Role.ARGUMENTS, Role.MODEL, Role.TRAINER),
         fix=Fix(
-            does="train at a higher learning_rate or for more updates, and look whether the predictions differ then"
+            does="train with a higher learning_rate or for more updates, and check whether the predictions then differ"
         ),
     )

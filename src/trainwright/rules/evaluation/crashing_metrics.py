@@ -78,13 +78,13 @@ def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
     }
     if ignored:
         measured["ignored_share"] = round(evaluation.ignored_share, 3)
-    does = f"make {evaluation.metrics_by} take these shapes" + (
+    does = f"make {evaluation.metrics_by} accept these shapes" + (
         ", and leave out labels of -100" if ignored else ""
     )
     if failure.function == "" and failure.message.startswith("the Trainer needs a dict"):
         does = 'return a dict from compute_metrics: {"accuracy": value}'
     yield Finding(
-        message=f"{evaluation.metrics_by} was given {shapes(evaluation)} and raised {failure}{ignored}"
+        message=f"{evaluation.metrics_by} got {shapes(evaluation)} and raised {failure}{ignored}"
         + (f"; {cure.says}" if cure else ""),
         measured=measured,
         where=failure.where or setup.place(Role.METRICS, Role.TRAINER),
@@ -108,8 +108,10 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
         message=f"the evaluation raised {failure}{met}",
         measured={"raised": failure.type},
         where=failure.where,
-        proof=Proof("it was run before any training, with two batches and with all of them"),
+        proof=Proof("it was run before any training, once with two batches and once with all of them"),
         fix=Fix(
-            does="make the evaluation take these shapes" if met else "mend the evaluation before the long run"
+            does="make the evaluation accept these shapes"
+            if met
+            else "fix the evaluation before the long run"
         ),
     )

@@ -36,7 +36,7 @@ def evaluation_on_training_data(
     if len(train.hashes) * 2 < train.hashed or not train.hashes:
         return
     yield Finding(
-        message=f"the evaluation set holds the {train.rows:,} rows of the training set",
+        message=f"the evaluation set consists of the {train.rows:,} rows of the training set",
         measured={"rows": train.rows, "compared": train.hashed, "different": 0},
         where=setup.place(Role.EVAL_DATASET, Role.TRAINER),
         proof=Proof(f"the inputs of all {train.hashed:,} rows that were compared are the same in both sets"),

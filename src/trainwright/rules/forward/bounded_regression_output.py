@@ -44,7 +44,7 @@ def _of_call(call: LossCall, setup: SetupFacts) -> Iterator[Finding]:
     bounds = _RANGES[call.activation]
     shown = f"{share:.0%}" if share < 10 else f"{share:,.0f} times"
     yield Finding(
-        message=f"the targets of a batch go from {least:.4g} to {most:.4g}, and the {call.activation} at the end gives {bounds}: "
+        message=f"the targets of a batch range from {least:.4g} to {most:.4g}, but the final {call.activation} outputs {bounds}: "
         f"{shown} {'of ' if share < 10 else ''}the targets' variance is out of reach",
         measured={
             "smallest_target": least,
@@ -53,9 +53,9 @@ def _of_call(call: LossCall, setup: SetupFacts) -> Iterator[Finding]:
             "unreachable_share": share,
         },
         where=call.activation_at or setup.place(Role.MODEL),
-        proof=Proof(f"the nearest values that the {call.activation} can give are that far from the targets"),
+        proof=Proof(f"the nearest possible outputs of the {call.activation} are that far from the targets"),
         repair=swap_activation("identity", call),
         fix=Fix(
-            does=f"leave the {call.activation} out, or scale the targets to its range", safety=Safety.UNSAFE
+            does=f"remove the {call.activation}, or scale the targets to its range", safety=Safety.UNSAFE
         ),
     )

@@ -39,13 +39,13 @@ def constant_output(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | 
     after = f" after {origin.operation}" if origin else ""
     shape = f" {output.shape}" if output else ""
     yield Finding(
-        message=f"two batches of different inputs give the same output{shape}: nothing differs between them{after}",
+        message=f"two batches of different inputs give the same output{shape}: there is no difference{after}",
         measured={"operation": origin.operation if origin else "", "relative_difference": 0.0},
         where=(origin.where if origin else None) or setup.place(Role.MODEL),
         proof=Proof(
-            "the outputs agree to 1e-6 of their scale, with the weights as they are and with each of them moved"
+            "the outputs agree to 1e-6 of their scale, both with the original weights and with every weight moved"
         ),
         fix=Fix(
-            does=f"mend the call of {origin.operation}" if origin else "let the output depend on the input"
+            does=f"fix the call of {origin.operation}" if origin else "make the output depend on the input"
         ),
     )

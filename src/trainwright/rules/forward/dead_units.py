@@ -59,7 +59,7 @@ def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
         proof=outcome,
         repair=revived,
         fix=Fix(
-            does="centre the rectifier's inputs (bias, normalisation), or use LeakyReLU or GELU",
+            does="center the rectifier's inputs (bias, normalization), or use LeakyReLU or GELU",
             safety=Safety.UNSAFE,
         ),
     )

@@ -32,13 +32,13 @@ def extreme_dropout(forward: ForwardFacts, overfit: OverfitFacts, setup: SetupFa
         return
     first = max(strong, key=lambda m: m.dropout or 0.0)
     yield Finding(
-        message=f"{first.name} drops {first.dropout:.0%} of its values, and a batch is not memorized; without it, it is learnt better",
+        message=f"{first.name} drops {first.dropout:.0%} of its values, so a batch is not memorized; without dropout, it is learned better",
         measured={"probability": first.dropout or 0.0, "modules": len(strong)},
         where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=Repair("set dropout to 0.1", Seam.FORWARD, _mild),
         fix=Fix(
-            does="set the probability of dropping to 0.1 to 0.5 (p is the share that is dropped)",
+            does="set the dropout probability to 0.1 to 0.5 (p is the fraction that is dropped)",
             safety=Safety.UNSAFE,
         ),
     )

@@ -46,7 +46,7 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
                 does="drop incomplete batches (drop_last=True of the loader, dataloader_drop_last=True of a Trainer): batch "
                 "statistics need two rows"
                 if alone
-                else f"take the number of rows from the input instead of {batch.rows}, or drop incomplete batches",
+                else f"take the batch size from the input instead of {batch.rows}, or drop incomplete batches",
                 safety=Safety.UNSAFE,
             ),
         )

@@ -38,7 +38,7 @@ def mixed_devices(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
         return
     one, other, which = devices
     yield Finding(
-        message=f"the step needs tensors of {one} and of {other} at once{which}",
+        message=f"the step needs tensors on {one} and on {other} at once{which}",
         measured={"devices": f"{one}, {other}"},
         where=failure.where or setup.place(Role.TRAIN_STEP, Role.MODEL),
         proof=Proof(f"the step raised {failure.type}: {failure.message.splitlines()[0]}"[:300]),

@@ -33,10 +33,10 @@ def one_unit_softmax(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     ):
         return
     yield Finding(
-        message=f"{call.activation} runs over an axis of size 1: each of the {scores.shape[0]} outputs is {constant}, whatever the input",
+        message=f"{call.activation} runs over a dimension of size 1: each of the {scores.shape[0]} outputs is {constant}, whatever the input",
         measured={"units": 1, "outputs": scores.shape[0], "value": constant},
         where=call.activation_at or setup.place(Role.MODEL),
         proof=Proof(f"all {scores.shape[0]} outputs of the batch are {constant}"),
         repair=swap_activation("sigmoid", call),
-        fix=Fix(does="use a sigmoid for one unit, or give the head one unit a class", safety=Safety.UNSAFE),
+        fix=Fix(does="use a sigmoid for one unit, or give the head one unit per class", safety=Safety.UNSAFE),
     )

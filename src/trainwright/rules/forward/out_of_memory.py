@@ -42,7 +42,7 @@ def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
     of_total = f" of {_size(memory.total_bytes)}" if memory.total_bytes else ""
     fits = memory.largest_rows
     yield Finding(
-        message=f"a batch of {memory.batch_rows} rows does not fit in the memory{of_total}: {held}; "
+        message=f"a batch of {memory.batch_rows} rows does not fit in memory{of_total}: {held}; "
         + (f"the largest that fits has {fits} rows" if fits else "not even one row fits"),
         measured={
             **{f"{k.replace(' ', '_')}_bytes": v for k, v in parts.items()},
@@ -52,7 +52,7 @@ def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
         },
         where=setup.place(Role.PER_DEVICE_TRAIN_BATCH_SIZE, Role.BATCH_SIZE, Role.ARGUMENTS, Role.TRAINER),
         proof=Proof(
-            f"{fits} rows went through forward, backward and an update, {fits + 1} did not"
+            f"{fits} rows completed forward, backward and an update, {fits + 1} did not"
             if fits
             else "a step with one row ended in the same error"
         ),

@@ -28,13 +28,11 @@ def rebuilt_layers(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding
     weights = sum(one.parameters for one in forward.rebuilt)
     what = f"a {first.kind} layer" if count == 1 else f"{count} layers ({first.kind} first)"
     yield Finding(
-        message=f"each call of the model builds {what} anew: {weights:,} weights that stay as they are drawn, "
-        "as no optimizer holds them",
+        message=f"each call of the model builds {what} again: {weights:,} weights that stay random, "
+        "because no optimizer holds them",
         measured={"layers": count, "parameters": weights, "kind": first.kind},
         where=first.where or setup.place(Role.CALL, Role.MODEL),
-        proof=Proof(
-            "called twice on one batch, the model used other layers the second time on the same line"
-        ),
+        proof=Proof("called twice on one batch, the model used different layers at the same line"),
         fix=Fix(
             does=f"build it in __init__ (self.head = layers.{first.kind}(…)), and call that",
             safety=Safety.SAFE,

@@ -42,7 +42,7 @@ def rectified_logits(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     before, after = mean(outcome.before), mean(outcome.after)
     without = "without it" if fitting == "identity" else f"with a {fitting} instead"
     yield Finding(
-        message=f"the scores that {call.own_name or call.function} is given passed a {call.activation}: {share:.0%} of them "
+        message=f"the scores given to {call.own_name or call.function} come from a {call.activation}: {share:.0%} of them "
         f"are zero; after {outcome.steps} updates the loss is {before:.3g}, {without} {after:.3g}",
         measured={"zero_share": round(share, 3), "loss": before, "loss_without": after},
         where=call.activation_at or setup.place(Role.MODEL),
@@ -67,5 +67,5 @@ def _fitting(call: LossCall) -> str:
 
 def _advice(call: LossCall, fitting: str) -> str:
     if fitting == "identity":
-        return f"leave the {call.activation} out: the loss takes scores of any sign"
+        return f"remove the {call.activation}: the loss takes scores of any sign"
     return f"make the last {call.activation} a {fitting}"

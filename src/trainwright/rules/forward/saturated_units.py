@@ -57,7 +57,7 @@ def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts)
         proof=outcome,
         repair=scaled,
         fix=Fix(
-            does=f"initialise the layer before {first.name} with smaller weights, or normalise its outputs",
+            does=f"initialize the layer before {first.name} with smaller weights, or normalize its outputs",
             safety=Safety.UNSAFE,
         ),
     )

@@ -44,7 +44,7 @@ def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupF
 def _finding(cut: CutOff, lost: list[str], gradients: GradientFacts, setup: SetupFacts) -> Finding:
     total = len(gradients.gradients)
     return Finding(
-        message=f"{cut.operation} takes a tensor off the graph: {len(lost)} of {total} trainable parameters behind it "
+        message=f"{cut.operation} detaches a tensor from the graph: {len(lost)} of {total} trainable parameters behind it "
         f"get no gradient ({_some(lost)})",
         measured={
             "without_gradient": len(lost),

@@ -37,11 +37,11 @@ def uncleared_gradients(gradients: GradientFacts, setup: SetupFacts) -> Iterator
         where=setup.place(
             Role.ZERO_GRAD, Role.TRAINING_STEP, Role.BACKWARD, Role.TRAIN_STEP, Role.OPTIMIZER, Role.TRAINER
         ),
-        proof=Proof(f"gradient of step 2 less that of its batch alone = {left:.3f} x gradient of step 1"),
+        proof=Proof(f"gradient of step 2 minus that of its batch alone = {left:.3f} x gradient of step 1"),
         repair=Repair("clear the gradients before each step", Seam.FORWARD, _clear)
         if gradients.accumulation == 1
         else None,
-        fix=Fix(does="call zero_grad() once for each update", safety=Safety.UNSAFE),
+        fix=Fix(does="call zero_grad() once per update", safety=Safety.UNSAFE),
     )
 
 

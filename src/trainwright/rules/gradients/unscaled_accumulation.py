@@ -39,7 +39,7 @@ def unscaled_accumulation(
     too = "large" if factor > 1 else "small"
     yield Finding(
         message=f"the gradient accumulated over {count} micro-batches is {share:.2f} times their mean; 1 is expected, "
-        f"so with {gradients.accumulation} of them to an update it is {gradients.accumulation} times too {too}",
+        f"so with {gradients.accumulation} of them per update it is {gradients.accumulation} times too {too}",
         measured={
             "accumulated_share": round(share, 3),
             "micro_batches": count,
@@ -55,7 +55,7 @@ def unscaled_accumulation(
         fix=Fix(
             does="divide the loss by the number of micro-batches (loss_is_scaled_for_ga = False lets a Trainer do it)"
             if factor > 1
-            else "divide once only: the framework already does",
+            else "divide only once: the framework already does",
             safety=Safety.UNSAFE,
         ),
     )

@@ -29,14 +29,14 @@ def unscaled_loss(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Findi
     if scale is None or follows is None or abs(follows) >= FOLLOWS:
         return
     yield Finding(
-        message=f"the optimizer divides the gradients by its loss scale of {scale:,.0f}, and the loss is not multiplied by it",
+        message=f"the optimizer divides the gradients by its loss scale of {scale:,.0f}, but the loss is not multiplied by it",
         measured={"loss_scale": scale, "follows_loss_scale": round(follows, 4)},
         where=setup.place(Role.TRAIN_STEP, Role.OPTIMIZER, Role.TRAIN_CALL),
         proof=Proof(
-            f"with twice the scale the gradients of the same batch are {1 + follows:.3f} times as large; 2 is right"
+            f"with twice the scale, the gradients of the same batch are {1 + follows:.3f} times as large; 2 is correct"
         ),
         fix=Fix(
-            does="take the gradients of optimizer.scale_loss(loss) in place of those of the loss",
+            does="take the gradients of optimizer.scale_loss(loss) instead of those of the loss",
             safety=Safety.UNSAFE,
         ),
     )

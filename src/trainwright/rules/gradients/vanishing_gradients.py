@@ -79,4 +79,4 @@ def _passing(names: frozenset[str]) -> Repair:
             return call
         return call.replace(function="relu", values=call.tensors.normalise_rows(call["values"]))
 
-    return Repair("ReLU of standardised values between the layers", Seam.ACTIVATION, change)
+    return Repair("ReLU of standardized values between the layers", Seam.ACTIVATION, change)

@@ -36,13 +36,13 @@ def constant_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         and len(call.inputs.shape) == 2
         and call.inputs.shape[1] == 1
     )
-    why = ": the softmax of one output is 1, whatever the model gives" if one else ""
+    why = ": the softmax of a single output is 1, whatever the model computes" if one else ""
     yield Finding(
         message=f"the loss is {loss.value:.4g} and does not depend on the weights{why}",
         measured={"loss": loss.value, **({"outputs": 1} if one else {})},
         where=loss_place(loss, setup),
         proof=Proof(
-            "with every trained weight moved by a tenth of its spread the loss is the same to the last bit"
+            "moving every trained weight by a tenth of its spread leaves the loss the same to the last bit"
         ),
         repair=_binary(call) if one and call is not None else None,
         fix=Fix(

@@ -32,13 +32,13 @@ def missing_loss(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Itera
         else "the loss of a step is 0, and so is every gradient"
     )
     yield Finding(
-        message=f"no loss was given to compile, and nothing else computes one: {seen}",
+        message=f"compile was called without a loss, and nothing else computes one: {seen}",
         measured={
             "loss": loss.value if loss.value is not None else "none",
             "target": batch.label_key or "none",
         },
         where=setup.place(Role.COMPILE, Role.TRAIN_CALL),
-        proof=Proof("no loss was computed in a step: none that was compiled, none that a layer added"),
+        proof=Proof("a step computed no loss, neither a compiled one nor one added by a layer"),
         fix=Fix(
             does='give compile a loss: "sparse_categorical_crossentropy" for class numbers and probabilities, '
             'keras.losses.SparseCategoricalCrossentropy(from_logits=True) for raw scores, "mse" for real targets'

@@ -35,10 +35,10 @@ def shadowed_loss(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
         measured={"step": 2 if second else 1},
         where=(loss.rebound_at if loss else None) or failure.where or setup.place(Role.TRAINER),
         proof=Proof(
-            "the first step went through, and the same step again raised" if second else failure.message
+            "the first step completed, and the same step raised when repeated" if second else failure.message
         ),
         fix=Fix(
-            does="give the loss's value a name of its own: loss = self.loss_fn(outputs, labels)",
+            does="use another name for the loss value: loss = self.loss_fn(outputs, labels)",
             safety=Safety.SAFE,
         ),
     )

@@ -29,15 +29,15 @@ def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFa
         return
     several, rows = call.rows_of_several_labels, call.targets.shape[0]
     soft = call.function == "binary_cross_entropy"
-    shared = "a softmax gives all labels of a row one probability together"
+    shared = "a softmax makes all labels of a row share a total probability of 1"
     if _divides(call):
-        shared = f"{call.own_name} divides one probability among all labels of a row"
+        shared = f"{call.own_name} makes all labels of a row share a total probability of 1"
     yield Finding(
         message=f"{several} of the batch's {rows} rows have several labels, and {shared}",
         measured={"rows_of_several_labels": several, "rows": rows},
         where=(call.activation_at if soft else None) or call.at or setup.place(Role.MODEL),
         proof=Proof(
-            f"the targets of {several} rows sum to more than 1, the probabilities they are compared with to 1"
+            f"the targets of {several} rows sum to more than 1, but the probabilities they are compared with sum to 1"
         ),
         repair=_binary_form(call),
         fix=Fix(does=_advice(call), safety=Safety.UNSAFE),

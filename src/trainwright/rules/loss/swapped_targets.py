@@ -49,8 +49,8 @@ def _fits(call: LossCall, targets: TensorFacts | None) -> bool:
 def _finding(call: LossCall, given: str, other: str, loss: LossFacts, setup: SetupFacts) -> Finding:
     low, high = call.targets.minimum or 0.0, call.targets.maximum or 0.0
     return Finding(
-        message=f"{call.own_name or call.function} takes class numbers 0 to {call.inputs.shape[-1] - 1}, and is given {given}, "
-        f"which holds {low:.3g} to {high:.3g}, not whole; {other} holds such class numbers, and goes to another loss",
+        message=f"{call.own_name or call.function} expects class numbers 0 to {call.inputs.shape[-1] - 1}, but gets {given}, "
+        f"which ranges from {low:.3g} to {high:.3g} and is not integer; {other} holds such class numbers, but goes to another loss",
         measured={"given": given, "fitting": other, "outputs": ", ".join(loss.outputs)},
         where=setup.place(Role.LABELS, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"the loss raised {loss.failure}") if loss.failure else None,

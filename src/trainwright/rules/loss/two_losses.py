@@ -46,14 +46,14 @@ def two_losses(batch: BatchFacts, forward: ForwardFacts, setup: SetupFacts) -> I
         return
     if failure is None and (output is None or len(output.shape) != 3):
         return  # a decoder that reads the source on purpose: a classification
-    then = f"the model raised {failure}" if failure else "the decoder is given the source, moved by one"
+    then = f"the model raised {failure}" if failure else "the decoder gets the source, shifted by one"
     yield Finding(
         severity=Severity.ERROR if failure else Severity.WARNING,
-        message=f"{_taker(setup)} takes the labels out of the batch, and {setup.model_class} is left without decoder "
+        message=f"{_taker(setup)} removes the labels from the batch, so {setup.model_class} has no decoder "
         f"inputs, which it builds from the labels",
         measured={"given": ", ".join(forward.given), "batch_keys": ", ".join(batch.tensors)},
         where=setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
-        proof=Proof(f"the model was called with {', '.join(forward.given)} alone; {then}"),
+        proof=Proof(f"the model was called with only {', '.join(forward.given)}; {then}"),
         repair=_make_decoder_inputs(batch.label_key or "labels"),
         fix=Fix(
             does="give the collator the model: DataCollatorForSeq2Seq(tokenizer, model=model)",
@@ -81,4 +81,4 @@ def _make_decoder_inputs(key: str) -> Repair:
 
         return call.replace(collator=ChangedCollator(call["collator"], add))
 
-    return Repair("make decoder_input_ids of the labels", Seam.TRAINER, change)
+    return Repair("make decoder_input_ids from the labels", Seam.TRAINER, change)

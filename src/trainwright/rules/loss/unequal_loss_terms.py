@@ -41,7 +41,7 @@ def unequal_loss_terms(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
         return
     yield Finding(
         message=f"{large.function} is {size:.3g} of the summed loss and the next term {rest:.3g}: "
-        f"{size / rest:,.0f} times, and the smaller is learnt clearly worse beside it",
+        f"{size / rest:,.0f} times larger, and the smaller one is learned clearly worse because of it",
         measured={"largest_term": size, "next_term": rest, "terms": len(terms)},
         where=large.at or loss_place(loss, setup),
         proof=outcome,

@@ -41,7 +41,7 @@ def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         meant = _meant(unknown, [n for n in outputs if n not in names])
         renamed = len(meant) == len(unknown) and not (role == "labels" and loss.outputs_keyed)
         yield Finding(
-            message=f"{'the targets name' if role == 'labels' else f'{role} names'} {_listed(unknown)}, and the model has no "
+            message=f"{'the targets name' if role == 'labels' else f'{role} names'} {_listed(unknown)}, but the model has no "
             f"such output: it has {_listed(outputs)}",
             measured={"argument": role, "names": ", ".join(names), "outputs": ", ".join(outputs)},
             where=setup.place(
@@ -54,11 +54,11 @@ def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
             proof=Proof(
                 str(loss.failure)
                 if loss.failure
-                else f"the model answers with {_listed(outputs)}, and no other names"
+                else f"the model's outputs are {_listed(outputs)} and no others"
             ),
             repair=_rename(role, meant) if renamed else None,
             fix=Fix(
-                does="write " + ", ".join(f'"{new}" in place of "{old}"' for old, new in meant.items())
+                does="write " + ", ".join(f'"{new}" instead of "{old}"' for old, new in meant.items())
                 if meant
                 else f"use the names of the model's outputs: {_listed(outputs)}",
                 safety=Safety.SAFE if meant else Safety.MANUAL,
@@ -72,14 +72,14 @@ def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 def _unnamed(named: Sequence[str], missing: Sequence[str], loss: LossFacts, setup: SetupFacts) -> Finding:
     return Finding(
-        message=f"loss names {_listed(named)}, and not the model's output {_listed(missing)}",
+        message=f"loss names {_listed(named)}, but not the model's output {_listed(missing)}",
         measured={"argument": "loss", "names": ", ".join(named), "outputs": ", ".join(loss.outputs)},
         where=setup.place(Role.LOSS, Role.COMPILE),
         proof=Proof(str(loss.failure)),
         repair=Repair(
             f"give {_listed(missing)} no loss", Seam.TRAINER, lambda call: _without_loss(call, missing)
         ),
-        fix=Fix(does=f"give {_listed(missing)} a loss, or None where it is to have none"),
+        fix=Fix(does=f"give {_listed(missing)} a loss, or None if it should have none"),
     )
 
 

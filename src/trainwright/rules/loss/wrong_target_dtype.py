@@ -57,7 +57,7 @@ def wrong_target_dtype(
         else f"; {call.function} takes {wanted}"
     )
     yield Finding(
-        message=f"the targets are {call.targets.dtype}, one a row{taken}"
+        message=f"the targets are {call.targets.dtype}, one per row{taken}"
         if len(call.targets.shape) == 1
         else f"the targets are {call.targets.dtype}{taken}",
         measured={
@@ -127,7 +127,7 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
             message=f"the targets are an array of Python objects ({kind}), of which no tensor can be made",
             measured={"target_dtype": "object", "wanted_dtype": dtype},
             where=setup.place(Role.LABELS_MADE, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
-            proof=Proof(f"each of the batch's targets is a Python {kind}; as {dtype} the step is made"),
+            proof=Proof(f"each of the batch's targets is a Python {kind}; cast to {dtype}, the step works"),
             repair=Repair(f"cast the targets to {dtype}", Seam.BATCH, cast),
             fix=Fix(does=f'give the targets one number type: .astype("{dtype}")', safety=Safety.SAFE),
         )

@@ -31,5 +31,5 @@ def decayed_norms(optimizer: OptimizerFacts, forward: ForwardFacts, setup: Setup
         message=f"the group without weight decay is empty; {len(decayed)} biases and norms are decayed ({decayed[0]} first)",
         measured={"decayed": len(decayed), "first": decayed[0]},
         where=setup.place(Role.OPTIMIZER, Role.TRAINER),
-        fix=Fix(does=f"match the names that the model has, such as {decayed[0]}", safety=Safety.UNSAFE),
+        fix=Fix(does=f"match the model's parameter names, such as {decayed[0]}", safety=Safety.UNSAFE),
     )

@@ -34,10 +34,10 @@ def frozen_model(setup: SetupFacts) -> Iterator[Finding]:
         else "every parameter given to it is"
     )
     yield Finding(
-        message=f"{count} frozen: none is left to train",
+        message=f"{count} frozen: nothing is left to train",
         measured={"parameters": setup.parameters, "trainable": 0},
         where=next(iter(setup.frozen_at), None) or setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof("none of them is trainable when training starts" if frozen else f"{setup.failure}"),
         repair=unfreeze_model() if frozen else None,
-        fix=Fix(does="leave the layers that are to learn out of the freezing, the head at least"),
+        fix=Fix(does="do not freeze the layers that should learn, at least not the head"),
     )

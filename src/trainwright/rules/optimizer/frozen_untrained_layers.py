@@ -48,7 +48,7 @@ def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnos
     size = sum(_size(p) for p in frozen)
     yield Finding(
         message=f"{len(frozen)} frozen layers were never trained ({frozen[0].name} first): {size:,} of {total:,} weights "
-        "stay as they were drawn",
+        "keep their random initial values",
         measured={
             "frozen_untrained": len(frozen),
             "weights": size,
@@ -58,9 +58,7 @@ def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnos
         where=_line(frozen) or setup.place(Role.MODEL, Role.TRAINER),
         proof=proof,
         repair=change,
-        fix=Fix(
-            does="leave them out of the freezing, or start from a trained checkpoint", safety=Safety.UNSAFE
-        ),
+        fix=Fix(does="do not freeze them, or start from a trained checkpoint", safety=Safety.UNSAFE),
     )
 
 
@@ -100,9 +98,7 @@ def _drowned(forward: ForwardFacts) -> Proof | None:
     given = forward.head.inputs[0] if forward.head and forward.head.inputs else None
     if given is None or not forward.drowned_in_frozen:
         return None
-    return Proof(
-        f"what they leave for the head varies by {given.deviation or 0.0:.2g} over the rows of a batch"
-    )
+    return Proof(f"the head's input varies by only {given.deviation or 0.0:.2g} over the rows of a batch")
 
 
 def _line(frozen: Sequence[ParameterFacts]) -> Place | None:

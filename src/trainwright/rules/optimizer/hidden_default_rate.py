@@ -28,7 +28,7 @@ def hidden_default_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup:
     rate, lower = optimizer.learning_rate, optimizer.learning_rate * better.factor
     before, after = mean(better.outcome.before), mean(better.outcome.after)
     yield Finding(
-        message=f"{optimizer.kind} was built without a rate and takes its default of {rate:.3g}: the loss of {better.rows} "
+        message=f"{optimizer.kind} was built without a rate and uses its default of {rate:.3g}: the loss of {better.rows} "
         f"is {before:.3g} after {better.outcome.steps} updates, at {lower:.3g} it is {after:.3g}",
         measured={"learning_rate": rate, "loss": before, "lower_rate": lower, "loss_at_lower_rate": after},
         where=rate_place(setup),

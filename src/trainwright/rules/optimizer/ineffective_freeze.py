@@ -48,11 +48,11 @@ def ineffective_freeze(setup: SetupFacts) -> Iterator[Finding]:
 
 def _too_late(one: IneffectiveFreeze) -> Finding:
     return Finding(
-        message=f"{one.attribute} = False was set on a layer ({one.kind}) after the training step was compiled, and is not "
-        f"seen by it: one step changes {len(one.parameters)} of its weights",
+        message=f"{one.attribute} = False was set on a layer ({one.kind}) after the training step was compiled, and has no effect "
+        f"on it: one step changes {len(one.parameters)} of its weights",
         measured={"attribute": one.attribute, "objects": one.objects, "changed_weights": len(one.parameters)},
         where=one.where,
-        proof=Proof(f"{one.parameters[0]} is another after one step of the compiled training function"),
+        proof=Proof(f"{one.parameters[0]} differs after one step of the compiled training function"),
         fix=Fix(does="call compile again after the line that freezes", safety=Safety.SAFE),
     )
 

@@ -25,7 +25,7 @@ def schedule_before_optimizer(optimizer: OptimizerFacts, setup: SetupFacts) -> I
     if not optimizer.schedule_first:
         return
     yield Finding(
-        message="the training step moves the schedule on before the optimizer has made its update: "
+        message="the training step advances the schedule before the optimizer has updated the weights: "
         "the first rate of the schedule is never used",
         measured={"schedule": optimizer.schedule_kind},
         where=setup.place(Role.SCHEDULE_STEP, Role.TRAINING_STEP, Role.COMPUTE_LOSS, Role.TRAINER),

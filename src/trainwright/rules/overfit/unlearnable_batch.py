@@ -66,6 +66,6 @@ def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
         where=setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(f"the best loss at {rates} times the rate is {best:.4g}, on three seeds each"),
         fix=Fix(
-            does="look in forward for layers built anew, rows out of order, or inputs that are lost on the way"
+            does="look in forward for layers that are rebuilt on each call, rows out of order, or inputs that get lost"
         ),
     )

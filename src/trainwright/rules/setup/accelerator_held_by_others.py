@@ -38,7 +38,7 @@ def accelerator_held_by_others(setup: SetupFacts) -> Iterator[Finding]:
 
 def _finding(gpu: Accelerator, held: int, setup: SetupFacts) -> Finding:
     first, failure = gpu.others[0], setup.failure
-    who = "another process holds" if len(gpu.others) == 1 else f"{len(gpu.others)} other processes hold"
+    who = "another process uses" if len(gpu.others) == 1 else f"{len(gpu.others)} other processes use"
     rest = " and others" if len(gpu.others) > _NAMED else ""
     taking = (
         "; TensorFlow takes nearly all that is left there, as memory growth is not set"

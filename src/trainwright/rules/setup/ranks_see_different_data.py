@@ -47,6 +47,6 @@ def ranks_see_different_data(setup: SetupFacts) -> Iterator[Finding]:
             + ", ".join(f"rank {r.rank}: {r.samples or 'none'}" for r in ranks)
         ),
         fix=Fix(
-            does="build the same rows in the same order on each rank: seed what is sampled, sort what is listed"
+            does="build the same rows in the same order on each rank: use a fixed seed for sampling, and sort file listings"
         ),
     )

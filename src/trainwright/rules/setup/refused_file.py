@@ -25,13 +25,13 @@ def refused_file(setup: SetupFacts) -> Iterator[Finding]:
     for one in setup.refused_files:
         at = one.where
         yield Finding(
-            message=f'once the training is done, {one.method}("{one.path}") raises {one.failure.type}; "{one.taken_as}" is taken',
+            message=f'after the training, {one.method}("{one.path}") will raise {one.failure.type}; "{one.taken_as}" is accepted',
             measured={"path": one.path, "method": one.method},
             where=at,
-            proof=Proof(f"asked to save another model so: {one.failure.message.split('. ')[0]}"),
+            proof=Proof(f"saving another model to such a path raised: {one.failure.message.split('. ')[0]}"),
             fix=Fix(
                 does=f'write {one.method}("{one.taken_as}")'
-                + ("" if one.alone else ", and so wherever the path is used"),
+                + ("" if one.alone else ", and change the path everywhere it is used"),
                 safety=Safety.SAFE if one.alone else Safety.MANUAL,
                 edits=(SetKeyword(at.file, at.line, "filepath", f'"{one.taken_as}"', one.method, 0),)
                 * one.alone,

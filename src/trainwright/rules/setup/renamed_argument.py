@@ -162,7 +162,7 @@ def _refused(call: RefusedCall) -> Finding:
         repair = _rename(old, new)
         known = f"{call.library} calls it {new.name}"
     return Finding(
-        message=f"{call.function} was given {old}=, which it does not take; {known}",
+        message=f"{call.function} takes no argument {old}=; {known}",
         measured={"argument": old, **({"new_name": new.name} if new else {}), "library": call.library},
         where=at,
         proof=None if call.repairable else Proof(str(call.failure)),
@@ -221,7 +221,7 @@ def _too_narrow(method: OverriddenMethod, setup: SetupFacts) -> Finding:
         )
 
     return Finding(
-        message=f"the script's own {method.name} does not take {names}, which {library} passes to it",
+        message=f"the script's own {method.name} does not accept {names}, which {library} passes to it",
         measured={"method": method.name, "argument": names, "library": library},
         where=method.where,
         proof=Proof(f"the signature of {method.name} has no {names} and no **kwargs"),

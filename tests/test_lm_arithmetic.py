@@ -330,7 +330,7 @@ def test_a_run_that_goes_on_in_another_way_when_asked_says_so(
     train(data, tmp_path / "run", small_recipe("run.threads=2", "run.precision=fp32"))
     told = [text for text in said if text.startswith("No longer bit for bit the same from here on")]
     assert [text.partition(": ")[2] for text in told] == [
-        "computed in bf16 until here, from here on in fp32.",
+        "precision changes from bf16 to fp32.",
         "precision of Muon's products changes from bf16 to fp32.",
         "threads change from 1 to 2.",
     ]

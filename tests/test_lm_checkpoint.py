@@ -181,7 +181,7 @@ def damage(folder: Path, how: str) -> None:
 
 DAMAGES = {
     "truncated": "bytes long", "one bit": "checksum", "missing": "is missing", "no state": "No such file",
-    "state cut": "must be a checkpoint's state", "state altered": "checksum", "foreign": "something else",
+    "state cut": "must be a checkpoint's state", "state altered": "checksum", "foreign": "is not the state of",
     "later version": "version 9",
 }  # fmt: skip
 
@@ -224,7 +224,7 @@ def test_a_checkpoint_of_another_run_is_passed_over(
     forks.train(data, tmp_path / "other", ["run.seed=5", "run.updates=15", DROPOUT])
     shutil.copytree(step_folder(tmp_path / "other" / "checkpoints", 15), step_folder(run / "checkpoints", 15))
     told = forks.train(data, run, [DROPOUT])
-    assert "must be of this run: run.updates was 15 and is now 12" in told["said"][0]
+    assert "belongs to another run: run.updates was 15 and is now 12" in told["said"][0]
     assert told["said"][-1] == "All 12 updates are done."
 
 

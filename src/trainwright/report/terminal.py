@@ -102,7 +102,7 @@ def _source(place: Place) -> list[RenderableType]:
 
 
 def _evidence(finding: Finding) -> list[RenderableType]:
-    """Measured, proof and fix, each beside its name, and the fix as a diff below."""
+    """A table with the rows measured, proof and fix, and the fix as a diff below it."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -120,7 +120,7 @@ def _evidence(finding: Finding) -> list[RenderableType]:
 
 
 def _diff(diff: str) -> Table:
-    """The changed lines of a unified diff and those around; file names and line numbers stand above already."""
+    """The changed lines of a unified diff and their context; file name and line number are shown above."""
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

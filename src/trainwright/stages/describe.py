@@ -1,4 +1,4 @@
-"""A stage's facts in half a line each, for the table of stages."""
+"""A stage's facts in a few words, for the table of stages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = 6
 
 @singledispatch
 def describe(facts: Facts) -> str:
-    """What was seen, in half a line."""
+    """The facts in a few words."""
     return ""
 
 
@@ -37,7 +37,7 @@ def _(facts: SetupFacts) -> str:
 
 
 def _brought(facts: SetupFacts) -> str:
-    """The defaults that a name brought which the script gave for an object: `"adam"` an Adam with all its numbers."""
+    """The defaults of an object that the script gave as a string: `"adam"` is an Adam with all its defaults."""
     brought: dict[str, list[str]] = {}
     for full_name, argument in facts.arguments.items():
         owner, _, name = full_name.rpartition(".")
@@ -156,9 +156,9 @@ def _(facts: OverfitFacts) -> str:
 
 
 def _progress(facts: OverfitFacts) -> str:
-    """How far a batch was learnt, in a word; on the way from a constant prediction to the floor where that is known."""
+    """How far a batch was learned, in one word or as a fraction of the way from a constant prediction to the floor."""
     if facts.learnt:
-        return "learnt"
+        return "learned"
     if facts.falling and facts.losses[-1] < facts.losses[0]:
         return "falling"
     way = facts.constant - facts.floor if facts.constant is not None else 0.0

@@ -1,4 +1,4 @@
-"""What a user names as the script: found, or refused with what to write instead."""
+"""Finds the script that the user named, or says what to write instead."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_PROPOSED = 5
 
 
 def program_of(script: str, arguments: Sequence[str], *, module: bool) -> Program:
-    """The program that the words of a command name.
+    """The program that a command's words describe.
 
     Raises:
         UsageError: if there is no such script, or a launcher's command is not understood.
@@ -81,7 +81,7 @@ def _did_you_mean(path: Path) -> str:
 
 
 def _inside(folder: Path) -> str:
-    """The scripts of a folder, those that look like a training first."""
+    """The scripts in a folder; those that look like a training come first."""
     found = sorted(
         (p for p in folder.iterdir() if p.suffix in (".py", ".ipynb") and p.name != "__init__.py"),
         key=lambda p: ("train" not in p.name and p.name != "__main__.py", p.name),

@@ -1,4 +1,4 @@
-"""The words of `trainwright check` and `run`: which are ours, and which are the script's own."""
+"""The words of `trainwright check` and `run`: separates our options from the script's own arguments."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _CHECK_ALONE = ("--diff", "--copies")
 
 
 def arranged(words: Sequence[str]) -> tuple[list[str], str]:
-    """The command line with `--` before SCRIPT, for what follows it is the script's own; and what to tell the user.
+    """The command line with `--` inserted before SCRIPT, and a message for the user.
 
-    Options of ours that were written behind SCRIPT are taken where the script surely reads no command line.
+    Words after SCRIPT belong to the script; our options there are accepted only if it certainly reads no command line.
 
     Raises:
         UsageError: if there is no SCRIPT.

@@ -1,4 +1,4 @@
-"""One run of a script under watch: what the script does is seen, and its trainings are walked as they are reached."""
+"""One observed run of a script, whose trainings are walked as they are reached."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ MOST_ATTEMPTS = 4
 
 
 class Session:
-    """One run of a script under watch: it is told what the script does, and walks its trainings.
+    """One observed run of a script: it is notified of the script's actions and walks its trainings.
 
     Args:
-        train: after a walk that found no error, let the training go on for real.
+        train: let the training continue for real after a walk without errors.
     """
 
     def __init__(
@@ -89,10 +89,10 @@ class Session:
         self._began: float | None = None
         """When the script began, until its first walk: what is trained for real before a second one is no start."""
         self.restart = False
-        """The script is to be run anew, for real, in a process of its own."""
+        """The script is to be run again for real, in a separate process."""
 
     def run(self, start: Callable[[], Any]) -> list[Report]:
-        """Run the script; return a report of each training that was walked, or of why there was none."""
+        """Run the script; return one report per walked training, or one that says why there was none."""
         self._began = time.monotonic()
         kept = contextlib.nullcontext() if self._train else offline(self._tally)
         with kept, self._devices.told():
@@ -124,7 +124,7 @@ class Session:
         return self.reports
 
     def _listen(self, start: Callable[[], Any]) -> None:
-        """Run the script, and anew where it ended before training for what it was told of devices."""
+        """Run the script, and run it again if it ended before training because of the devices it found."""
         for attempt in range(MOST_ATTEMPTS):
             try:
                 with contextlib.ExitStack() as self._leaving, listening(self) as self._seen:
@@ -170,7 +170,7 @@ class Session:
         error: Exception,
         frame: FrameType,
     ) -> Mapping[str, Any] | None:
-        """A framework refused a construction: find the cause, and return mended keywords."""
+        """Handle a constructor that rejected its arguments: find the cause, and return corrected keywords."""
         for finding in judge(self._walk, refused_facts(name, function, keywords, error, frame)):
             if finding.repair is None or finding.repair.seam != Seam.CONSTRUCT or not self._options.repair:
                 continue
@@ -180,7 +180,7 @@ class Session:
         return None
 
     def on_train(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
-        """The script calls for training: walk it; then train for real, or leave the script."""
+        """Handle a training call: walk it; then train for real, or leave the script."""
         assert self._seen is not None
         if self._followed or (self.reports and not self._train):  # the script caught WalkFinished and goes on
             raise WalkFinished
@@ -198,7 +198,7 @@ class Session:
         raise WalkFinished
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
-        """The script does what a training step does: if a loop of its own trains, walk that loop and leave the script."""
+        """Handle a backward pass or optimizer step: if it is part of the user's own loop, walk that and leave the script."""
         seen = self._seen or Seen()
         if (
             self._walking
@@ -219,7 +219,7 @@ class Session:
         raise WalkFinished
 
     def _leave(self) -> None:
-        """A bare `except:` around the loop's step keeps the script alive after its check: end the process."""
+        """End the process when a bare `except:` around the loop's step has kept the script alive after its check."""
         if self._leaving is not None:
             self._leaving.close()
         sys.stdout.flush()
@@ -348,7 +348,7 @@ class Session:
     # How it is done
 
     def _require(self, *packages: str) -> None:
-        """Leave the script if one of these is too old to be walked with."""
+        """Leave the script if one of these packages is too old."""
         try:
             require(*packages)
         except UnsupportedVersion as error:
@@ -362,7 +362,7 @@ class Session:
         self._walk_one(pending.of_trainer(trainer, frame, self._seen or Seen()))
 
     def _walk_model_fit(self, model: Any, frame: FrameType, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Walk a model's `fit`; return the arguments that training must be given anew."""
+        """Walk a model's `fit`; return the arguments that must be replaced for the real training."""
         return self._walk_one(pending.of_model(model, frame, given, self._seen or Seen())).for_training()
 
     def _walk_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any]) -> None:
@@ -392,7 +392,7 @@ class Session:
         return self._walk_adapter(training.make, ending)
 
     def _decide_restart(self) -> str:
-        """Decide whether the script is run anew, and say so: its variables are not what they were."""
+        """Decide whether the script is run again, since the walk changed its variables; returns the message."""
         report = self._walk.report()
         self.restart = self._train and not self._walk.interrupted and not stops(report)
         if not self._train:
@@ -435,7 +435,7 @@ class Session:
             self._walking = False
 
     def _raised(self, error: Exception) -> None:
-        """An exception ended the script: the user's, or our own, which is let out."""
+        """Handle an exception that ended the script: the user's, or our own, which is raised later."""
         if is_own(error):
             self._own_error = error
             return
@@ -451,7 +451,7 @@ class Session:
         self._ended_by(error)
 
     def _ended_by(self, error: Exception) -> None:
-        """An exception of the user's came before there was anything to walk."""
+        """Handle a user's exception that came before there was anything to walk."""
         failure = failure_of(error)
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):
             raise UsageError(f"-m needs the name of a module that can be run: {error}") from error

@@ -73,8 +73,8 @@ def command(
     )  # fmt: skip
     if status is not None:
         assert done.returncode == status, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
-    assert "failure of Trainwright itself" not in done.stderr, done.stderr
-    assert "Errors of Trainwright itself" not in done.stdout, done.stdout
+    assert "internal error in Trainwright" not in done.stderr, done.stderr
+    assert "Internal errors in Trainwright" not in done.stdout, done.stdout
     return done
 
 
@@ -97,13 +97,13 @@ def script(tmp_path):
 def test_a_file_that_does_not_exist(tmp_path):
     done = command(tmp_path, "check", "absent.py", status=2)
     assert "absent.py" in done.stderr
-    assert "no such file" in done.stderr
+    assert "there is no file absent.py" in done.stderr
 
 
 def test_a_folder_instead_of_a_script(tmp_path):
     (tmp_path / "project").mkdir()
     done = command(tmp_path, "check", "project", status=2)
-    assert "must be a Python script" in done.stderr
+    assert "project is a folder; name a Python script." in done.stderr
     assert "-m" in done.stderr
 
 
@@ -163,7 +163,7 @@ def test_settings_that_cannot_be_meant(tmp_path, script, settings, said):
 
 def test_a_report_cannot_be_written_where_there_is_no_folder(tmp_path, script):
     done = command(tmp_path, "check", "--json", "absent/report.json", script("print('ran')"), status=2)
-    assert "absent/report.json must lie in an existing folder" in done.stderr
+    assert "absent/report.json must be in an existing folder" in done.stderr
     assert "ran" not in done.stdout
     assert (
         "is a folder" in command(tmp_path, "check", "--html", str(tmp_path), script("pass"), status=2).stderr
@@ -174,13 +174,13 @@ def test_a_report_cannot_be_written_where_there_is_no_folder(tmp_path, script):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["check"], "check must be given a SCRIPT"),
-        (["run", "--seed", "3"], "run must be given a SCRIPT"),
+        (["check"], "check needs a SCRIPT"),
+        (["run", "--seed", "3"], "run needs a SCRIPT"),
         (["check", "tran.py"], "Did you mean train.py?"),
         (["check", "project.fit"], "trainwright check -m project.fit"),
-        (["check", "project"], "Name one in it: project/train.py, project/fit.py."),
+        (["check", "project"], "It contains project/train.py, project/fit.py."),
         (["check", "train.sh"], "trainwright check -- python train.py --lr 1"),
-        (["check", "-m", "train.py"], "leave -m out"),
+        (["check", "-m", "train.py"], "leave out -m"),
         (["check", "launch"], "must begin with one of python, accelerate launch"),
         (["check", "--", "accelerate", "config"], "only `accelerate launch` starts a training"),
     ],
@@ -243,14 +243,14 @@ def test_an_exception_before_training_shows_the_users_frames_only(tmp_path, scri
     assert "KeyError: 'train'" in done.stdout
     assert "train.py:4" in done.stdout
     assert "train.py:2 in load: return {}[name]" in done.stdout
-    assert "The script stopped before it reached training." in done.stdout
+    assert "The script ended before it reached training." in done.stdout
     assert "runpy" not in done.stdout + done.stderr
     assert "trainwright/walk" not in done.stdout + done.stderr
 
 
 def test_a_script_without_a_training(tmp_path, script):
     done = command(tmp_path, "check", script("print('hello')"), status=2)
-    assert "without a training call" in done.stdout
+    assert "without reaching a training call" in done.stdout
     assert "hello" in done.stdout
 
 
@@ -337,7 +337,7 @@ def test_the_second_training_is_not_walked_and_this_is_said(tmp_path, script):
     after = "print('trained', trainer.state.global_step)\nsecond = Trainer(Net(), args, train_dataset=Digits())\nsecond.train()"
     text = training(after=after)
     done = command(tmp_path, "check", script(text), status=0)
-    assert f"the one at line {line_of(text, 'second.train()')} was not walked" in done.stdout
+    assert f"it did not walk the one at line {line_of(text, 'second.train()')}" in done.stdout
     assert "trained" not in done.stdout
 
 
@@ -354,7 +354,7 @@ def test_run_walks_and_trains_both(tmp_path, script):
     assert all(json.loads(p.read_text())["schema"] == 1 for p in tmp_path.glob("*.json"))
     assert "first 40" in done.stdout
     assert "second 40" in done.stdout
-    assert "was not walked" not in done.stdout
+    assert "did not walk" not in done.stdout
 
 
 def test_a_data_set_that_raises_at_an_item(tmp_path, script):
@@ -439,7 +439,7 @@ def test_an_interruption_of_the_walk_gives_the_report_so_far(tmp_path, script):
                              preexec_fn=_takes_interrupts)  # fmt: skip
     out, err = process.stdout, process.stderr
     assert process.returncode == 130, out + err
-    assert "Interrupted: this is what was seen until then." in out
+    assert "Interrupted: the report shows the results so far." in out
     report = json.loads((tmp_path / "report.json").read_text())
     status = {s["stage"]: s["status"] for s in report["stages"]}
     assert status["batch"] == "passed"

@@ -118,7 +118,9 @@ def test_options_behind_a_reading_script_are_its_own_and_named(here):
     (here / "train.py").write_text("import argparse\n" + SILENT)
     words, said = arranged(["check", "train.py", "--json", "o.json", "--epochs", "3"])
     assert words == ["check", "--", "train.py", "--json", "o.json", "--epochs", "3"]
-    assert said.startswith("--json after train.py goes to the script; write it before")
+    assert said.startswith(
+        "--json after train.py goes to the script; to use it for Trainwright, write it before"
+    )
 
 
 def test_what_the_script_names_itself_and_what_is_not_ours_goes_without_a_word(here):

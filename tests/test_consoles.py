@@ -63,7 +63,7 @@ def _assert_shown(name, console, status, text):
     shown = text.decode("cp1252" if console == "cp1252" else "ascii")  # nothing that the encoding lacks
     if name == "check":
         assert "label-out-of-range" in shown and "~ 4 loss" in shown and "+ 1 dataset" in shown
-        assert "tried in memory" in shown
+        assert "fixed in memory" in shown
     if name == "rules":
         assert "TW401" in shown
 

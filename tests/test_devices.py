@@ -114,7 +114,7 @@ assert isinstance(torch.cuda.Event(), torch.cuda.Event)
 assert torch.jit.script(made)(2).shape == (2,)
 """.replace("import torch\n", "import torch\ndef made(n: int):\n    return torch.zeros(n)\n", 1))  # fmt: skip
     assert report.failure is None, said(report)
-    assert report.message.startswith("The script ran to its end"), said(report)
+    assert report.message.startswith("The script ended without reaching"), said(report)
 
 
 @without_gpu

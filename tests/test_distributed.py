@@ -61,7 +61,7 @@ def test_healthy_training_of_two_processes_is_walked_once_and_in_silence(script:
 def test_two_processes_that_believe_to_be_alone_are_told(tmp_path: Path) -> None:
     _, _, report = checked(tmp_path, "accelerated.py", "alone")
     assert names(report) == []
-    assert report["message"].startswith("WORLD_SIZE is 2 and each process believes to be alone")
+    assert report["message"].startswith("WORLD_SIZE is 2, but each process runs as if it were alone")
 
 
 def test_processes_of_the_scripts_own_are_walked_by_the_first_of_them(tmp_path: Path) -> None:
@@ -81,7 +81,10 @@ def test_a_rank_that_ends_early_is_named(tmp_path: Path) -> None:
 def test_run_walks_several_processes_and_leaves_their_training_to_the_launcher(tmp_path: Path) -> None:
     status, _, report = checked(tmp_path, "ddp_digits.py", command="run")
     assert status == 0
-    assert report["message"] == "Several processes are not trained from here: start them as they were."
+    assert (
+        report["message"]
+        == "`run` does not start a training with several processes: launch the script yourself."
+    )
 
 
 def rank(number: int, **more: Any) -> RankFacts:

@@ -49,7 +49,7 @@ def test_what_cannot_be_checked_is_refused() -> None:
         trainwright.check(model)
     with pytest.raises(UsageError, match="rows must be arguments of fit"):
         trainwright.check(model, x=np.zeros((4, 2)), rows=3)
-    with pytest.raises(UsageError, match="compiled Keras model only"):
+    with pytest.raises(UsageError, match="only with a compiled Keras model"):
         trainwright.check(None, x=np.zeros((4, 2)))
 
 

@@ -54,7 +54,7 @@ def test_later_fits_of_keras_models_are_told_and_no_others(tmp_path: Path) -> No
     script = tmp_path / "train.py"
     script.write_text(SEVERAL, encoding="utf-8")
     told = [n for n, line in enumerate(SEVERAL.split("\n"), 1) if line.endswith("# told")]
-    assert walk(script).message.endswith(f"line {', '.join(map(str, told))} was not walked.")
+    assert walk(script).message.endswith(f"did not walk the one at line {', '.join(map(str, told))}.")
 
 
 WARMED = """

@@ -111,10 +111,10 @@ def test_the_environment_of_a_command():
 
 def test_what_is_said_of_a_command():
     assert understood(["torchrun", "--nproc_per_node", "4", "t.py"]).said == (
-        "torchrun would start 4 processes; one process of t.py is walked here."
+        "torchrun would start 4 processes; Trainwright walks one process of t.py."
     )
     assert "without --use_deepspeed" in understood(["accelerate", "launch", "--use_deepspeed", "t.py"]).said
-    assert "not by python2.7" in understood(["python2.7", "t.py"]).said
+    assert "not with python2.7" in understood(["python2.7", "t.py"]).said
     assert understood(["python", "t.py"]).said == ""
 
 
@@ -123,13 +123,13 @@ def test_what_is_said_of_a_command():
     [
         (["bash", "train.sh"], UNDERSTOOD),
         (["accelerate", "config"], "accelerate launch"),
-        (["lightning", "install"], "only `run`"),
+        (["lightning", "install"], "only `lightning run`"),
         (["python", "-c", "print(1)"], "-m MODULE must follow"),
         (["python"], "a script must follow"),
         (["torchrun", "--nproc_per_node"], "the value of --nproc_per_node must follow"),
         (["torchrun", "--nproc_per_node", "2"], "a script must follow"),
-        (["env", "-C", "/tmp", "python", "t.py"], "env -C is not done here"),
-        (["uv", "run", "--directory", "x", "t.py"], "uv run --directory is not done here"),
+        (["env", "-C", "/tmp", "python", "t.py"], "env -C is not supported here"),
+        (["uv", "run", "--directory", "x", "t.py"], "uv run --directory is not supported here"),
         (["uv", "pip", "install"], UNDERSTOOD),
         (["nohup"], "a command must follow"),
     ],
@@ -181,7 +181,7 @@ def test_one_process_of_a_command_is_walked(tmp_path, words):
     done = command(tmp_path, "check", *words, status=0)
     assert "given ['--lr', '1']" in done.stdout
     assert ("RANK" in words or "'1'] 0" in done.stdout) or "hello" in done.stdout
-    assert ("4 processes; one process of train.py is walked here" in done.stderr) == ("4" in words)
+    assert ("4 processes; Trainwright walks one process of train.py" in done.stderr) == ("4" in words)
 
 
 def test_a_python_path_of_a_command_is_searched(tmp_path):

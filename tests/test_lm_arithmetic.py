@@ -281,7 +281,7 @@ def test_all_numbers_of_threads_are_powers_of_two_or_the_whole(monkeypatch: pyte
 
 
 def test_a_number_of_threads_that_no_machine_has_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"run\.threads must be 1024 at most; got 5000"):
+    with pytest.raises(UsageError, match=r"run\.threads must be at most 1024; got 5000"):
         small_recipe("run.threads=5000")
 
 
@@ -310,7 +310,7 @@ def test_a_run_that_goes_on_keeps_what_it_began_with_though_the_machine_is_anoth
     train(data, tmp_path / "run", measured())
     assert not clock.asked
     assert said[0] == "Computes in bf16 (as this run began), on 2 threads (as this run began)."
-    assert not [text for text in said if text.startswith("Not bit for bit")]
+    assert not [text for text in said if text.startswith("No longer bit for bit")]
     assert (used.passes, used.products, used.threads) == ({"bf16"}, {torch.bfloat16}, {2})
     for name in (checkpoints.MODEL, checkpoints.OPTIMIZER):
         ended = [
@@ -328,11 +328,11 @@ def test_a_run_that_goes_on_in_another_way_when_asked_says_so(
     train(data, tmp_path / "run", measured("run.threads=1"))
     cut_back(tmp_path / "run", 6)
     train(data, tmp_path / "run", small_recipe("run.threads=2", "run.precision=fp32"))
-    told = [text for text in said if text.startswith("Not bit for bit from here on")]
+    told = [text for text in said if text.startswith("No longer bit for bit the same from here on")]
     assert [text.partition(": ")[2] for text in told] == [
-        "computed in bf16 until here, from here on in fp32.",
-        "Muon's products computed in bf16 until here, from here on in fp32.",
-        "threads: 1 until here, from here on 2.",
+        "precision changes from bf16 to fp32.",
+        "precision of Muon's products changes from bf16 to fp32.",
+        "threads change from 1 to 2.",
     ]
     cut_back(tmp_path / "run", 9)
     said.clear()

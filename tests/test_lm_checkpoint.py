@@ -143,7 +143,7 @@ def test_a_full_disk_ends_in_a_clear_error_and_loses_nothing_saved(data: Path, f
     told = forks.train(data, out, short, file_bytes=size // 2)
     assert told["status"] == 2
     assert told["said"][-1].startswith("WriteError: The checkpoint of update")
-    assert f"the newest of update {there[-1]}" in told["said"][-1]
+    assert f"most recently of update {there[-1]}" in told["said"][-1]
     assert steps(out / "checkpoints") == there
     assert not list((out / "checkpoints").glob(".unfinished*"))
     assert forks.train(data, out, short)["status"] == 0
@@ -180,8 +180,8 @@ def damage(folder: Path, how: str) -> None:
 
 
 DAMAGES = {
-    "truncated": "bytes long", "one bit": "checksum", "missing": "must be there", "no state": "No such file",
-    "state cut": "must be a checkpoint's state", "state altered": "checksum", "foreign": "something else",
+    "truncated": "bytes long", "one bit": "checksum", "missing": "is missing", "no state": "No such file",
+    "state cut": "must be a checkpoint's state", "state altered": "checksum", "foreign": "is not the state of",
     "later version": "version 9",
 }  # fmt: skip
 
@@ -204,7 +204,7 @@ def test_a_run_goes_on_from_the_newest_whole_checkpoint_and_says_so(
     told = forks.train(data, run, [DROPOUT])
     assert told["status"] == 0
     assert "bytes long" in told["said"][0] and "step-00000012.refused" in told["said"][0]
-    assert "must be there" in told["said"][1] and told["said"][2].startswith("Computes in")
+    assert "is missing" in told["said"][1] and told["said"][2].startswith("Computes in")
     assert "Resuming after update 8" in told["said"][3]
     assert_same(run, unharmed[0])
 
@@ -224,7 +224,7 @@ def test_a_checkpoint_of_another_run_is_passed_over(
     forks.train(data, tmp_path / "other", ["run.seed=5", "run.updates=15", DROPOUT])
     shutil.copytree(step_folder(tmp_path / "other" / "checkpoints", 15), step_folder(run / "checkpoints", 15))
     told = forks.train(data, run, [DROPOUT])
-    assert "must be of this run: run.updates was 15 and is now 12" in told["said"][0]
+    assert "belongs to another run: run.updates was 15 and is now 12" in told["said"][0]
     assert told["said"][-1] == "All 12 updates are done."
 
 
@@ -254,7 +254,7 @@ def test_a_save_that_fails_leaves_the_others_alone(tmp_path: Path, monkeypatch: 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(checkpoints, "save_file", full)
-    with pytest.raises(WriteError, match=r"No space left.*the newest of update 1"):
+    with pytest.raises(WriteError, match=r"No space left.*most recently of update 1"):
         save(tmp_path, state(2), {"w": torch.ones(2)}, {})
     assert [p.name for p in tmp_path.iterdir()] == ["step-00000001"]
     assert torch.equal(load(step_folder(tmp_path, 1)).model["w"], torch.ones(2))
@@ -277,14 +277,14 @@ def test_a_run_opens_at_its_best_its_last_or_a_numbered_step(run: Path) -> None:
     opened = open_run(run, "4")
     assert opened.step == 4 and not opened.model.training
     assert opened.recipe.model.vocabulary_size == opened.tokenizer.vocabulary_size == 300
-    with pytest.raises(ReadError, match="step 5; it has 3, 4, 6, 8, 9, 12"):
+    with pytest.raises(ReadError, match="checkpoint 5; it has 3, 4, 6, 8, 9, 12"):
         open_run(run, "5")
     with pytest.raises(UsageError, match='"best", "last"'):
         open_run(run, "newest")
 
 
 def test_folders_that_are_no_runs_are_refused(tmp_path: Path, run: Path) -> None:
-    with pytest.raises(ReadError, match="not there"):
+    with pytest.raises(ReadError, match="is missing"):
         open_run(tmp_path / "none")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ReadError, match="must be a run's folder"):
@@ -299,7 +299,7 @@ def test_folders_that_are_no_runs_are_refused(tmp_path: Path, run: Path) -> None
 
 def test_a_run_without_a_checkpoint_says_so(run: Path) -> None:
     shutil.rmtree(run / "checkpoints")
-    with pytest.raises(ReadError, match="has none"):
+    with pytest.raises(ReadError, match="has no checkpoint"):
         open_run(run)
 
 
@@ -318,7 +318,7 @@ def test_a_model_from_elsewhere_makes_a_run_that_opens_but_does_not_go_on(tmp_pa
     opened = open_run(tmp_path / "run")
     assert opened.step == 3
     assert all(torch.equal(v, opened.model.state_dict()[k]) for k, v in model.state_dict().items())
-    with pytest.raises(UsageError, match="came from elsewhere"):
+    with pytest.raises(UsageError, match="imported without"):
         train(open_data(data), tmp_path / "run", recipe)
-    with pytest.raises(UsageError, match="empty or new folder"):
+    with pytest.raises(UsageError, match="new or empty folder"):
         create_run(tmp_path / "run", recipe, small_tokenizer(), {}, model)

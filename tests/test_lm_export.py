@@ -243,8 +243,8 @@ def test_half_precision_is_read_exactly() -> None:
         ("modern", {"model_type": "llama"}, "model_type must be gpt2 or qwen3"),
         ("modern", {"hidden_size": "16"}, "must have the sizes"),
         ("modern", {"num_hidden_layers": None}, "must have the sizes"),
-        ("modern", {"num_hidden_layers": 4}, "it is missing"),
-        ("modern", {"num_hidden_layers": 2}, "has no place"),
+        ("modern", {"num_hidden_layers": 4}, "is missing"),
+        ("modern", {"num_hidden_layers": 2}, "does not belong"),
     ],
 )
 def test_other_networks_are_refused_by_name(
@@ -363,9 +363,9 @@ def test_the_card_says_what_is_known(runs: dict[str, Path], tmp_path: Path) -> N
     for line in (
         "| found | 1,200 | 3.0 |",
         "| kept | 300 | 1.0 |",
-        "The splits share no package or repository, and no equal or nearly equal file.",
+        "The splits share no package or repository, and no identical or nearly identical files.",
         "| train | 280 | 0.9 | 250,000 |",
-        "| MIT | 200 | 75.0 % |",
+        "| MIT | 200 | 75.0% |",
         "| | exact match | ",
         "|---|---:|",
         "| this model | 25.0 (20.0 to 30.0) | ",
@@ -373,7 +373,7 @@ def test_the_card_says_what_is_known(runs: dict[str, Path], tmp_path: Path) -> N
         assert line in text.splitlines(), text
     assert "hub:codeparrot/codeparrot-clean" in text
     assert "someone" not in text  # where the trainer's own files lay is nobody's business
-    assert "1.2500 nats a token" in text
+    assert "1.2500 nats per token" in text
     recipe = tomllib.loads(text.split("```toml\n")[1].split("```")[0])
     assert recipe_from(recipe) == open_run(tmp_path / "run").recipe
 

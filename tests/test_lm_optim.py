@@ -205,7 +205,7 @@ def test_a_foreign_state_is_refused() -> None:
     optimizer = build_optimizer(model, OptimizerConfig(name="adamw"))
     stepped(model, optimizer, 1)
     saved = optimizer_tensors(optimizer)
-    with pytest.raises(ReadError, match='exp_avg" is foreign'):
+    with pytest.raises(ReadError, match='exp_avg" is unexpected'):
         load_optimizer_tensors(optimizer, saved | {"layers.7.norm.weight:exp_avg": torch.zeros(16)})
     with pytest.raises(ReadError, match=r"has shape \(3,\)"):
         load_optimizer_tensors(optimizer, saved | {"norm.weight:exp_avg": torch.zeros(3)})
@@ -267,5 +267,5 @@ def test_the_courses_schedule_reaches_its_end() -> None:
 
 @pytest.mark.parametrize("warmup", [10, 11])
 def test_warm_up_that_takes_every_update_is_refused(warmup: int) -> None:
-    with pytest.raises(UsageError, match=f"below the number of updates; got {warmup} of 10"):
+    with pytest.raises(UsageError, match=f"less than the number of updates; got {warmup} of 10"):
         rate_share(0, 10, ScheduleConfig(warmup_updates=warmup))

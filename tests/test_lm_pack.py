@@ -148,7 +148,7 @@ def test_writing_takes_the_memory_of_one_document_however_many_come(tmp_path) ->
 @pytest.mark.parametrize("index", [-1, 3])
 def test_a_window_that_is_not_there_is_refused(tmp_path, index) -> None:
     windows = Windows(written(tmp_path / "a.bin", [[1] * 6]), 2)
-    with pytest.raises(UsageError, match="from 0 to 2"):
+    with pytest.raises(UsageError, match="between 0 and 2"):
         windows.batch(np.array([0, index]))
 
 
@@ -199,13 +199,13 @@ def overwritten(position: int, content: bytes):
     [
         (lambda whole: b"", "another kind"),
         (lambda whole: b"PK\x03\x04" + whole[4:], "another kind"),
-        (lambda whole: whole[:40], "within its header, at 40 bytes"),
-        (lambda whole: whole + b"\0" * 8, "where its header says"),
-        (lambda whole: whole[:-8], "where its header says"),
-        (overwritten(8, struct.pack("<I", 2)), "format version 2, where 1 is read"),
-        (overwritten(12, struct.pack("<I", 3)), "where its header says"),
+        (lambda whole: whole[:40], "within its header, after 40 bytes"),
+        (lambda whole: whole + b"\0" * 8, "but its header says"),
+        (lambda whole: whole[:-8], "but its header says"),
+        (overwritten(8, struct.pack("<I", 2)), "format version 2, but this version reads 1"),
+        (overwritten(12, struct.pack("<I", 3)), "but its header says"),
         (overwritten(16, struct.pack("<Q", 11)), "checksum"),
-        (overwritten(32, struct.pack("<Q", 1 << 60)), "where its header says"),
+        (overwritten(32, struct.pack("<Q", 1 << 60)), "but its header says"),
         (overwritten(-16, struct.pack("<Q", 1)), "checksum"),
     ],
 )
@@ -225,11 +225,11 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("ids", "said"),
     [
-        ([1, 10], "from 0 to 9"),
-        ([-1], "from 0 to 9"),
-        ([1, END, 2], "must not hold the end token"),
-        ([0.5], "integers in a row"),
-        (np.ones((2, 2), dtype=np.int64), "integers in a row"),
+        ([1, 10], "between 0 and 9"),
+        ([-1], "between 0 and 9"),
+        ([1, END, 2], "must not contain the end token"),
+        ([0.5], "one-dimensional array of integers"),
+        (np.ones((2, 2), dtype=np.int64), "one-dimensional array of integers"),
     ],
 )
 def test_ids_that_are_none_are_refused_and_no_file_comes_of_it(tmp_path, ids, said) -> None:
@@ -239,7 +239,7 @@ def test_ids_that_are_none_are_refused_and_no_file_comes_of_it(tmp_path, ids, sa
 
 
 def test_an_end_token_outside_the_vocabulary_is_refused(tmp_path) -> None:
-    with pytest.raises(UsageError, match="below the vocabulary's size"):
+    with pytest.raises(UsageError, match="less than the vocabulary size"):
         TokenWriter(tmp_path / "a.bin", 10, end_id=10)
 
 
@@ -300,7 +300,7 @@ def test_a_writer_for_another_vocabulary_does_not_go_on(tmp_path) -> None:
     file = tmp_path / "a.bin"
     with pytest.raises(RuntimeError):
         write(file, [[1]], resume=True, error=RuntimeError())
-    with pytest.raises(ReadError, match="Delete it to begin anew"):
+    with pytest.raises(ReadError, match="Delete it to start over"):
         write(file, [[1]], vocabulary_size=11, resume=True)
     assert written(file, [[10]], vocabulary_size=11).tokens.tolist() == [10, END]
 

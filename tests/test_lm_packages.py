@@ -53,7 +53,7 @@ def test_a_command_says_in_one_line_which_packages_it_needs(command: str, folder
     ended = lm(folder, [command, *WORDS[command]])
     assert ended.returncode == 2, ended.stdout + ended.stderr
     (line,) = ended.stderr.strip().split("\n")
-    assert line.startswith('trainwright lm needs more packages: pip install "trainwright[lm]"'), line
+    assert line.startswith('trainwright lm needs additional packages: pip install "trainwright[lm]"'), line
     assert all(name in line for name in PACKAGES), line
 
 

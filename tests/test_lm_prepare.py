@@ -323,7 +323,7 @@ def test_options_that_make_no_sense_are_refused(change: dict[str, Any], tmp_path
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     write(tmp_path, {"file": "", "g/a.py": code(1)})
-    with pytest.raises(UsageError, match="must be a folder with room to write in"):
+    with pytest.raises(UsageError, match="must be a folder with room to write"):
         prepare(tmp_path / "file" / "data", options(tmp_path))
 
 
@@ -349,7 +349,7 @@ def test_data_that_is_unfinished_damaged_or_mixed_is_refused(prepared: Path, tmp
         (tmp_path / name).write_bytes((prepared / name).read_bytes())
     open_data(tmp_path)
     (tmp_path / "validation.bin").write_bytes((prepared / "train.bin").read_bytes())
-    with pytest.raises(ReadError, match=r"validation\.bin must hold the"):
+    with pytest.raises(ReadError, match=r"validation\.bin must have the"):
         open_data(tmp_path)
     (tmp_path / "data.json").write_text('{"format": 99}')
     with pytest.raises(ReadError, match="must have format 1; it has 99"):
@@ -362,7 +362,7 @@ def test_data_that_is_unfinished_damaged_or_mixed_is_refused(prepared: Path, tmp
         list(documents(tmp_path, "train"))
     (tmp_path / "data.json").unlink()
     (tmp_path / "work").mkdir()
-    with pytest.raises(ReadError, match="begun and not finished"):
+    with pytest.raises(ReadError, match="was not finished"):
         open_data(tmp_path)
 
 
@@ -467,7 +467,7 @@ def test_sources_that_changed_while_work_was_stopped_are_refused(
     source = corpus(tmp_path / "code")
     assert child(source, tmp_path / "data", 6).returncode == -signal.SIGKILL
     write(source, {"g0/f0.py": code(7777)})
-    assert "changed since" in child(source, tmp_path / "data").stderr
+    assert "must not change while" in child(source, tmp_path / "data").stderr
 
 
 def test_a_full_disk_is_said_and_nothing_is_lost(
@@ -482,7 +482,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(
 
         full = child(source, tmp_path / str(limit), preexec_fn=limited)
         assert full.returncode == 1
-        assert "must be a folder with room to write in" in full.stderr
+        assert "must be a folder with room to write" in full.stderr
         assert child(source, tmp_path / str(limit)).returncode == 0
         assert content(tmp_path / str(limit)) == expected
 
@@ -516,7 +516,7 @@ def test_the_command_prepares_shows_its_funnel_and_does_not_need_torch(tmp_path:
     assert json.loads((tmp_path / "data" / "data.json").read_text())["tokenizer"]["vocabulary_size"] == 400
     again = command(*words[2:])
     assert again.returncode == 0
-    assert "is prepared already" in again.stdout
+    assert "is already prepared" in again.stdout
 
 
 def test_keywords_that_are_given_count_for_a_folder_too(tmp_path: Path) -> None:
@@ -533,7 +533,7 @@ def test_keywords_that_are_given_count_for_a_folder_too(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["--largest", "1 fortnight"], "--largest must be a number of bytes"),
-        (["--licences", "nonsense"], "--licences must be permissive, any"),
+        (["--licences", "nonsense"], "--licenses must be permissive, any"),
         (["nowhere"], "does not exist"),
     ],
 )

@@ -183,7 +183,7 @@ def test_without_a_token_nothing_is_sent(hub: Hub, tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("status", [401, 403, 500])
 def test_a_hub_that_refuses_is_named_with_its_reason(hub: Hub, status: int, tmp_path: Path) -> None:
     hub.refuses = status
-    with pytest.raises(WriteError, match=f"{hub.address} must take me/tiny; it did not: .*{status}"):
+    with pytest.raises(WriteError, match=f"{hub.address} did not accept me/tiny: .*{status}"):
         push_run(run(tmp_path / "run", "modern"), "me/tiny")
     assert not hub.files
 

@@ -80,8 +80,8 @@ def test_a_walk_that_failed_is_said_to_be_our_failure_and_the_training_is_that_o
     walk(outcome)
     after = trained(data, tmp_path / "run", "true")
     (line,) = [text for text in said if "debugger" in text]
-    assert f"The debugger failed in its walk before the training: {why}" in line
-    assert "a failure of Trainwright itself" in line and checked in line
+    assert f"The debugger failed before the training: {why}" in line
+    assert "an internal error in Trainwright" in line and checked in line
     assert NO_FAULT not in line
     without = trained(data, tmp_path / "without", "false")
     assert all(torch.equal(after[name], without[name]) for name in without)
@@ -92,16 +92,21 @@ def test_stages_that_the_time_did_not_allow_are_named_beside_what_was_found(
 ) -> None:
     cut = report()
     runs = list(cut.stages)
-    runs[-1] = dataclasses.replace(runs[-1], status=Status.SKIPPED, why="the budget of 20 s was spent")
+    runs[-1] = dataclasses.replace(runs[-1], status=Status.SKIPPED, why="the budget of 20 s ran out")
     runs[-3] = dataclasses.replace(runs[-3], status=Status.SKIPPED, why="there is no evaluation set")
     monkeypatch.setattr(trainwright, "check", lambda **_: dataclasses.replace(cut, stages=tuple(runs)))
     train(data, tmp_path / "run", small_recipe("run.updates=3", "run.check=true"))
     (line,) = [text for text in said if "debugger" in text]
-    assert line.endswith(f"8 stages of it: {NO_FAULT}; not walked: baseline (the budget of 20 s was spent).")
+    assert line.endswith(f"8 stages: {NO_FAULT}; not walked: baseline (the budget of 20 s ran out).")
 
 
 def test_ctrl_c_during_the_walk_ends_the_command(data: PreparedData, tmp_path: Path, walk: Any) -> None:
-    walk(report((Status.SKIPPED, "the walk was interrupted"), message="Interrupted: this is what was seen."))
+    walk(
+        report(
+            (Status.SKIPPED, "the walk was interrupted"),
+            message="Interrupted: the report shows the results so far.",
+        )
+    )
     with pytest.raises(KeyboardInterrupt):
         train(data, tmp_path / "run", small_recipe("run.check=true"))
     assert not (tmp_path / "run" / "log.jsonl").exists()

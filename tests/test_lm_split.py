@@ -57,7 +57,7 @@ def test_where_none_fits_the_smallest_group_is_held_out() -> None:
 
 
 def test_one_group_and_shares_beyond_the_edges_are_refused() -> None:
-    with pytest.raises(UsageError, match="two groups at least; got 1"):
+    with pytest.raises(UsageError, match="at least two groups; got 1"):
         validation_groups({"a": 1}, share=0.5)
     for share in (0.0, 1.0, -1.0):
         with pytest.raises(UsageError, match="between 0 and 1"):

@@ -197,7 +197,7 @@ def test_a_tokenizer_that_cannot_be_trained_is_refused(texts, vocabulary_size, b
 
 @pytest.mark.parametrize("id", [-1, 1500])
 def test_an_id_outside_the_vocabulary_is_refused(fast, id) -> None:
-    with pytest.raises(UsageError, match="from 0 to 1499"):
+    with pytest.raises(UsageError, match="between 0 and 1499"):
         fast.decode([id])
 
 
@@ -236,7 +236,7 @@ def without_a_merged_token(layout) -> None:
         (lambda layout: layout.update(normalizer={"type": "NFC"}), "normalizer"),
         (lambda layout: layout.update(pre_tokenizer={"type": "Whitespace"}), "regular expression"),
         (without_end, "no such token"),
-        (without_a_byte, "single bytes"),
+        (without_a_byte, "single-byte"),
         (with_text_for_tokens, "not written as bytes"),
         (without_a_merged_token, "cannot read it"),
     ],
@@ -309,7 +309,7 @@ def test_merges_that_tiktoken_does_not_reproduce_fall_back_with_a_warning(tmp_pa
     file = tmp_path / "tokenizer.json"
     backend = by_hand([("b", "c"), ("a", "b"), ("ab", "c")])
     backend.save(str(file))
-    with pytest.warns(UserWarning, match="tiktoken gives other ids"):
+    with pytest.warns(UserWarning, match="tiktoken gives different ids"):
         loaded = load_tokenizer(file)
     assert loaded._encoding is None
     assert [loaded.token_bytes(id) for id in loaded.encode("abc")] == [b"a", b"bc"]
@@ -321,7 +321,7 @@ def test_words_added_to_the_vocabulary_fall_back_too(saved, tmp_path) -> None:
     backend.add_tokens(["self.x"])
     file = tmp_path / "added.json"
     backend.save(str(file))
-    with pytest.warns(UserWarning, match="tiktoken gives other ids"):
+    with pytest.warns(UserWarning, match="tiktoken gives different ids"):
         loaded = load_tokenizer(file)
     assert loaded.token_bytes(loaded.encode("aself.xb")[1]) == b"self.x"
     assert loaded.decode(loaded.encode("aself.xb")) == "aself.xb"

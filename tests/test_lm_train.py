@@ -329,16 +329,16 @@ def test_restart_begins_anew_and_leaves_other_files_alone(data: PreparedData, tm
 
 def test_a_folder_with_other_things_is_refused(data: PreparedData, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(UsageError, match=r"holds thesis\.tex"):
+    with pytest.raises(UsageError, match=r"contains thesis\.tex"):
         train(data, tmp_path, small_recipe())
-    with pytest.raises(UsageError, match=r"holds thesis\.tex"):
+    with pytest.raises(UsageError, match=r"contains thesis\.tex"):
         train(data, tmp_path, small_recipe(), resume=False)
-    with pytest.raises(UsageError, match="--resume needs a run"):
+    with pytest.raises(UsageError, match="--resume needs an existing run"):
         train(data, tmp_path / "none", small_recipe(), resume=True)
 
 
 def test_two_trainings_in_one_folder_are_refused(data: PreparedData, tmp_path: Path) -> None:
-    with claimed(tmp_path / "run"), pytest.raises(UsageError, match="Another process trains"):
+    with claimed(tmp_path / "run"), pytest.raises(UsageError, match="Another process is training"):
         train(data, tmp_path / "run", small_recipe())
 
 
@@ -361,7 +361,7 @@ def test_a_loss_that_is_no_number_ends_the_training_and_replaces_no_checkpoint(
         return (nats * float("nan") if update == 4 else nats), weight, norm
 
     monkeypatch.setattr(training_module, "take_update", broken)
-    with pytest.raises(TrainwrightError, match="stay finite; it is nan"):
+    with pytest.raises(TrainwrightError, match="The loss is nan"):
         train(data, tmp_path / "run", small_recipe())
     assert open_run(tmp_path / "run", "last").step == 4
 
@@ -435,7 +435,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(data: PreparedData, tmp_path: Path) 
     process.send_signal(signal.SIGINT)
     out, error = process.communicate()
     assert process.returncode == 130, error
-    assert "The same command goes on from here" in out
+    assert "Run the same command again to resume" in out
     step = open_run(tmp_path / "run", "last").step
     assert 0 < step < 5000 and out.startswith(f"{step} of 5000 updates")
 

@@ -82,8 +82,8 @@ def test_the_report_of_a_notebook_through_the_command(notebook, tmp_path):
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["first_cause"]["where"] == {"file": "train.ipynb", "line": 4, "cell": 3}
     assert "train.ipynb, cell 3, line 4" in done.stdout
-    assert "what trains at cell 4, line 1 was not walked" in done.stdout
-    assert "no patch edits a notebook" in done.stderr
+    assert "it did not walk the training at cell 4, line 1" in done.stdout
+    assert "a patch cannot edit a notebook" in done.stderr
 
 
 def test_a_healthy_notebook_is_silent(notebook):
@@ -274,7 +274,7 @@ def test_without_ipython_notebooks_with_magics_say_what_is_missing(notebook, mon
 def test_run_does_not_train_a_notebook(notebook, tmp_path):
     notebook("print('ran')")
     done = command(tmp_path, "run", "train.ipynb", status=2)
-    assert "a notebook can be checked" in done.stderr and "ran" not in done.stdout
+    assert "for a notebook, use trainwright check" in done.stderr and "ran" not in done.stdout
 
 
 def test_places_of_other_files_are_as_they_were():

@@ -21,8 +21,8 @@ from trainwright.seams.loops.lifting import LoopLeft
 from walking import forget_accelerator, forget_keras, said, walk
 
 HERE = Path(__file__).parent
-BLAMED = "The script's own pipeline raised it"
-OURS = "Trainwright itself"
+BLAMED = "Your pipeline raised this error"
+OURS = "in Trainwright"
 FRAMEWORKS = {
     "torch": "torch",
     "trainer": "transformers",
@@ -146,7 +146,7 @@ def test_a_repair_that_fails_in_the_midst_of_the_users_loss_is_ours_and_not_call
 
 
 def assert_ours_beside_the_fault(status, report, text):
-    assert status == 2 and OURS in text and "tried in memory" not in text, text
+    assert status == 2 and OURS in text and "fixed in memory" not in text, text
     (finding,) = (f for f in report["findings"] if f["name"] == "label-out-of-range")
     assert finding["repair"] is None and not finding["fix"]["tried"], finding
     assert any("planted" in e for e in report["internal_errors"])

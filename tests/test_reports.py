@@ -32,7 +32,7 @@ OUTPUTS = Finding(
     message="the model has 2 outputs, and labels go up to 2, first in row 3: it needs 3",
     measured={"outputs": 2, "smallest_label": 0, "largest_label": 2, "needed_outputs": 3},
     where=Place("train.py", 5),
-    proof=Proof("with this repair in memory (give the head 3 outputs) the loss stage goes through"),
+    proof=Proof("with this change in memory (give the head 3 outputs), the loss stage passes"),
     repair=Repair("give the head 3 outputs", Seam.TRAINER, lambda call: call),
     fix=Fix(
         does="give the model 3 outputs (num_labels=3)",
@@ -94,7 +94,7 @@ REPORT = Report(
         StageRun(stage=Stage.OVERFIT, status=Status.BLOCKED, why="the optimizer stage failed"),
         StageRun(stage=Stage.BASELINE, status=Status.BLOCKED, why="the overfit stage could not be walked"),
     ),
-    message="The check ends at the first training call; the one at line 31 was not walked.",
+    message="The check ends at the first training call; it did not walk the one at line 31.",
     failure=Failure(
         type="RuntimeError", message="CUDA error: <unknown>\nand more", where=Place("train.py", 12), function="torch.add",
         trace=("train.py:12 in <module>: trainer.train()",),
@@ -208,8 +208,8 @@ def test_findings_are_parted_where_more_had_been_mended() -> None:
     )
     assert [(g.heading, [f.name for f in g.findings]) for g in shown] == [
         ("", ["a"]),
-        ("Seen once a was mended in memory", ["b", "c"]),
-        ("Seen once x and y were mended in memory as well", ["d"]),
+        ("Found after a was fixed in memory", ["b", "c"]),
+        ("Found after x and y were fixed in memory too", ["d"]),
     ]
     assert words.groups([]) == []
 
@@ -232,12 +232,12 @@ def test_stages_that_were_not_walked_for_one_reason_share_a_row() -> None:
 def test_how_far_a_fix_was_tried_is_said_once_and_precisely() -> None:
     memory = replace(OUTPUTS, fix=replace(OUTPUTS.fix, verified=False))
     text = printed(replace(REPORT, findings=(memory,)))
-    assert "tried in memory: the loss stage goes through" in text
+    assert "fixed in memory: the loss stage now passes" in text
     assert text.count("in memory") == 1
     assert "verified" not in text
     text = " ".join(printed(REPORT, 200).split())
     assert "verified on an edited copy" in text
-    assert "tried in memory: the loss stage" not in text
+    assert "fixed in memory: the loss stage" not in text
 
 
 names = st.text(min_size=1, max_size=12)

@@ -18,7 +18,7 @@ LOOPS = [
     pytest.param("accelerate_accumulation", marks=pytest.mark.slow),
     pytest.param("trainer_class", marks=pytest.mark.slow),
 ]
-ANEW = "The script now starts anew, for real, in a process of its own.\n"
+ANEW = "The script now starts again for real, in a separate process.\n"
 
 
 def started(folder: Path, *command: str) -> subprocess.Popen[str]:
@@ -93,7 +93,7 @@ def test_a_script_with_an_error_is_not_started_anew(tmp_path: Path) -> None:
     status, out, weights = ran(tmp_path / "run", "-m", "trainwright", "run", str(script))
     assert status == 1 and not weights
     assert "trained" not in out
-    assert out.rstrip().endswith("The script was not run for real: mend what stands above first.")
+    assert out.rstrip().endswith("The script was not run for real: fix the findings above first.")
 
 
 def _heed_interrupts() -> None:

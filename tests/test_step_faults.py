@@ -276,4 +276,4 @@ fit(4)
 """
     report = _walk(tmp_path, loop)
     last = len((HEAD + loop).splitlines())
-    assert f"what trains at line {last} was not walked" in report.message, said(report)
+    assert f"it did not walk the training at line {last}" in report.message, said(report)

@@ -107,7 +107,7 @@ def test_all_edits_are_made_in_one_copy_and_the_file_stays_as_it_was(tmp_path) -
     """
     assert given == [{str(tmp_path / "train.py"): textwrap.dedent(after)}]
     assert names(seen) == [f.name for f in (RENAMED, REMOVED, RATE, OUTPUTS)]
-    assert "4 fixes edited in, verified all of them" in seen.message
+    assert "4 fixes applied verified all of them" in seen.message
     assert (tmp_path / "train.py").read_text() == SOURCE
 
 
@@ -122,7 +122,7 @@ def test_an_edit_that_does_not_fit_beside_the_others_is_left_out() -> None:
 
 def test_without_an_edit_nothing_is_walked() -> None:
     seen = verified(report(BY_HAND), lambda copies: pytest.fail("walked"))
-    assert "No fix here is known as an edit" in seen.message
+    assert "None of these fixes can be written as an edit" in seen.message
 
 
 def test_the_patch_of_a_report_is_one_that_patch_applies(tmp_path) -> None:
@@ -153,13 +153,13 @@ def test_a_finding_without_an_edit_is_expected_again_where_its_line_has_moved_to
     moved = replace(BY_HAND, where=Place("train.py", 6), message="with other numbers")
     seen = verified(report(REMOVED, BY_HAND), lambda copies: report(moved))
     assert names(seen) == ["renamed-argument"]
-    assert "Where" not in seen.message
+    assert "Beyond" not in seen.message
 
 
 def test_a_new_fault_at_a_stage_that_was_walked_verifies_nothing() -> None:
     seen = verified(report(RENAMED), lambda copies: report(OUTPUTS))
     assert names(seen) == []
-    assert "finds TW401 label-out-of-range (train.py:7), which was not there before" in seen.message
+    assert "finds a new fault, TW401 label-out-of-range (train.py:7)" in seen.message
 
 
 def test_a_new_note_breaks_nothing() -> None:
@@ -178,7 +178,7 @@ def test_a_fault_that_the_first_walk_could_not_reach_is_told_and_breaks_nothing(
 def test_a_stage_that_is_not_reached_any_more_verifies_nothing() -> None:
     seen = verified(report(RENAMED), lambda copies: report(baseline=Status.SKIPPED))
     assert names(seen) == []
-    assert "does not get through the baseline stage as the first did" in seen.message
+    assert "does not get through the baseline stage, which the first walk did" in seen.message
 
 
 def test_the_stages_that_a_rule_needs_must_have_been_walked() -> None:
@@ -203,7 +203,9 @@ def test_an_error_of_our_own_verifies_nothing() -> None:
 def test_without_a_second_report_the_reason_is_told() -> None:
     seen = verified(report(RENAMED, message="Before."), lambda copies: "the second walk was interrupted")
     assert names(seen) == []
-    assert seen.message == "Before. No fix was verified on an edited copy: the second walk was interrupted."
+    assert (
+        seen.message == "Before. No fix could be verified on an edited copy: the second walk was interrupted."
+    )
 
 
 # The process
@@ -219,13 +221,13 @@ def second_walk(**more) -> SecondWalk:
 def test_a_second_walk_that_takes_too_long_is_ended_with_its_children(tmp_path) -> None:
     text = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
     answer = second_walk(seconds=3)({str(tmp_path / "train.py"): text})
-    assert answer == "the second walk was not done after 3 s"
+    assert answer == "the second walk was not finished after 3 s"
 
 
 def test_a_second_walk_that_gives_no_report_says_why() -> None:
     answer = second_walk(words=["absent.py"])({})
     assert isinstance(answer, str)
-    assert "no such file" in answer
+    assert "there is no file" in answer
 
 
 # The copy

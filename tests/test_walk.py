@@ -120,7 +120,7 @@ def too_fast(overfit: OverfitFacts):
 @rule("TW801", Severity.ERROR, residual=True)
 def unexplained(overfit: OverfitFacts) -> Iterator[Finding]:
     if not overfit.learnt:
-        yield Finding(message="not learnt")
+        yield Finding(message="not learned")
 
 
 @rule("TW304", Severity.ERROR)

@@ -97,5 +97,5 @@ def test_an_evaluation_that_waits_for_ever_is_left_out_and_the_walk_goes_on(tmp_
     script.write_text(SCRIPT.format(wait=wait))
     report = walk(script, budget=12.0)
     evaluation = report.stages[Stage.EVALUATION]
-    assert evaluation.status is Status.SKIPPED and "did not come back" in evaluation.why
+    assert evaluation.status is Status.SKIPPED and "did not return in time" in evaluation.why
     assert not report.findings

@@ -28,26 +28,26 @@ def check(
     repair: bool = True,
     **fit: Any,
 ) -> Report:
-    """Walk a training that is about to start, and put everything back.
+    """Walk a training that is about to start, and restore everything.
 
     `check(trainer)` for a transformers `Trainer`; `check(module, train_loader, val_loader)` or
     `check(module, datamodule=data)` for a `LightningModule`; for plain torch
-    `check(model=…, loader=…, loss=…, optimizer=…)`, with `evaluation_loader=` and `scheduler=` where there are such;
+    `check(model=…, loader=…, loss=…, optimizer=…)`, with `evaluation_loader=` and `scheduler=` if there are any;
     for a compiled Keras model `check(model, x=…, y=…)` with the arguments of its `fit`.
 
     Args:
-        loader: gives the training batches: (inputs, targets), several inputs and the targets, a mapping with the
-            targets under "labels", "target" or the like; without a loss, what `model` takes.
-        loss: a function of (output, targets); None: the model is given the whole batch and returns its loss.
-        budget: seconds for the walk.
-        seed: of the walk's experiments.
-        ignore: names of rules that do not speak.
-        repair: mend faults in memory and walk on.
+        loader: yields the training batches: (inputs, targets), several inputs and the targets, a mapping with the
+            targets under "labels", "target" or the like; without a loss, the arguments of `model`.
+        loss: a function of (output, targets); None: the model gets the whole batch and returns its loss.
+        budget: time limit for the walk, in seconds.
+        seed: random seed of the walk's experiments.
+        ignore: names of silenced rules.
+        repair: fix faults in memory and continue the walk.
         fit: arguments of a Keras model's `fit`: x, y, batch_size, validation_data and the others.
 
     Raises:
-        trainwright.errors.UsageError: if the arguments are no training.
-        trainwright.errors.UnsupportedVersion: if a framework is older than those that a walk knows.
+        trainwright.errors.UsageError: if the arguments do not describe a training.
+        trainwright.errors.UnsupportedVersion: if a framework is too old to be walked.
     """
     from trainwright.api import check as walk
 
@@ -70,7 +70,7 @@ def check(
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext trainwright` does: it gives the notebook the magic `%%check`."""
+    """Called by `%load_ext trainwright`: registers the magic `%%check` in the notebook."""
     from trainwright.cell_magic import register
 
     register(shell)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trainwright.seams.listening.seen import Seen
 
 _FORMS = (
-    "trainwright.check takes a transformers Trainer; a LightningModule with its loader (and evaluation loader) or "
+    "trainwright.check takes a transformers Trainer; a LightningModule with a loader (and an evaluation loader) or "
     "datamodule=; a compiled Keras model with x= and y=; or model=, loader= and optimizer= (and loss=) for plain torch"
 )
 
@@ -40,7 +40,7 @@ def check(
     fit: dict[str, Any],
     caller: FrameType,
 ) -> Report:
-    """What `trainwright.check` does, for a caller of it."""
+    """Carry out `trainwright.check` for its caller."""
     import trainwright.report  # noqa: F401 - reports show themselves from then on
     from trainwright.options import Options
     from trainwright.seams.source.places import show
@@ -70,7 +70,7 @@ def _maker(
     fit: dict[str, Any],
     caller: FrameType,
 ) -> Callable[[Seen], Adapter]:
-    """What makes the adapter of the training that the arguments describe."""
+    """The function that makes the adapter for the training that the arguments describe."""
     from trainwright.adapters import from_objects
     from trainwright.walk.version_check import TRAINER, packages_of, require
 
@@ -79,11 +79,11 @@ def _maker(
         from trainwright.adapters.keras.from_objects import of_keras
 
         rest = {"loader": loader, "evaluation_loader": evaluation_loader, "datamodule": datamodule}
-        _none_of(rest, "a Keras model's data are given as to fit; call check(model, x=…, y=…)")
+        _none_of(rest, "a Keras model's data is passed as to fit; call check(model, x=…, y=…)")
         require(*packages_of(training))
         _check_fit(training, fit)
         return lambda seen: of_keras(seen, training, fit, caller)
-    _none_of(fit, "check takes them with a compiled Keras model only")
+    _none_of(fit, "check takes them only with a compiled Keras model")
     if training is not None and given:
         raise UsageError(f"{_FORMS}; got {type(training).__name__} and {', '.join(f'{n}=' for n in given)}.")
     if from_objects.is_hf_trainer(training):
@@ -94,7 +94,7 @@ def _maker(
     if from_objects.is_lightning_module(training):
         if (loader is None) == (datamodule is None) and not from_objects.has_loader(training):
             raise UsageError(
-                "a LightningModule must come with a loader or a datamodule, and not with both; got "
+                "a LightningModule needs either a loader or a datamodule; got "
                 f"{'neither' if loader is None else 'both'}. Call check(module, train_loader) or "
                 "check(module, datamodule=data)."
             )
@@ -103,9 +103,9 @@ def _maker(
             seen, training, loader, evaluation_loader, datamodule, caller
         )
     if training is not None:
-        hint = " Give it as model=, with loader= and optimizer=." if from_objects.is_module(training) else ""
+        hint = " Pass it as model=, with loader= and optimizer=." if from_objects.is_module(training) else ""
         raise UsageError(f"{_FORMS}; got {type(training).__name__}.{hint}")
-    _none_of({"datamodule": datamodule}, "a data module goes with a LightningModule")
+    _none_of({"datamodule": datamodule}, "a data module is for a LightningModule")
     _check_plain(plain, loader, evaluation_loader)
     require("torch")
     return lambda seen: from_objects.of_parts(
@@ -120,12 +120,12 @@ def _none_of(given: dict[str, Any], why: str) -> None:
 
 def _check_fit(model: Any, fit: dict[str, Any]) -> None:
     if not (getattr(model, "compiled", False) or getattr(model, "_is_compiled", False)):
-        raise UsageError("the model must be compiled before it is checked; call model.compile(…) first.")
+        raise UsageError("the model must be compiled first; call model.compile(…).")
     known = [n for n in inspect.signature(type(model).fit).parameters if n != "self"]
     if unknown := [n for n in fit if n not in known]:
         raise UsageError(f"{', '.join(unknown)} must be arguments of fit; it has {', '.join(known)}.")
     if fit.get("x") is None:
-        raise UsageError("a Keras model must come with its data; got none. Call check(model, x=…, y=…).")
+        raise UsageError("a Keras model needs its data; got none. Call check(model, x=…, y=…).")
 
 
 def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> None:
@@ -140,7 +140,7 @@ def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> 
         raise UsageError(f"{_FORMS}; got nothing to train.")
     if missing:
         raise UsageError(
-            f"model=, loader= and optimizer= go together; {', '.join(f'{n}=' for n in missing)} is missing."
+            f"model=, loader= and optimizer= are all required; missing: {', '.join(f'{n}=' for n in missing)}."
         )
     if not from_objects.is_module(plain["model"]):
         raise UsageError(f"model= must be a torch.nn.Module; got {type(plain['model']).__name__}.")
@@ -162,18 +162,18 @@ def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> 
             continue
         if not hasattr(value, "__iter__") or hasattr(value, "__next__"):
             once = (
-                " that can be iterated only once; give a DataLoader or a list"
+                ", which can be iterated only once; pass a DataLoader or a list"
                 if hasattr(value, "__next__")
                 else ""
             )
             raise UsageError(
-                f"{name}= must give batches each time it is iterated; got {type(value).__name__}{once}."
+                f"{name}= must yield batches every time it is iterated; got {type(value).__name__}{once}."
             )
 
 
 @contextlib.contextmanager
 def cell_progress() -> Iterator[Callable[[str], None]]:
-    """One line that says what is going on: below the cell of a notebook, or on a terminal."""
+    """A progress line: below the cell of a notebook, or on a terminal."""
     display = sys.modules.get("IPython.display")
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if display is None or shell is None or not hasattr(shell, "kernel"):
@@ -190,7 +190,7 @@ def cell_progress() -> Iterator[Callable[[str], None]]:
 
 
 def _plain_text(text: str) -> Any:
-    """Text that a notebook shows as it is."""
+    """Text that a notebook shows unchanged."""
 
     class Line:
         def __repr__(self) -> str:

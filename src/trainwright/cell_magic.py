@@ -1,4 +1,4 @@
-"""`%%check` in a notebook: the cell is run under watch, in the notebook's own variables, up to its training."""
+"""`%%check` in a notebook: runs a cell in the notebook's own variables, up to its training, and walks that."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trainwright.seams.source.written import assignment_place, syntax_tree
 
 
 def register(shell: Any) -> None:
-    """Give a shell the magic."""
+    """Register the magic in a shell."""
     install()  # what later cells import and build is seen as a script's is
 
     def check(line: str, cell: str) -> Report:
@@ -38,10 +38,10 @@ def register(shell: Any) -> None:
 
 
 def check_cell(shell: Any, line: str, cell: str) -> Report:
-    """Walk the training of a cell; the variables stay as they were when it was reached.
+    """Walk the training of a cell; the variables keep the values they had when it was reached.
 
     Raises:
-        UsageError: for options that there are not, and a cell with `await`.
+        UsageError: for unknown options, and for a cell with a top-level `await`.
     """
     import trainwright.report  # noqa: F401 - the report shows itself
     from trainwright.api import cell_progress
@@ -67,7 +67,7 @@ def check_cell(shell: Any, line: str, cell: str) -> Report:
 
 
 def _number(shell: Any) -> int:
-    """The number that stands before the cell that is running: its code is on the stack."""
+    """The execution number of the running cell, whose code is on the stack."""
     numbers = getattr(shell.compile, "_filename_map", {})
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -84,14 +84,14 @@ def _compiled(shell: Any, cell: str, number: int) -> CodeType:
     code: CodeType = compile(source, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     if code.co_flags & inspect.CO_COROUTINE:
         raise UsageError(
-            "%%check runs a cell as a script: `await` must stand in an `async def`, which asyncio.run(…) calls; "
-            "this cell has it outside of one."
+            "%%check runs a cell as a script, which cannot have an `await` at the top level: put it in an `async def` "
+            "and call that with asyncio.run(…)."
         )
     return code
 
 
 def note_earlier(namespace: Mapping[str, Any], cell: str) -> None:
-    """Note what earlier cells built, which nobody watched: optimizers, schedules, modules and loaders, by their names."""
+    """Record what earlier cells built unobserved: optimizers, schedules, modules and loaders, by their names."""
     torch = sys.modules.get("torch")
     if torch is None:
         return
@@ -118,7 +118,7 @@ def note_earlier(namespace: Mapping[str, Any], cell: str) -> None:
 
 
 def _construction(name: str, value: Any, cell: str) -> Construction:
-    """Where the last cell that assigns to a name does so; the cell that is checked, where none does."""
+    """The last assignment to a name in any cell; the checked cell itself if there is none."""
     for file in reversed(list(cell_numbers())):
         place = assignment_place(file, name, sys.maxsize)
         if place is not None:
@@ -140,12 +140,14 @@ def _parser() -> argparse.ArgumentParser:
         prog="%%check",
         add_help=False,
         allow_abbrev=False,
-        description="Walk the cell's training and stop before it begins.",
+        description="Walk the cell's training pipeline and stop before training.",
     )
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds for the walk itself")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the walk's experiments")
     parser.add_argument(
-        "--ignore", action="append", default=[], metavar="NAME", help="a rule's name; repeatable"
+        "--budget", type=float, default=60.0, help="time limit for the walk itself, in seconds"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the walk's experiments")
+    parser.add_argument(
+        "--ignore", action="append", default=[], metavar="NAME", help="name of a rule to silence; repeatable"
     )
     parser.add_argument("--no-repair", dest="repair", action="store_false", help="stop at the first fault")
     return parser

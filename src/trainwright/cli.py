@@ -36,14 +36,14 @@ app = App(
     name="trainwright",
     version=__version__,
     version_flags=["--version"],
-    help="Walk a training script's pipeline before the long run; name the first cause, with a proven fix.",
+    help="Walk a training script's pipeline before the long run and name the first cause of a fault, with a proven fix.",
     help_epilogue="""Examples:
 
-    trainwright check train.py --epochs 3      walk train.py, given its own arguments
+    trainwright check train.py --epochs 3      walk train.py with its own arguments
     trainwright check --json report.json train.py
     trainwright check train.ipynb
     trainwright check -- torchrun --nproc_per_node 4 train.py --epochs 3
-    trainwright run train.py                   check it; if nothing is wrong, train
+    trainwright run train.py                   check it; if there are no errors, train
     python train.py 2>&1 | trainwright explain -
 """,
     result_action="return_value",
@@ -53,16 +53,16 @@ app.command("trainwright.lm.cli:app", name="lm", help="Train a code-completion l
 
 Ignore = Annotated[
     list[str] | None,
-    Parameter(name="--ignore", help="A rule's name; may be given several times.", negative=()),
+    Parameter(name="--ignore", help="Name of a rule to silence; repeatable.", negative=()),
 ]
-Budget = Annotated[float, Parameter(name="--budget", help="Seconds for the walk itself.")]
-Seed = Annotated[int, Parameter(name="--seed", help="Seed of the walk's experiments.")]
+Budget = Annotated[float, Parameter(name="--budget", help="Time limit for the walk itself, in seconds.")]
+Seed = Annotated[int, Parameter(name="--seed", help="Random seed of the walk's experiments.")]
 Device = Annotated[
     str,
     Parameter(
         name="--device",
-        help="auto: where the script asks for a GPU and there is none, the CPU stands in, in fp32; "
-        "cpu: it does so where there is a GPU, too.",
+        help="auto: if the script asks for a GPU and there is none, the CPU stands in, in fp32; "
+        "cpu: the CPU stands in even if there is a GPU.",
     ),
 ]
 Json = Annotated[
@@ -71,7 +71,7 @@ Json = Annotated[
         name="--json",
         allow_leading_hyphen=True,
         help='Write the report as JSON; "-" is standard output. When `run` walks a second training, its report '
-        "goes to name.2.json beside name.json, and so on (with - the reports follow each other).",
+        "goes to name.2.json next to name.json, and so on (with -, the reports follow each other).",
     ),
 ]
 Html = Annotated[
@@ -79,7 +79,7 @@ Html = Annotated[
     Parameter(
         name="--html",
         allow_leading_hyphen=True,
-        help='Write the report as a page; "-" is standard output. A second one is numbered as with --json.',
+        help='Write the report as an HTML page; "-" is standard output. Further reports are numbered as with --json.',
     ),
 ]
 Diff = Annotated[
@@ -91,12 +91,12 @@ Diff = Annotated[
     ),
 ]
 Module = Annotated[
-    bool, Parameter(name="-m", help="SCRIPT is a module's name, as in python -m.", negative=())
+    bool, Parameter(name="-m", help="SCRIPT is the name of a module, as in python -m.", negative=())
 ]
 Script = Annotated[
     str,
     Parameter(
-        help="The training script or notebook (a module with -m), or the command that starts it, such as torchrun."
+        help="The training script or notebook (a module with -m), or the command that starts it, such as torchrun train.py."
     ),
 ]
 Tokens = Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]
@@ -115,7 +115,10 @@ def check(
     ignore: Ignore = None,
     device: Device = "auto",
     repair: Annotated[
-        bool, Parameter(name="--repair", negative="--no-repair", help="Mend faults in memory and walk on.")
+        bool,
+        Parameter(
+            name="--repair", negative="--no-repair", help="Fix faults in memory and continue the walk."
+        ),
     ] = True,
     diff: Diff = None,
     verify: Annotated[
@@ -124,9 +127,9 @@ def check(
             name="--verify",
             negative=(),
             help=(
-                "Then make the edits of all fixes in a copy of the source, run and walk that too in a process of its own, "
-                "and call those fixes verified whose findings are gone, if nothing else broke. "
-                "Takes about as long again, and at most another --budget for the walk."
+                "Then apply the edits of all fixes to a copy of the source, run and walk the copy in a separate process, "
+                "and mark the fixes whose faults are gone as verified, unless something else broke. "
+                "Takes about as long again, with at most another --budget for the walk."
             ),
         ),
     ] = False,
@@ -134,10 +137,11 @@ def check(
 ) -> int:
     """Walk a script's pipeline and stop before training.
 
-    The script runs unmodified until it would train. What follows SCRIPT is the script's own. SCRIPT may be a notebook,
-    or a command such as `accelerate launch train.py`, of which one process is walked.
+    The script runs unmodified up to its training. Arguments after SCRIPT belong to the script. SCRIPT may be a
+    notebook, or a command such as `accelerate launch train.py`, of which one process is walked.
+
     Exit status: 0 nothing found above a note; 1 findings, or the script failed; 2 wrong usage, no training
-    reached, or a failure of Trainwright itself; 130 interrupted before anything was found.
+    reached, or an internal error in Trainwright; 130 interrupted before anything was found.
     """
     program = program_of(script, arguments, module=m)
     targets = Targets(json=json, html=html, diff=diff)
@@ -157,15 +161,15 @@ def run(
     seed: Seed = 0,
     ignore: Ignore = None,
 ) -> int:
-    """Check a script; if no error is found, put everything back and let it train for real.
+    """Check a script; if no error is found, restore everything and let it train for real.
 
     The losses and weights are bit for bit those of `python script.py`.
     """
     program = program_of(script, arguments, module=m)
     if program.launcher or program.script.endswith(".ipynb"):
-        what = f"what {program.launcher} starts" if program.launcher else "a notebook"
+        what = f"a {program.launcher} command" if program.launcher else "a notebook"
         raise UsageError(
-            f"run trains scripts that Python alone runs; {what} can be checked: trainwright check."
+            f"run can only train scripts that are started by Python itself; for {what}, use trainwright check."
         )
     options = _options(program, budget, seed, ignore, True)
     return _walk(program, Targets(json=json, html=html), options, train=True)
@@ -229,7 +233,7 @@ def _walk(
 
 
 def _second_walk(program: Program, options: Options) -> SecondWalk:
-    """The check of the same script again, as the process stands before the script has run in it."""
+    """A second check of the same script, in the environment this process has before the script runs in it."""
     from trainwright.fixes.verify import SecondWalk
 
     words = ["--budget", str(options.budget), "--seed", str(options.seed)]
@@ -253,7 +257,7 @@ def _second_walk(program: Program, options: Options) -> SecondWalk:
 def _verified(
     report: Report, second: SecondWalk, start_seconds: float, options: Options, say: Callable[[str], None]
 ) -> Report:
-    """The report after a second walk, which may take as long to start as the first did, twice over."""
+    """The report after a second walk, whose start may take up to twice as long as the first one's."""
     from trainwright.fixes.verify import SPARE_SECONDS, verified
 
     if not report.findings or report.message.startswith("Interrupted"):
@@ -264,7 +268,7 @@ def _verified(
 
 
 def _copies(file: str | None) -> dict[str, str]:
-    """Texts that stand in for files (of a second walk)."""
+    """Texts that replace files during a second walk."""
     if file is None:
         return {}
     import json
@@ -296,7 +300,7 @@ def explain(
     ],
     /,
 ) -> int:
-    """Print a rule's page, the rules that know an error message or traceback, or those that mention some words."""
+    """Print a rule's page, or find the rules that match an error message, a traceback, or some words."""
     from trainwright.explain import explain as pages
 
     text = sys.stdin.read() if what == "-" else what
@@ -307,7 +311,7 @@ def explain(
 
 @app.command
 def rules() -> int:
-    """List the rules."""
+    """List all rules."""
     from trainwright.explain import table
 
     Console().print(table())
@@ -315,7 +319,7 @@ def rules() -> int:
 
 
 def main() -> None:
-    """The entry point: exit statuses, and our own errors as one line."""
+    """The entry point: sets the exit status and shows our own errors as one line."""
     take_everything()
     try:
         words, said = arranged(sys.argv[1:], options_of)
@@ -334,7 +338,7 @@ def main() -> None:
     except Exception:
         traceback.print_exc()
         Console(stderr=True).print(
-            "trainwright: this is a failure of Trainwright itself, not of your script. Please report it.",
+            "trainwright: this is an internal error in Trainwright, not a fault of your script. Please report it.",
             soft_wrap=True,
         )
         sys.exit(2)
@@ -352,7 +356,7 @@ def options_of(command: str) -> list[Option]:
 
 
 def _show_users(error: BaseException) -> None:
-    """The traceback of an exception of the script's, as Python would print it, without the frames before it."""
+    """Print the traceback of the script's exception as Python would, without the frames above the script."""
     from trainwright.seams.source.places import is_users
 
     link = error.__traceback__

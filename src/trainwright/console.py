@@ -1,4 +1,4 @@
-"""Standard streams that take everything we write: what an encoding lacks gets a stand-in, and never raises."""
+"""Standard streams that accept any text: characters that the encoding lacks are replaced instead of raising."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 import sys
 from typing import Any
 
-# As wide as what they stand for, so that boxes stay boxes; but for three dots, which are read.
+# As wide as the characters they replace, so that boxes stay boxes; except the ellipsis, which must be readable.
 _STAND_INS = {
     "✓": "+", "✗": "x", "·": ".", "…": "...", "•": "*", "×": "x", "→": ">", "←": "<", "≤": "<", "≥": ">", "≈": "~",
     "–": "-", "—": "-", "−": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "±": "~", "σ": "s", "µ": "u",
@@ -17,7 +17,7 @@ _SURROGATES = range(0xDC80, 0xDD00)
 
 
 def take_everything() -> None:
-    """Let standard output and standard error take any text, whatever their encoding; and standard input any bytes."""
+    """Let standard output and standard error accept any text in any encoding, and standard input any bytes."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -29,12 +29,12 @@ def take_everything() -> None:
 
 
 def plain(text: str) -> str:
-    """Text in ASCII, with stand-ins for what that lacks."""
+    """Text in ASCII, with replacements for all other characters."""
     return "".join(_stand_in(c) for c in text)
 
 
 def utf8(text: str) -> str:
-    """Text that UTF-8 can hold: the bytes of a file's name, kept as such under another encoding, as what they spell."""
+    """Text that UTF-8 can hold: undecodable bytes of a file name (surrogates) are decoded as UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""What can be chosen: from the command line, `[tool.trainwright]` in pyproject.toml, and comments in the source."""
+"""Options from the command line, `[tool.trainwright]` in pyproject.toml, and comments in the source."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _ALLOW = re.compile(r"#\s*trainwright:\s*allow\s+([\w\-, ]+)")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a walk is done."""
+    """The options of a walk."""
 
     budget: float = DEFAULT_BUDGET
-    """Seconds for the walk itself, without the script's own start."""
+    """Time limit for the walk itself, in seconds, without the script's own start."""
     seed: int = 0
     ignore: tuple[str, ...] = ()
-    """Names of rules that do not speak."""
+    """Names of silenced rules."""
     repair: bool = True
     device: str = "auto"
-    """`cpu`: where a GPU is there, it is not used, either."""
+    """`cpu`: do not use a GPU even if there is one."""
 
     def check(self) -> None:
-        """Reject values that cannot be meant.
+        """Reject invalid values.
 
         Raises:
-            UsageError: for a budget that is not positive, or an unknown rule name.
+            UsageError: for a budget that is not positive, an unknown device or an unknown rule name.
         """
         if not 0 < self.budget < float("inf"):
             raise UsageError(f"--budget must be a positive number of seconds; got {self.budget:g}.")
@@ -45,11 +45,11 @@ class Options:
         for name in self.ignore:
             if name not in known:
                 raise UsageError(
-                    f"--ignore takes the name of a rule; got {name!r}. `trainwright rules` lists them."
+                    f"--ignore takes the name of a rule; there is no rule {name!r}. `trainwright rules` lists all rules."
                 )
 
     def ignores(self, finding: Finding) -> bool:
-        """Whether a finding is ignored by name, or by a comment on its line."""
+        """Whether a finding is silenced by name, or by a comment on its line."""
         if finding.name in self.ignore:
             return True
         if finding.where is None:
@@ -62,10 +62,10 @@ class Options:
 
 
 def with_settings(options: Options, script: Path) -> Options:
-    """The options, with what the nearest pyproject.toml above the script adds.
+    """The options, combined with the settings of the nearest pyproject.toml above the script.
 
     Raises:
-        UsageError: if the file cannot be read or holds a setting that does not exist.
+        UsageError: if the file is not valid TOML or has an unknown setting.
     """
     for folder in [script.resolve().parent, *script.resolve().parent.parents]:
         file = folder / "pyproject.toml"
@@ -99,5 +99,5 @@ def _check_settings(settings: Any, file: Path) -> None:
         raise UsageError(f"{where} budget must be a positive number of seconds; got {budget!r}.")
     if strange := [n for n in ignore if n not in {r.name for r in load_rules()}]:
         raise UsageError(
-            f"{where} ignore takes names of rules; got {strange[0]!r}. `trainwright rules` lists them."
+            f"{where} ignore takes names of rules; there is no rule {strange[0]!r}. `trainwright rules` lists all rules."
         )

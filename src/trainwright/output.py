@@ -1,4 +1,4 @@
-"""Where a check's report goes: the terminal, files, standard output; and what is said while it is made."""
+"""Where a check's report goes: the terminal, files or standard output; and the progress messages before it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def tell(text: str) -> None:
-    """Tell the user something besides the report, on standard error."""
+    """Print a message that is not part of the report, on standard error."""
     if text:
         line = Text.assemble(("trainwright: ", "bold"), text)
         Console(stderr=True, highlight=False).print(line, soft_wrap=True)
 
 
 def announce(script: str) -> None:
-    """Tell what begins now, on a terminal only: one line that stays, for what follows it is the script's."""
+    """Announce the script on a terminal: one line that stays, because the script's own output follows it."""
     console = Console(stderr=True, highlight=False)
     if console.is_terminal:
         console.print(
@@ -55,7 +55,7 @@ class Targets:
 
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """A line on standard error that says what is going on, on a terminal only."""
+    """A progress line on standard error, shown on a terminal only."""
     if not Console(stderr=True).is_terminal:
         yield lambda text: None
         return
@@ -86,7 +86,7 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 @contextlib.contextmanager
 def own_stdout(alone: bool) -> Iterator[TextIO]:
-    """Standard output, for the report; if it is to be alone there, all else that is written goes to standard error.
+    """Standard output for the report; with `alone`, everything else that is written goes to standard error.
 
     The file descriptor is moved, so that what a script's child processes and libraries write moves too, and it
     stays moved: what a script prints at its exit must not follow the report.
@@ -109,17 +109,15 @@ def checked(targets: Targets) -> Targets:
     on_stdout = [option for option, file in targets.given.items() if file == "-"]
     if len(on_stdout) > 1:
         raise UsageError(
-            f"{' and '.join(on_stdout)} cannot both be standard output; name a file for one of them."
+            f"{' and '.join(on_stdout)} cannot both go to standard output; name a file for one of them."
         )
     for target in targets.given.values():
         if target == "-":
             continue
         if not Path(target).absolute().parent.is_dir():
-            raise UsageError(
-                f"{target} must lie in an existing folder; {Path(target).parent} does not exist."
-            )
+            raise UsageError(f"{target} must be in an existing folder; {Path(target).parent} does not exist.")
         if Path(target).is_dir():
-            raise UsageError(f"{target} must be a file to write the report to; it is a folder.")
+            raise UsageError(f"{target} is a folder; name a file to write the report to.")
     return Targets(json=_absolute(targets.json), html=_absolute(targets.html), diff=_absolute(targets.diff))
 
 
@@ -134,7 +132,7 @@ def write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> N
 
     if targets.diff and not patch(report):
         why = (
-            "no patch edits a notebook"
+            "a patch cannot edit a notebook"
             if report.script.endswith(".ipynb")
             else "none of these fixes can be written as an edit"
         )

@@ -1,4 +1,4 @@
-"""What a training loop must offer so that it can be walked."""
+"""The interface that a training must provide so that it can be walked."""
 
 from __future__ import annotations
 
@@ -19,70 +19,70 @@ from trainwright.stages.setup import SetupFacts
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Some training steps that were taken: one loss a step, the first before any update."""
+    """The record of some training steps: one loss per step, the first before any update."""
 
     losses: tuple[float, ...] = ()
     rows: int = 0
     failure: Failure | None = None
     predictions: tuple[int, ...] = ()
-    """Predicted classes of the rows at the end, for a classification."""
+    """For a classification, the predicted classes of the rows at the end."""
     labels: tuple[int, ...] = ()
     seconds: float = 0.0
     constant: float | None = None
-    """The loss of the best constant prediction on these rows, where it is known."""
+    """The loss of the best constant prediction on these rows, if it is known."""
     floor: float = 0.0
-    """The least loss that any prediction can have on these rows (label smoothing, soft targets)."""
+    """The lowest loss that any prediction can have on these rows (label smoothing, soft targets)."""
     skipped: str = ""
-    """Why no steps were taken, where such a run says nothing of this training."""
+    """Why no steps were taken, if such a run would say nothing about this training."""
     evaluated: float | None = None
     """The loss of the same rows at the end, in evaluation mode."""
 
 
 @dataclass(kw_only=True)
 class ActiveRepairs:
-    """Repairs in force: those that stay, and those of the experiment that runs."""
+    """Repairs in force: the permanent ones, and those of the running experiment."""
 
     kept: list[Repair] = field(default_factory=list)
     tried: list[Repair] = field(default_factory=list)
 
     @property
     def all(self) -> list[Repair]:
-        """In the order in which they are applied."""
+        """All repairs, in the order in which they are applied."""
         return [*self.kept, *self.tried]
 
 
 class Record(Protocol):
-    """What a step leaves."""
+    """The result of one step."""
 
     failure: Failure | None
     loss: float | None
 
 
 class Training(Protocol):
-    """A training whose steps can be taken with repairs in force; a batch is whatever it calls one."""
+    """A training that can take steps with repairs in force; it defines itself what a batch is."""
 
     active: ActiveRepairs
 
     def take(self, count: int, *, seed: int) -> list[Any]:
-        """Some of the first batches; one is among those with most classes."""
+        """Some of the first batches; a single one is among those with the most classes."""
 
     def rows_of(self, batch: Any) -> int:
-        """How many rows it holds."""
+        """The number of rows in the batch."""
 
     def reset(self) -> None:
-        """Back to the weights from which training would start."""
+        """Restore the weights from which training would start."""
 
     def ready(self, seed: int) -> AbstractContextManager[None]:
         """Prepare the model as training does, with seeded random numbers."""
 
     def build_optimizer(self) -> None:
-        """Make the optimizer as training would, with the repairs in force."""
+        """Build the optimizer as training would, with the repairs in force."""
 
     def take_step(self, batch: Any, number: int) -> Record:
-        """One step with its update; what it raised is in the record."""
+        """Take one step with its update; an exception that it raised is in the record."""
 
     def loss_of(self, batch: Any) -> float:
-        """The loss of a batch from the weights at the start, always with the same random numbers.
+        """The loss of a batch with the initial weights, always with the same random numbers.
 
         Raises:
             Exception: whatever the step raised.
@@ -96,11 +96,11 @@ class Training(Protocol):
         """
 
     def put_back(self) -> None:
-        """Undo everything since the training was met."""
+        """Undo everything since the training was reached."""
 
 
 class Adapter(Protocol):
-    """One training, seen as something whose parts can be called. Nothing that it does outlives `put_back`."""
+    """One training, with its parts as callable methods. `put_back` undoes all its effects."""
 
     framework: str
 
@@ -108,7 +108,7 @@ class Adapter(Protocol):
         """The arguments, places and devices of the training that is about to start."""
 
     def measure_dataset(self) -> DatasetFacts:
-        """Read a sample of the data and a census of its labels."""
+        """Read a sample of the data and count all its labels."""
 
     def measure_batch(self) -> BatchFacts:
         """Form the first batches as training would."""
@@ -133,13 +133,13 @@ class Adapter(Protocol):
         seconds: float = 30.0,
         enough: float = 0.0,
     ) -> Run:
-        """From the weights at the start, take steps over the same batches in turn; then put the weights back.
+        """Starting from the initial weights, take steps that cycle through the same batches; then restore the weights.
 
         Args:
-            batches: how many batches; 1 is the one that holds most classes. The seed chooses which.
+            batches: number of batches; 1 is the one with the most classes. The seed chooses which.
             changes: repairs in force for this run only.
-            seconds: stop earlier after this long.
-            enough: stop earlier once the mean loss over all batches is at most this share of the first step's.
+            seconds: stop early after this time.
+            enough: stop early once the mean loss over all batches is at most this fraction of the first step's.
         """
 
     def apply(self, repair: Repair) -> None:

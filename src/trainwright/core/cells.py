@@ -1,4 +1,4 @@
-"""The cells of notebooks that are walked as one text: at which line of it each begins.
+"""The cells of notebooks that are walked as one text: the line at which each cell begins.
 
 A comment of ours stands before each cell in the text, so that the cells of an edited copy are found as well.
 """
@@ -25,17 +25,17 @@ def starts(text: str) -> dict[int, int]:
 
 
 def remember(file: str, text: str) -> None:
-    """From now on, lines of a file are lines of its cells."""
+    """Register a file whose lines are to be counted within its cells."""
     _starts[file] = starts(text)
 
 
 def is_notebook(file: str) -> bool:
-    """Whether a file's lines are those of cells."""
+    """Whether a file's lines are counted within cells."""
     return bool(_known(file))
 
 
 def cell_of(file: str, line: int) -> tuple[int, int] | None:
-    """The cell that holds a line of a file's text, and which line of the cell it is."""
+    """The cell that contains a line of a file's text, and the line's number in that cell."""
     known = _known(file)
     firsts = sorted(known.values())
     at = bisect_right(firsts, line) - 1
@@ -45,12 +45,12 @@ def cell_of(file: str, line: int) -> tuple[int, int] | None:
 
 
 def line_of(file: str, cell: int, line: int) -> int:
-    """The line of the text at which a line of a cell stands; the same line where the file has no such cell."""
+    """The line of the text for a line of a cell; unchanged if the file has no such cell."""
     return _known(file).get(cell, 1) + line - 1
 
 
 def bounds(file: str, cell: int) -> tuple[int, int]:
-    """The first and the last line of a cell in its file's text; the last cell has no end."""
+    """The first and last line of a cell in its file's text; the last cell has no end."""
     first = _known(file)[cell]
     after = [other for other in _known(file).values() if other > first]
     return first, min(after) - 2 if after else 2**31

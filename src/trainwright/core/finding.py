@@ -1,4 +1,4 @@
-"""A finding: one fault, named, measured, placed, proven, and how it is mended."""
+"""A finding: a fault with its name, measurements, place, proof and fix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Number = float | int | str
 
 
 class Severity(StrEnum):
-    """How sure and how grave: error and warning rest on a proof, a note is merely unusual."""
+    """How serious a finding is. Errors and warnings are proven; a note is merely unusual."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -30,10 +30,10 @@ class Place:
     file: str
     line: int
     cell: int | None = None
-    """The cell of a notebook that the line is counted in; None: it is counted in the file's text."""
+    """The notebook cell in which the line is counted; None: it is counted in the file's text."""
 
     def in_cell(self) -> Place:
-        """The same place, in a notebook as a line of its cell."""
+        """The same place, as a line of its cell if it is in a notebook."""
         found = cells.cell_of(self.file, self.line) if self.cell is None else None
         return Place(self.file, found[1], found[0]) if found else self
 
@@ -52,17 +52,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Proof:
-    """A statement that was measured and that settles the matter without an experiment."""
+    """A measured fact that settles the matter without an experiment."""
 
     fact: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What a rule says of the facts it was given.
+    """A rule's diagnosis of the facts.
 
-    `code` and `name` are stamped by the rule, and `severity` too, unless the finding's own is milder;
-    `after_repair` by the walk: the names of the rules whose repairs were in force when this was found.
+    The walk fills in `code`, `name` and `severity` from the rule (a milder severity of the finding's own is kept), and
+    `after_repair`: the names of the rules whose repairs were in force when this was found.
     """
 
     message: str
@@ -78,21 +78,21 @@ class Finding:
 
     @property
     def stage(self) -> Stage:
-        """The stage that the fault belongs to: the hundred of the code, once its rule has stamped it."""
+        """The stage that the fault belongs to: the hundreds digit of its code, once that is filled in."""
         return Stage(int(self.code[2:]) // 100)
 
 
 def proof_by_repair(finding: Finding) -> Proof | None:
-    """What a repair that removed its finding proves, where the rule has no proof of its own."""
+    """The proof given by a repair that removed its finding, for rules that provide no other proof."""
     if finding.repair is None:
         return None
     stage = finding.stage.label
-    return Proof(f"with this repair in memory ({finding.repair.does}) the {stage} stage goes through")
+    return Proof(f"with this change in memory ({finding.repair.does}), the {stage} stage passes")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """An exception that the user's pipeline raised, in words and places (never the exception itself)."""
+    """An exception that the user's pipeline raised, as text and places (never the exception object)."""
 
     type: str
     message: str

@@ -7,16 +7,16 @@ from enum import StrEnum
 
 
 class Safety(StrEnum):
-    """Whether a fix can be applied unread."""
+    """Whether a fix can be applied without reading it."""
 
-    SAFE = "safe"  # surely what the author meant
+    SAFE = "safe"  # certainly what the author meant
     UNSAFE = "unsafe"  # changes what is trained; the author should look
-    MANUAL = "manual"  # only the author can do it
+    MANUAL = "manual"  # only the author can decide what to write
 
 
 @dataclass(frozen=True)
 class RenameKeyword:
-    """Write a keyword argument under another name, in the call that spans a line."""
+    """Rename a keyword argument in the call that spans a line."""
 
     file: str
     line: int
@@ -26,7 +26,7 @@ class RenameKeyword:
 
 @dataclass(frozen=True)
 class SetKeyword:
-    """Give a keyword argument another value, or add it, in the call that spans a line."""
+    """Set the value of a keyword argument, or add it, in the call that spans a line."""
 
     file: str
     line: int
@@ -37,12 +37,12 @@ class SetKeyword:
     """The call is of a function of this last name (`from_pretrained`), or of a class whose name ends so
     (`TrainingArguments`); empty: the call that has the keyword."""
     position: int | None = None
-    """Where the argument stands when it is given without its name."""
+    """The argument's position when it is passed without its name."""
 
 
 @dataclass(frozen=True)
 class RemoveKeyword:
-    """Leave a keyword argument out of the call that spans a line."""
+    """Remove a keyword argument from the call that spans a line."""
 
     file: str
     line: int
@@ -54,7 +54,7 @@ Edit = RenameKeyword | SetKeyword | RemoveKeyword
 
 @dataclass(frozen=True, kw_only=True)
 class Fix:
-    """What to do to the source, in words, and as edits where they are known."""
+    """A change to the source, in words and, if possible, as edits."""
 
     does: str
     """An imperative without a full stop, naming the code to write: "pass num_labels=3 to from_pretrained"."""
@@ -62,6 +62,6 @@ class Fix:
     edits: tuple[Edit, ...] = ()
     diff: str | None = None
     tried: bool = False
-    """True once the finding was gone with its repair made in memory."""
+    """True if the finding was gone with its repair in force in memory."""
     verified: bool = False
-    """True once the finding was gone, and nothing else broken, in a second walk over an edited copy of the source."""
+    """True if, in a second walk over an edited copy of the source, the finding was gone and nothing else was broken."""

@@ -11,7 +11,7 @@ from trainwright.core.tensors import Tensors
 
 
 class Seam(StrEnum):
-    """Where we stand between the user's pipeline and its framework; what is given there, by role."""
+    """The interception points between the user's pipeline and its framework, with the roles of the call's arguments."""
 
     CONSTRUCT = "construct"  # a framework object is built: the keyword arguments, by their own names
     TRAINER = "trainer"  # the parts of training: model, train_dataset, eval_dataset, collator, metrics
@@ -37,19 +37,19 @@ class Seam(StrEnum):
 
 
 class PartMissing(Exception):
-    """A training has no such part to change: the repair cannot be made, and its finding stands without one."""
+    """The training lacks the part that a repair would change; the finding stands without a repair."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One intercepted call: what it is given, by role, and the means to change framework objects."""
+    """One intercepted call: its arguments by role, and the operations that can change framework objects."""
 
     seam: Seam
     given: Mapping[str, Any]
     tensors: Tensors = None  # type: ignore[assignment]
-    """The operations on what is given; None where no framework's objects are (CONSTRUCT)."""
+    """The operations on the arguments; None if they are not framework objects (CONSTRUCT)."""
     scope: Mapping[str, Any] | None = None
-    """Objects of the user's script by the expression that names them."""
+    """Objects of the user's script, by the expression that reaches them."""
 
     def __getitem__(self, role: str) -> Any:
         return self.given[role]
@@ -65,7 +65,7 @@ class Call:
         return self.given[role]
 
     def replace(self, **roles: Any) -> Call:
-        """Return the call with some roles given anew."""
+        """Return the call with some roles replaced."""
         return replace(self, given={**self.given, **roles})
 
     def without(self, *roles: str) -> Call:
@@ -75,7 +75,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Repair:
-    """One change to every call at a seam. A pure function of the call: it returns a new one."""
+    """A change to every call at a seam, as a pure function that returns a new call."""
 
     does: str
     """What it does, as an imperative without a full stop: "cast the targets to int64"."""

@@ -1,4 +1,4 @@
-"""Everything that a walk saw, as plain data. Renderers read it and decide nothing."""
+"""The result of a walk as plain data. Renderers show it and decide nothing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from trainwright.core.trial import LOSS, Outcome
 SCHEMA = 1
 
 
-CUT_OFF = "cut off experiments"
-"""Part of the message of a report whose budget did not allow all experiments."""
+CUT_OFF = "was too small for some experiments"
+"""Part of the message of a report whose budget was too small for all experiments."""
 
 
 class Status(StrEnum):
@@ -31,13 +31,13 @@ class Status(StrEnum):
 
     @property
     def through(self) -> bool:
-        """Whether the stage was walked to its end, mended or not."""
+        """Whether the stage was walked to its end, with or without a repair."""
         return self in (Status.PASSED, Status.REPAIRED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageRun:
-    """One stage of one walk; `why` says what blocked or skipped it, or what was seen."""
+    """One stage of one walk; `why` says what blocked or skipped it, or what was measured."""
 
     stage: Stage
     status: Status
@@ -47,47 +47,47 @@ class StageRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Redirected:
-    """The walk was on the CPU, for a script that asks for another device."""
+    """The walk ran on the CPU although the script asks for another device."""
 
     asked: tuple[str, ...]
-    """Devices first, then precisions, then what else only such a device has."""
+    """Devices first, then precisions, then other features of such a device."""
     precision: str | None
-    """fp32, where the script asks for half precision."""
+    """fp32 if the script asks for half precision, otherwise None."""
     why: str
-    """There is no such device here, or it was not to be used."""
+    """There is no such device, or the user chose not to use it."""
 
 
 shown_as: dict[str, Callable[[Report], str]] = {}
-"""How a report shows itself, by format ("html", "text"); the renderers enter themselves (trainwright.report)."""
+"""Functions that show a report, by format ("html", "text"); `trainwright.report` registers its renderers here."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What one walk over one training found."""
+    """The result of one walk over one training."""
 
     script: str
     framework: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
-    """Of the walk; where nothing was walked, of all there was."""
+    """Duration of the walk; if nothing was walked, of the whole check."""
     start_seconds: float | None = None
-    """What the script took up to the training that was walked, imports and data included; None where no script ran."""
+    """Time from the script's start to the walked training, including imports and data; None if no script was run."""
     findings: tuple[Finding, ...] = ()
     stages: tuple[StageRun, ...] = ()
     message: str = ""
-    """What the user should know besides: no training was started, the walk was interrupted, and the like."""
+    """Anything else the user should know: no training was started, the walk was interrupted, and so on."""
     failure: Failure | None = None
-    """The user's exception that no rule knows."""
+    """An exception of the user's pipeline that no rule explains."""
     internal_errors: tuple[str, ...] = ()
     redirected: Redirected | None = None
     kept_away: tuple[str, ...] = ()
-    """What the script would have logged, written, tracked or sent during the check, in a few words each."""
+    """What the script would have logged, written, tracked or sent during the check, each in a few words."""
 
     @property
     def first_cause(self) -> Finding | None:
-        """The earliest stage's error, else warning, that is not merely seen after a repair.
+        """The earliest stage's error, otherwise warning; findings made without a repair in force take precedence.
 
-        After a repair everything found counts as later: the first fault is the one to mend first.
+        A fault that only shows once another one is repaired is the later of the two.
         """
         for severity in (Severity.ERROR, Severity.WARNING):
             of = [f for f in self.findings if f.severity == severity]
@@ -102,7 +102,7 @@ class Report:
         return self.first_cause is not None or any(s.status == Status.FAILED for s in self.stages)
 
     def __repr__(self) -> str:
-        """A few lines, for an interpreter."""
+        """A summary in a few lines, for an interpreter."""
         return shown_as["text"](self) if "text" in shown_as else f"<Report of {self.script}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -110,12 +110,12 @@ class Report:
         printer.text(repr(self))
 
     def _repr_html_(self) -> str | None:
-        """The report itself, for a notebook."""
+        """The report as HTML, for a notebook."""
         return shown_as["html"](self) if "html" in shown_as else None
 
 
 def to_dict(report: Report) -> dict[str, Any]:
-    """The report in schema 1, ready for JSON."""
+    """The report in schema 1, as plain data for JSON."""
     first = report.first_cause
     return {
         "schema": SCHEMA,
@@ -139,13 +139,13 @@ def to_dict(report: Report) -> dict[str, Any]:
 
 
 def from_dict(data: Mapping[str, Any]) -> Report:
-    """The report that `to_dict` wrote, without the repairs' functions.
+    """The report that `to_dict` wrote; repairs lose their functions.
 
     Raises:
-        ValueError: if the data are not of a schema this version reads.
+        ValueError: if the data is not in schema 1.
     """
     if data.get("schema") != SCHEMA:
-        raise ValueError(f"a report must be of schema {SCHEMA}; got {data.get('schema')!r}.")
+        raise ValueError(f"a report must have schema {SCHEMA}; got {data.get('schema')!r}.")
     return Report(
         script=data["script"],
         framework=data["framework"],
@@ -210,7 +210,7 @@ def _proof(proof: Proof | Outcome | None) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: they are written as text."""
+    """JSON has neither NaN nor infinity, so they are written as strings."""
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return str(value)
     return value

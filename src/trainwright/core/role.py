@@ -1,4 +1,4 @@
-"""What a line of the user's does for the training: the names by which rules ask for lines."""
+"""The roles of the user's lines in the training: the names by which rules look up lines."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """A role of a line. Adapters write down the lines they know; a rule takes the first known of several.
+    """A role of a line. Adapters record the lines they know; a rule uses the first known of several.
 
-    Arguments go by their keyword, so that a line can also be asked for where the user gave the argument.
+    An argument's role is its keyword, so a rule can also look up the line where the user passed the argument.
     """
 
     # What takes part
@@ -74,14 +74,14 @@ class Role(StrEnum):
 
     @property
     def made(self) -> Role:
-        """Where what has this role was made.
+        """The role of the line that made the object with this role.
 
         Raises:
-            ValueError: if no adapter writes that down.
+            ValueError: if no adapter records that line.
         """
         return Role(f"{self}_made")
 
 
 def role_of_split(name: str) -> Role:
-    """The role of the data set whose facts are called `train` or `evaluation`."""
+    """The role of the data set whose facts are named `train` or `evaluation`."""
     return Role.TRAIN_DATASET if name == "train" else Role.EVAL_DATASET

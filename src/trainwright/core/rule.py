@@ -1,4 +1,4 @@
-"""What a rule is, and how the folder of rules becomes the table of rules."""
+"""Rules: their declaration, and how the rules folder becomes the table of rules."""
 
 from __future__ import annotations
 
@@ -17,70 +17,70 @@ from trainwright.core.stage import Facts, Stage
 from trainwright.core.trial import Outcome, Trial
 
 Diagnosis = Generator[Trial | Finding, Outcome, None]
-"""What a rule that experiments returns: it yields trials, is sent their outcomes, and yields findings."""
+"""The return type of a rule with experiments: it yields trials, is sent their outcomes, and yields findings."""
 
 RuleFunction = Callable[..., Iterator[Finding] | Diagnosis]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One fault that can be named."""
+    """One fault that can be diagnosed."""
 
     code: str
     name: str
     severity: Severity
     function: RuleFunction
     needs: tuple[type[Facts], ...]
-    """The facts it cannot do without; it runs when the last of them is measured."""
+    """The facts it requires; it runs once the last of them is measured."""
     parameters: tuple[tuple[str, type[Facts], bool], ...]
-    """Name, type and whether it is required, of each parameter."""
+    """Name, type and whether it is required, for each parameter."""
     module: str
     residual: bool = False
-    """It speaks only when no other rule explains what is seen: nothing unmended was found before it."""
+    """It runs only if no other rule explains the symptoms, so if there is no unrepaired finding before it."""
     raises: bool = True
-    """The fault can make a later stage raise; False: whatever raises has another cause."""
+    """The fault can make a later stage raise an error; False: any such error has another cause."""
 
     @property
     def stage(self) -> Stage:
-        """The stage the fault belongs to: the hundred of the code."""
+        """The stage that the fault belongs to: the hundreds digit of its code."""
         return Stage(int(self.code[2:]) // 100)
 
     @property
     def runs_at(self) -> Stage:
-        """The stage after which all it needs exists."""
+        """The stage after which all its facts exist."""
         return max((kind.stage for _, kind, _ in self.parameters), default=self.stage)
 
     def severity_of(self, finding: Finding) -> Severity:
-        """The rule's severity, or the finding's own where that is milder."""
+        """The rule's severity, or the finding's own if that is milder."""
         order = (Severity.NOTE, Severity.WARNING, Severity.ERROR)
         return min(self.severity, finding.severity, key=order.index)
 
     @property
     def title(self) -> str:
-        """What is wrong, in a line."""
+        """What is wrong, in one line."""
         first = (inspect.getdoc(importlib.import_module(self.module)) or "").split("\n")[0]
         return first.split(": ", 1)[-1].rstrip(".")
 
     @property
     def page(self) -> str:
-        """Its documentation: the docstring of its module."""
+        """The rule's documentation, which is the docstring of its module."""
         return inspect.getdoc(importlib.import_module(self.module)) or ""
 
 
 class RuleError(TypeError):
-    """A rule that is not written as a rule must be."""
+    """A rule that is not declared correctly."""
 
 
 def rule(
     code: str, severity: Severity, *, residual: bool = False, raises: bool = True
 ) -> Callable[[RuleFunction], Rule]:
-    """Declare a function to be a rule; its parameters' types say which facts it needs.
+    """Declare a function as a rule; its parameters' types say which facts it needs.
 
     A parameter annotated `Facts | None` may be missing: the rule then runs without it, once that stage is over.
 
     Args:
-        residual: speak only when no other rule explains what is seen.
-        raises: the fault can make a later stage raise.
+        residual: run only if no other rule explains the symptoms.
+        raises: the fault can make a later stage raise an error.
 
     Raises:
         RuleError: if a parameter is not annotated with a Facts class (or `Facts | None`).
@@ -121,10 +121,10 @@ def _parameters(function: RuleFunction, where: str) -> Iterator[tuple[str, type[
 
 @cache
 def load_rules() -> tuple[Rule, ...]:
-    """Every rule below `trainwright.rules`, by code. The folder is the registry.
+    """All rules in `trainwright.rules`, ordered by code. The folder is the registry.
 
     Raises:
-        RuleError: if a module declares none or several, is not named like its rule, or a code occurs twice.
+        RuleError: if a module declares no rule or several, is not named after its rule, or a code occurs twice.
     """
     package = importlib.import_module("trainwright.rules")
     found: dict[str, Rule] = {}
@@ -148,10 +148,9 @@ def load_rules() -> tuple[Rule, ...]:
 
 
 def knowing(text: str) -> list[Rule]:
-    """Rules whose page quotes a part of this error text; what a page quotes stands in backticks after "Error:",
-    on a line of its own.
+    """Rules whose page quotes part of this error text. A quotation is a line "Error: `…`" of the page.
 
-    In a quotation `…` stands for anything within a line. Backticks within it do not matter: a shell takes them out.
+    In a quotation, `…` stands for any text within a line. Backticks in it are ignored, because a shell removes them.
     """
     found, wanted = [], " ".join(text.replace("`", "").split())
     for rule in load_rules():

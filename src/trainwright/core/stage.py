@@ -8,7 +8,7 @@ from typing import ClassVar
 
 
 class Stage(IntEnum):
-    """A stage of the pipeline; its number is the hundred of its rules' codes."""
+    """A stage of the pipeline; its number is the hundreds digit of its rules' codes."""
 
     SETUP = 0
     DATASET = 1
@@ -23,13 +23,13 @@ class Stage(IntEnum):
 
     @property
     def label(self) -> str:
-        """Its name as people read it."""
+        """Its name as shown to users."""
         return self.name.lower()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What was measured at one stage: plain data, no tensors, no framework objects.
+    """The measurements of one stage: plain data, no tensors, no framework objects.
 
     A rule names the subclasses it needs in its signature and runs as soon as they exist.
     """

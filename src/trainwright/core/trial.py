@@ -1,4 +1,4 @@
-"""A trial: an experiment that a rule asks for, and its outcome."""
+"""A trial: an experiment that a rule requests, and its outcome."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALLEST_GAIN = 0.1
 # loss itself, the share of the rows whose class is predicted wrongly after the steps.
 LOSS = "loss"
 WRONG_SHARE = "share of wrong classes"
-WRONG_SHARE_A_CLASS = "mean share of wrong rows a class"  # every class weighs as much as any other
+WRONG_SHARE_A_CLASS = "mean share of wrong rows per class"  # every class weighs as much as any other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +31,12 @@ class Trial:
 
     change: Repair
     against: Repair | None = None
-    """What it is compared with; None: the pipeline as it stands."""
+    """The change it is compared with; None: the unchanged pipeline."""
     alongside: tuple[Repair, ...] = ()
-    """Changes that are in force in both arms."""
+    """Changes in force in both arms."""
     steps: int = 16
     batches: int = 1
-    """How many batches the steps go through in turn; 1 is one batch memorized."""
+    """How many batches the steps cycle through; 1 means that one batch is memorized."""
     judged_by: str = LOSS
     seeds: int = 3
 
@@ -48,19 +48,19 @@ ALONE_FACTOR = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a trial is judged by, one number a seed, before and after the change."""
+    """The result of a trial: one number per seed, without and with the change."""
 
     changed: str
     before: tuple[float, ...]
     after: tuple[float, ...]
     steps: int = 0
     start: tuple[float, ...] = ()
-    """The loss of the first step without the change, one number a seed."""
+    """The loss of the first step without the change, one number per seed."""
     constant: tuple[float, ...] = ()
-    """The loss of the best constant prediction on each seed's rows; empty where it is not known for all."""
+    """The loss of the best constant prediction on each seed's rows; empty if it is not known for all."""
     judged_by: str = LOSS
     cut_off: bool = False
-    """True when the time budget did not allow the experiment: then nothing is proven."""
+    """True if the time budget did not allow the experiment; then nothing is proven."""
 
     @property
     def seeds(self) -> int:
@@ -74,7 +74,7 @@ class Outcome:
 
     @property
     def learns_alone(self) -> bool:
-        """Whether with the change the loss falls on every seed, ten times as far as without it."""
+        """Whether, with the change, the loss falls on every seed, and ten times as far as without it."""
         runs = list(zip(self.start, self.before, self.after))
         return bool(runs) and all(
             after < (1 - LEARNT_SHARE) * start and start - after > ALONE_FACTOR * abs(start - before)
@@ -88,7 +88,7 @@ class Outcome:
 
 
 def clearly_lower(low: tuple[float, ...], high: tuple[float, ...]) -> bool:
-    """Whether `low` is under `high` on every seed, by more than noise and by enough to matter."""
+    """Whether `low` is below `high` on every seed, by more than noise and by enough to matter."""
     if not low or len(low) != len(high) or any(not _finite(x) for x in low):
         return False
     if any(not _finite(x) for x in high):

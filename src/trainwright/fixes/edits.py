@@ -1,4 +1,4 @@
-"""The edits of fixes: which of them go together, and what they come to as a diff."""
+"""The edits of fixes: which of them are compatible, and their diffs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainwright.core.report import Report
 
 
 def with_diffs(report: Report) -> Report:
-    """The report with the diff of every fix whose edits are known and fit the source."""
+    """The report, with a diff for every fix whose edits are known and match the source."""
     return replace(report, findings=tuple(_with_diff(f) for f in report.findings))
 
 
@@ -91,7 +91,7 @@ def fitting(report: Report) -> list[Finding]:
 
 
 def edits_of(findings: Iterable[Finding]) -> list[Edit]:
-    """All edits of their fixes, each once."""
+    """All edits of the findings' fixes, without duplicates."""
     return list(dict.fromkeys(edit for f in findings if f.fix for edit in f.fix.edits))
 
 

@@ -1,4 +1,4 @@
-"""Edits to Python source that leave everything else as it was written."""
+"""Edits to Python source that leave everything else unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainwright.core.fix import Edit, RemoveKeyword, RenameKeyword, SetKeyword
 
 
 def apply(source: str, edits: Sequence[Edit]) -> str | None:
-    """The source with the edits made, or None if one of them finds nothing to change.
+    """The edited source, or None if one of the edits finds nothing to change.
 
     The last line is edited first: an edit moves the lines below it, and each names a line of the source as it was.
     """

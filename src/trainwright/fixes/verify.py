@@ -1,8 +1,8 @@
-"""Whether fixes help where they are written: the edits are made in a copy of the source, and the copy is walked.
+"""Verifies fixes: applies their edits to a copy of the source and walks the copy.
 
-A repair in memory shows what is wrong; only the edited copy shows that the fix, as it is written, is right. All edits
-of a report are made in one copy, so one second walk says it of every fix. The copy is kept in memory and stands in for
-the script (seams/scripts/edited_files.py): no file is written beside it, and all paths, arguments and lines are its own.
+A repair in memory shows what is wrong; only the edited copy shows that the fix works as written. All edits of a report
+are applied to one copy, so a single second walk verifies every fix. The copy is kept in memory and replaces the script
+(seams/scripts/edited_files.py): no file is written next to it, and all paths, arguments and lines are the script's own.
 """
 
 from __future__ import annotations
@@ -28,29 +28,31 @@ from trainwright.core.trial import Outcome
 from trainwright.fixes.edits import edited, edits_of, fitting
 
 WalkAgain = Callable[[Mapping[str, str]], Report | str]
-"""Walks with the given texts in place of files, by resolved path; a text answers why there is no second report."""
+"""Walks with the given texts in place of files, by resolved path; returns the report, or why there is none."""
 
 # Importing and loading may take longer the second time, when the first process still holds memory.
 SPARE_SECONDS = 30.0
 
 
 def verified(report: Report, again: WalkAgain) -> Report:
-    """The report with each fix marked whose finding is gone from a walk over an edited copy that broke nothing else.
+    """The report, with each fix marked as verified whose finding is gone in a walk over an edited copy.
 
-    Its message says what came of that walk.
+    No fix is marked if that walk found anything else broken. The message summarizes that walk.
     """
     chosen = fitting(report)
     if not chosen:
-        return _saying(report, "No fix here is known as an edit, so there is no edited copy to walk.")
+        return _saying(
+            report, "None of these fixes can be written as an edit, so there is no edited copy to walk."
+        )
     files = edited(edits_of(chosen)) or {}
     second = again({str(Path(file).resolve()): after for file, (_, after) in files.items()})
     if isinstance(second, str):
-        return _saying(report, f"No fix was verified on an edited copy: {second}.")
+        return _saying(report, f"No fix could be verified on an edited copy: {second}.")
     second = _in_text(second, {file: after for file, (_, after) in files.items()})
     moved = {file: _moved(before, after) for file, (before, after) in files.items()}
     left = _left(report, second, chosen, moved)
     if broken := _broken(report, second, left):
-        return _saying(report, f"No fix is verified: with all edits made, a second walk {broken}.")
+        return _saying(report, f"No fix is verified: with all edits applied, a second walk {broken}.")
     against = {id(f): _against(f, second, left) for f in chosen}
     findings = tuple(
         replace(f, fix=replace(f.fix, verified=True)) if f.fix and against.get(id(f)) == "" else f
@@ -60,7 +62,7 @@ def verified(report: Report, again: WalkAgain) -> Report:
 
 
 def _in_text(second: Report, texts: Mapping[str, str]) -> Report:
-    """The report with its findings in notebooks placed in the text that was walked."""
+    """The report with its places in notebooks converted to lines of the walked text."""
 
     def placed(finding: Finding) -> Finding:
         where = finding.where
@@ -85,16 +87,16 @@ def _told(
 ) -> str:
     reasons = [f"{f.name} is not verified: {why}" for f in chosen if (why := against[id(f)])]
     good = len(chosen) - len(reasons)
-    text = f"A second walk, over a copy with {_counted(len(chosen))} edited in, verified {_share(good, len(chosen))}."
+    text = f"A second walk over a copy with {_counted(len(chosen))} applied verified {_share(good, len(chosen))}."
     for reason in dict.fromkeys(reasons):
         text += f" {reason[:1].upper()}{reason[1:]}."
     named = {f.name for f in report.findings}
     further = [f for f in left if f.severity != Severity.NOTE and f.name not in named]
     if further:
         shown = ", ".join(dict.fromkeys(f"{f.name} ({f.where})" if f.where else f.name for f in further))
-        text += f" Where the first could not go, it found {shown}."
+        text += f" Beyond the point where the first walk stopped, it found {shown}."
     elif second.failure is not None and report.failure is None:
-        text += f" Where the first could not go, the script raised {second.failure}."
+        text += f" Beyond the point where the first walk stopped, the script raised {second.failure}."
     return text
 
 
@@ -112,7 +114,7 @@ def _share(good: int, of: int) -> str:
 
 
 def _moved(before: str, after: str) -> dict[int, int]:
-    """Where each line that stayed as it was stands after the edits, both from 1."""
+    """The new number of each unchanged line after the edits, both counted from 1."""
     matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
     return {a + i + 1: b + i + 1 for a, b, size in matcher.get_matching_blocks() for i in range(size)}
 
@@ -120,7 +122,7 @@ def _moved(before: str, after: str) -> dict[int, int]:
 def _left(
     report: Report, second: Report, chosen: Sequence[Finding], moved: Mapping[str, Mapping[int, int]]
 ) -> list[Finding]:
-    """Findings of the second walk that are not those whose source was left as it was."""
+    """Findings of the second walk, except known ones whose source was not edited."""
 
     def place(finding: Finding, lines: Mapping[str, Mapping[int, int]]) -> tuple[str, str, int]:
         if finding.where is None:
@@ -134,9 +136,9 @@ def _left(
 
 
 def _broken(report: Report, second: Report, left: Sequence[Finding]) -> str:
-    """What the second walk shows to be worse than it was, as "fails at …"; empty if nothing is."""
+    """What is worse in the second walk, as "finds …"; empty if nothing is."""
     if second.internal_errors:
-        return f"failed for a reason of Trainwright's own ({second.internal_errors[0].partition(chr(10))[0]})"
+        return f"failed because of an internal error in Trainwright ({second.internal_errors[0].partition(chr(10))[0]})"
     before, after = ({run.stage: run for run in r.stages} for r in (report, second))
     named = {f.name for f in report.findings}
     rules = {r.name: r for r in load_rules()}
@@ -145,22 +147,22 @@ def _broken(report: Report, second: Report, left: Sequence[Finding]) -> str:
             continue
         if all(before[s].status.through for s in _stages(finding, rules) if s in before):
             at = f" ({finding.where})" if finding.where else ""
-            return f"finds {finding.code} {finding.name}{at}, which was not there before: {finding.message}"
+            return f"finds a new fault, {finding.code} {finding.name}{at}: {finding.message}"
     for stage, run in before.items():
         if run.status.through and not (stage in after and after[stage].status.through):
             why = f": {after[stage].why}" if stage in after else ""
-            return f"does not get through the {stage.label} stage as the first did{why}"
+            return f"does not get through the {stage.label} stage, which the first walk did{why}"
     return ""
 
 
 def _stages(finding: Finding, rules: Mapping[str, Rule]) -> set[Stage]:
-    """The stages without which a finding's rule says nothing, and its own."""
+    """The stages that a finding's rule needs, and its own."""
     rule = rules.get(finding.name)
     return {finding.stage, *({kind.stage for kind in rule.needs} if rule else ())}
 
 
 def _against(finding: Finding, second: Report, left: Sequence[Finding]) -> str:
-    """Why the second walk does not verify a finding's fix; empty if it does."""
+    """Why the second walk does not verify a finding's fix; empty if it does verify it."""
     if any(f.name == finding.name for f in left):
         return "it is still found"
     after = {run.stage: run for run in second.stages}
@@ -169,7 +171,7 @@ def _against(finding: Finding, second: Report, left: Sequence[Finding]) -> str:
             why = f" ({after[stage].why})" if stage in after and after[stage].why else ""
             return f"the second walk did not get through the {stage.label} stage{why}"
     if isinstance(finding.proof, Outcome) and CUT_OFF in second.message:
-        return "the budget cut off experiments of the second walk"
+        return "the budget was too small for the second walk's experiments"
     return ""
 
 
@@ -178,17 +180,17 @@ def _against(finding: Finding, second: Report, left: Sequence[Finding]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SecondWalk:
-    """A check of the same script in a process of its own, with copies standing in for files."""
+    """A check of the same script in a separate process, with copies in place of files."""
 
     words: Sequence[str]
-    """What follows `trainwright check`: options, script and the script's own arguments."""
+    """The words after `trainwright check`: options, script and the script's own arguments."""
     folder: str
     environment: Mapping[str, str]
-    """As they were before the first walk ran the script."""
+    """Folder and environment as they were before the first walk ran the script."""
     seconds: float
-    """The time that the process may take in all."""
+    """Time limit for the whole process, in seconds."""
     safe_path: bool = False
-    """Keep the working directory out of `sys.path`, where the first walk's process had it out."""
+    """Keep the working directory out of `sys.path`, as in the first walk's process."""
 
     def __call__(self, copies: Mapping[str, str]) -> Report | str:
         """The report of the second walk, or why there is none."""
@@ -214,7 +216,9 @@ class SecondWalk:
             except (OSError, ValueError, KeyError):
                 last = said.read_text("utf-8", errors="replace").strip().split("\n")[-1]
                 return (
-                    f"the second walk gave no report ({last})" if last else "the second walk gave no report"
+                    f"the second walk produced no report ({last})"
+                    if last
+                    else "the second walk produced no report"
                 )
 
     def _run(self, command: Sequence[str], said: Path) -> str:
@@ -231,7 +235,7 @@ class SecondWalk:
             try:
                 process.wait(self.seconds)
             except subprocess.TimeoutExpired:
-                return f"the second walk was not done after {self.seconds:.0f} s"
+                return f"the second walk was not finished after {self.seconds:.0f} s"
             except KeyboardInterrupt:
                 return "the second walk was interrupted"
             finally:
@@ -241,7 +245,7 @@ class SecondWalk:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it started, its loaders' workers too."""
+    """End a process and its children, including loader workers."""
     with contextlib.suppress(ProcessLookupError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own

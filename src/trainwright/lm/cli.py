@@ -1,4 +1,4 @@
-"""`trainwright lm`: its commands. Their modules import nothing heavy at their heads, so that every --help answers at once."""
+"""`trainwright lm`: its commands. Their modules import nothing heavy at the top, so every --help answers at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ app = App(
     help="Train a code-completion language model from scratch: prepare, train, eval, complete, export.",
     help_epilogue="""Examples:
 
-    trainwright lm prepare installed --out data      the Python packages of this environment
+    trainwright lm prepare installed --out data      all Python packages in this environment
     trainwright lm train data --out run              preset tiny: minutes on two cores
     trainwright lm eval run
     trainwright lm complete run "import numpy as "
@@ -35,7 +35,7 @@ app = App(
 # What the extra `lm` of pyproject.toml brings.
 PACKAGES = ("torch", "tokenizers", "tiktoken", "pyarrow", "xxhash", "rensa", "safetensors", "rapidfuzz",
             "huggingface_hub", "license_expression")  # fmt: skip
-_NEEDS = 'trainwright lm needs more packages: pip install "trainwright[lm]"'
+_NEEDS = 'trainwright lm needs additional packages: pip install "trainwright[lm]"'
 
 # In the order of the work.
 COMMANDS: dict[str, Callable[..., int | None]] = {
@@ -50,12 +50,12 @@ COMMANDS: dict[str, Callable[..., int | None]] = {
 
 
 def _examples(function: Callable[..., int | None]) -> str:
-    """What a command's docstring shows as examples."""
+    """The examples in a command's docstring."""
     return "Examples:\n" + inspect.cleandoc(function.__doc__ or "").partition("\nExamples:\n")[2]
 
 
 def _with_its_packages(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """The command, which says in one line what it lacks where the packages of the extra are not installed."""
+    """The command; if packages of the extra are not installed, it names them in one line."""
 
     @functools.wraps(function)
     def command(*args: Any, **kwargs: Any) -> int | None:

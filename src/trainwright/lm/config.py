@@ -217,7 +217,7 @@ def checked(recipe: Recipe) -> Recipe:
     if not recipe.run.updates and not recipe.run.epochs > 0:
         raise UsageError("run.updates or run.epochs must be above 0; both are 0.")
     if recipe.run.threads > MOST_THREADS:
-        raise UsageError(f"run.threads must be {MOST_THREADS} at most; got {recipe.run.threads}.")
+        raise UsageError(f"run.threads must be at most {MOST_THREADS}; got {recipe.run.threads}.")
     unknown = set(recipe.run.sinks) - {"tensorboard", "trackio", "wandb"}
     if unknown:
         raise UsageError(
@@ -242,14 +242,14 @@ def _check_numbers(recipe: Recipe) -> None:
             raise UsageError(f"{name} must be above 0; got {value}.")
     for name, value in _numbers(recipe).items():
         if not 0 <= value < math.inf:
-            raise UsageError(f"{name} must be a finite number, not below 0; got {value}.")
+            raise UsageError(f"{name} must be a finite number and not negative; got {value}.")
     for name, share in {
         "model.dropout": recipe.model.dropout,
         "optimizer.beta1": recipe.optimizer.beta1,
         "optimizer.beta2": recipe.optimizer.beta2,
     }.items():
         if not share < 1:
-            raise UsageError(f"{name} must lie from 0 to below 1; got {share}.")
+            raise UsageError(f"{name} must be at least 0 and below 1; got {share}.")
     for name, whole in {"run.seed": recipe.run.seed, "run.updates": recipe.run.updates}.items():
         if whole >= 2**63:
             raise UsageError(f"{name} must be below 2 to the 63; got {whole}.")
@@ -258,7 +258,7 @@ def _check_numbers(recipe: Recipe) -> None:
         "schedule.floor": recipe.schedule.floor,
     }.items():
         if not 0 <= share <= 1:
-            raise UsageError(f"{name} must lie from 0 to 1; got {share}.")
+            raise UsageError(f"{name} must be between 0 and 1; got {share}.")
 
 
 def _numbers(recipe: Recipe) -> dict[str, float]:
@@ -281,7 +281,7 @@ def _parsed(setting: str) -> dict[str, dict[str, Any]]:
     """`model.layers=6` as tables; what is no TOML value is text."""
     path, equals, value = setting.partition("=")
     if "\n" in value:
-        raise UsageError(f"--set must have one setting on one line; got {setting!r}.")
+        raise UsageError(f"--set takes one setting on one line; got {setting!r}.")
     section, dot, key = path.strip().partition(".")
     if not equals or not dot:
         raise UsageError(
@@ -323,7 +323,7 @@ def _fitted(value: Any, wanted: Any, name: str) -> Any:
     if isinstance(wanted, type | UnionType) and isinstance(value, wanted):
         if wanted is bool or not isinstance(value, bool):
             return value
-    kind = "a list of texts" if get_origin(wanted) is tuple else f"of type {wanted.__name__}"
+    kind = "a list of strings" if get_origin(wanted) is tuple else f"of type {wanted.__name__}"
     raise UsageError(f"{name} must be {kind}; got {value!r}.")
 
 

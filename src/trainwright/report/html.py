@@ -1,4 +1,4 @@
-"""The report as one self-contained page, or as what a notebook shows below a cell."""
+"""The report as a self-contained HTML page, or as the fragment that a notebook shows below a cell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def render(report: Report) -> str:
 
 
 def fragment(report: Report) -> str:
-    """The report without a page around it: no head, no script, its style inside of its own element."""
+    """The report as a fragment: no head, no script, and its style inside its own element."""
     return f'<div class="trainwright">\n<style>\n{_text("style.css")}</style>\n{_content(report)}</div>\n'
 
 

@@ -1,4 +1,4 @@
-"""The lines around a place, as the reports show them."""
+"""The source lines around a place, as the reports show them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class SourceLine:
     number: int
     text: str
     named: bool
-    """It is the line of the finding, not one around it."""
+    """It is the line of the finding, not a neighboring one."""
 
 
 def excerpt(place: Place, around: int = AROUND) -> list[SourceLine]:
-    """The line and its neighbours, without the indentation that they share; empty if there is no such file."""
+    """The line and its neighbors, without their common indentation; empty if there is no such file."""
     known = place.file in linecache.cache  # a notebook's cell is no file
     lines = linecache.getlines(place.file if known else str(Path(place.file).absolute()))
     within = place.in_cell()

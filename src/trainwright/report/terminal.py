@@ -45,7 +45,7 @@ def render(report: Report) -> RenderableType:
         parts += [_stages(report), Text()]
     rest = [f for f in report.findings if f is not first]
     if rest:
-        parts.append(Text("Found besides", style="bold"))
+        parts.append(Text("Other findings", style="bold"))
     for group in words.groups(rest):
         parts += [Text(f"{group.heading}:", style="dim")] if group.heading else []
         parts += [_further(f) for f in group.findings]
@@ -56,7 +56,7 @@ def render(report: Report) -> RenderableType:
     if report.internal_errors:
         parts += [
             Text(),
-            Text("Errors of Trainwright itself (please report them; your script is not at fault)", "bold"),
+            Text("Internal errors in Trainwright (please report them; your script is not at fault)", "bold"),
         ]
         parts += [Padding(Text(e), (0, 0, 0, 2)) for e in report.internal_errors]
     return Group(*parts)
@@ -102,7 +102,7 @@ def _source(place: Place) -> list[RenderableType]:
 
 
 def _evidence(finding: Finding) -> list[RenderableType]:
-    """Measured, proof and fix, each beside its name, and the fix as a diff below."""
+    """A table with the rows measured, proof and fix, and the fix as a diff below it."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -110,7 +110,7 @@ def _evidence(finding: Finding) -> list[RenderableType]:
     if finding.fix is not None:
         rows.append(("fix", finding.fix.does))
     elif finding.repair is not None:
-        rows.append(("mended", finding.repair.does))
+        rows.append(("in memory", finding.repair.does))
     for name, text in rows:
         if text:
             table.add_row(name, Text(text))
@@ -120,7 +120,7 @@ def _evidence(finding: Finding) -> list[RenderableType]:
 
 
 def _diff(diff: str) -> Table:
-    """The changed lines of a unified diff and those around; file names and line numbers stand above already."""
+    """The changed lines of a unified diff and their context; file name and line number are shown above."""
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -137,7 +137,7 @@ def _failure(report: Report) -> Panel:
     lines += [Text(t) for t in failure.trace]
     told = Text(words.unexplained(failure))
     lines += [Text(), told] if failure.trace else [told]
-    return Panel(Group(*lines), title="The pipeline raised", title_align="left", border_style="red")
+    return Panel(Group(*lines), title="The pipeline raised an error", title_align="left", border_style="red")
 
 
 def _stages(report: Report) -> Table:
@@ -149,7 +149,7 @@ def _stages(report: Report) -> Table:
         mark, colour = _STATUS[row.status]
         table.add_row(
             Text(f"{mark} {row.label}", style=colour),
-            Text(str(row.status), style=colour),
+            Text(words.status(row.status), style=colour),
             Text(row.time, style="dim"),
             Text(row.why, style="dim" if row.status in (Status.BLOCKED, Status.SKIPPED) else ""),
         )

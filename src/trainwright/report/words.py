@@ -12,7 +12,7 @@ from trainwright.core.report import Report, StageRun, Status
 from trainwright.core.rule import knowing
 from trainwright.core.stage import Stage
 
-VERIFIED = "verified on an edited copy: a second walk, over the copy, does not find it"
+VERIFIED = "verified on an edited copy: a second walk over the copy no longer finds the fault"
 
 # A number of a message: digits with separators of thousands, or with a point or an exponent.
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?:\s?%)?(?![\w])", re.IGNORECASE)
@@ -27,21 +27,21 @@ def headline(report: Report) -> str:
     if report.faulty:
         return "a stage failed"
     if report.message.startswith("Interrupted"):
-        return "interrupted, nothing found until then"
+        return "interrupted; nothing found so far"
     if any(s.status == Status.SKIPPED and "budget" in s.why for s in report.stages):
-        return "nothing found as far as the budget allowed"
+        return "nothing found within the budget"
     return "nothing found" if any(s.status == Status.PASSED for s in report.stages) else "not walked"
 
 
 def unexplained(failure: Failure) -> str:
-    """What is said of an error that no finding explains."""
+    """The remark on an error that no finding explains."""
     names = [rule.name for rule in knowing(str(failure))]
     known = f" It may be {' or '.join(names)}: see `trainwright explain {names[0]}`." if names else ""
-    return f"The script's own pipeline raised it, at the stage marked below; no cause was proven.{known}"
+    return f"Your pipeline raised this error at the stage marked below; no cause was proven.{known}"
 
 
 def redirected(report: Report) -> str:
-    """Which device the walk was on, where it is not the one that the script asks for; else empty."""
+    """The device of the walk, if it is not the one that the script asks for; otherwise empty."""
     found = report.redirected
     if found is None:
         return ""
@@ -50,15 +50,20 @@ def redirected(report: Report) -> str:
     return f"checked on the CPU{precision}: {asks}{found.why}"
 
 
+def status(ended: Status) -> str:
+    """A stage's status in the words of a report: JSON's `repaired` is a fault that was fixed in memory."""
+    return "fixed" if ended == Status.REPAIRED else str(ended)
+
+
 def timing(report: Report) -> str:
-    """What took how long, as it follows the headline."""
+    """The durations, as a continuation of the headline."""
     if report.start_seconds is None:
         return f", {report.seconds:.1f} s"
     return f"; {report.start_seconds:.1f} s to start the script, {report.seconds:.1f} s to walk it"
 
 
 def measured(finding: Finding) -> str:
-    """The measured numbers that the message does not say already: "outputs 2, largest label 2"."""
+    """The measured numbers that are not already in the message: "outputs 2, largest label 2"."""
     return ", ".join(
         f"{name.replace('_', ' ')} {number(value)}"
         for name, value in finding.measured.items()
@@ -73,7 +78,7 @@ def _said(value: float | int | str, message: str) -> bool:
 
 
 def _rounds_to(value: float, text: str) -> bool:
-    """Whether a text gives a number, or as a percentage a share, to the digits that it has."""
+    """Whether a text shows a value, or a fraction as a percentage, rounded to the text's digits."""
     digits = text.rstrip(" %").replace(",", "")
     exact = digits.lower().split("e")[0].replace(".", "").lstrip("-0")
     shown = value * 100 if text.endswith("%") else value
@@ -81,14 +86,14 @@ def _rounds_to(value: float, text: str) -> bool:
 
 
 def number(value: float | int | str) -> str:
-    """A number in at most four digits behind which nothing is sure; counts whole."""
+    """A float with at most four significant digits; an integer with all of them."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) else value
 
 
 def proof(finding: Finding) -> str:
-    """What settles the matter, in a sentence; empty where that is its repair, which `tried` tells."""
+    """The proof as a sentence; empty if the proof is the repair, which `tried` reports."""
     shown = finding.proof
     if shown is None or _proven_by_repair(finding):
         return ""
@@ -105,11 +110,11 @@ def _side(losses: Sequence[float]) -> str:
 
 
 def tried(finding: Finding) -> str:
-    """How far its fix was tried: on an edited copy, in memory, or not at all (then empty)."""
+    """How far the fix was tested: on an edited copy, in memory, or not at all (then empty)."""
     if finding.fix is not None and finding.fix.verified:
         return VERIFIED
     if (finding.fix is not None and finding.fix.tried) or _proven_by_repair(finding):
-        return f"tried in memory: the {_stage(finding).label} stage goes through"
+        return f"fixed in memory: the {_stage(finding).label} stage now passes"
     return ""
 
 
@@ -123,15 +128,15 @@ def _stage(finding: Finding) -> Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Findings that were seen once the same faults were mended."""
+    """Findings that were made with the same faults fixed in memory."""
 
     heading: str
-    """What had to be mended first, without what earlier groups name; empty for nothing."""
+    """The faults that had to be fixed first, without those of earlier groups; empty for none."""
     findings: tuple[Finding, ...]
 
 
 def groups(findings: Iterable[Finding]) -> list[Group]:
-    """Findings in their order, parted where more had been mended before they were seen."""
+    """The findings in order, with a new group whenever more faults had been fixed in memory before."""
     parts: list[tuple[str, list[Finding]]] = [("", [])]
     known: set[str] = set()
     for finding in findings:
@@ -139,8 +144,8 @@ def groups(findings: Iterable[Finding]) -> list[Group]:
         if new:
             known |= set(new)
             were = "were" if len(new) > 1 else "was"
-            also = " as well" if any(heading for heading, _ in parts) else ""
-            parts.append((f"Seen once {_listed(new)} {were} mended in memory{also}", []))
+            also = " too" if any(heading for heading, _ in parts) else ""
+            parts.append((f"Found after {_listed(new)} {were} fixed in memory{also}", []))
         parts[-1][1].append(finding)
     return [Group(heading=heading, findings=tuple(inside)) for heading, inside in parts if inside]
 
@@ -151,7 +156,7 @@ def _listed(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A line of the table of stages."""
+    """A row of the table of stages."""
 
     label: str
     status: Status
@@ -160,7 +165,7 @@ class Row:
 
 
 def rows(stages: Iterable[StageRun]) -> list[Row]:
-    """The stages, one a row; neighbours that were not walked for the same reason share one."""
+    """The stages, one per row; neighboring stages that were not walked for the same reason share a row."""
     parts: list[list[StageRun]] = []
     for run in stages:
         last = parts[-1][-1] if parts else None
@@ -183,12 +188,12 @@ def _row(part: Sequence[StageRun]) -> Row:
 
 
 def kept_away(report: Report) -> str:
-    """What did not leave the check, in one line; empty for nothing."""
-    return f"Kept away during the check: {', '.join(report.kept_away)}." if report.kept_away else ""
+    """What was suppressed during the check, in one line; empty for nothing."""
+    return f"Suppressed during the check: {', '.join(report.kept_away)}." if report.kept_away else ""
 
 
 def short(report: Report) -> str:
-    """The report in a few lines: what was found, the first cause, and what the user should know besides."""
+    """The report in a few lines: the findings with the first cause first, and anything else the user should know."""
     lines = [f"trainwright {report.script}: {headline(report)}{timing(report)}"]
     lines += [f"  {redirected(report)}"] if report.redirected else []
     first = report.first_cause

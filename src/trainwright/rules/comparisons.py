@@ -80,7 +80,7 @@ def classes_instead(*, of_one_column: bool = False) -> Repair:
         classes = call.tensors.predicted_classes(call["scores"], call["labels"]) if wrong else None
         return call.replace(predictions=classes) if classes is not None else call
 
-    return Repair("compare the classes that the scores speak for", Seam.METRICS, change)
+    return Repair("compare the classes that the scores predict", Seam.METRICS, change)
 
 
 def align_where_as_many() -> Repair:

@@ -1,4 +1,4 @@
-"""How well the labels of a set fit its inputs, in numbers (measured by `probes/labels/alignment.py`)."""
+"""How well a set's labels match its inputs, in numbers (measured by `probes/labels/alignment.py`)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ class Alignment:
 
     rows: int
     score: float
-    """Of the labels, above the mean of their permutations, in the permutations' standard deviations."""
+    """The score of the labels above the mean of their permutations, in standard deviations of the permutations."""
     control_score: float
-    """The same, for a label made of half of the features and learnt from the other half."""
+    """The same for a label made from half of the features and learned from the other half."""
     accuracy: float | None = None
-    """Share of rows whose class is predicted from the others; None for numbers."""
+    """Fraction of rows whose class is predicted correctly from the others; None for real-valued labels."""
     permuted_accuracy: float | None = None
     single: bool = True
     """Each row is one text, image or vector, on its own; False for pairs and for windows of one long series, where
     a right label can depend on what such a probe cannot see."""
     classes: int | None = None
-    """How many, of labels that are classes."""
+    """The number of classes, for labels that are classes."""
     pair_control_score: float | None = None
     """Of words: the score of a label that says whether two halves of the vocabulary agree, learnt from pairs of words;
     the median of some halves."""
@@ -33,4 +33,4 @@ class Alignment:
     """Of labels that are 3 to MOST_NUMBERED integers: the share of their variance that a linear probe, fitted to the
     integers as a quantity, leaves unexplained in left-out rows."""
     other_numberings_error: float | None = None
-    """The same, when the classes are numbered otherwise: the median of many numberings."""
+    """The same with other numberings of the classes: the median of many."""

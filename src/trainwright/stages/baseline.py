@@ -9,11 +9,11 @@ from trainwright.core.stage import Facts, Stage
 
 @dataclass(frozen=True, kw_only=True)
 class BaselineFacts(Facts):
-    """Both losses, in the unit of the script's loss, on the same rows."""
+    """The losses of the model and of a constant prediction, in the script's unit, on the same rows."""
 
     stage = Stage.BASELINE
     first: float
-    """Mean loss of the first passes, before learning."""
+    """Mean loss over the first steps, before learning."""
     last: float
     """Mean loss over the last pass of the short run, after learning on these rows."""
     constant: float | None
@@ -21,7 +21,7 @@ class BaselineFacts(Facts):
     evaluated: float | None = None
     """The loss on these rows after the run, in evaluation mode."""
     floor: float = 0.0
-    """The least loss that any prediction can have on these rows."""
+    """The lowest loss that any prediction can have on these rows."""
     steps: int
     rows: int
     losses: tuple[float, ...] = ()

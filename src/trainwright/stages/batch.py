@@ -1,4 +1,4 @@
-"""Stage 2, batch: what the loader really hands to the model."""
+"""Stage 2, batch: what the loader actually passes to the model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LabelMaskFacts:
     live: int
     """Positions whose label is not -100."""
     dead_rows: int
-    """Rows with no live position."""
+    """Rows without a position that counts."""
     rows: int
     eos_inputs: int = 0
     """Positions after a row's first whose input is the end-of-sequence token, without padding."""
@@ -54,13 +54,13 @@ class LabelCount:
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularyFacts:
-    """Whether token ids of the training set are those of the tokenizer in reach, and of the model's checkpoint."""
+    """Whether the training set's token ids match the script's tokenizer and the model's checkpoint."""
 
     rows: int
     kept_share: float
-    """Share of the tokens that come back when a row is decoded and encoded again."""
+    """Fraction of tokens that survive decoding and re-encoding a row."""
     faithful_share: float
-    """The same share for what came back: how faithful the tokenizer is to its own output."""
+    """The same fraction for the re-encoded tokens: how faithful the tokenizer is to its own output."""
     framed: bool = False
     """The tokenizer begins its texts with a special token."""
     first_share: float = 0.0
@@ -68,52 +68,52 @@ class VocabularyFacts:
     first_is_special: bool = True
     """That token is one of the tokenizer's special ones."""
     checkpoint: str = ""
-    """Where the model's weights came from, if not from where the tokenizer did."""
+    """The checkpoint of the model's weights, if it is not that of the tokenizer."""
     checkpoint_share: float | None = None
-    """Share of the tokens that mean the same to the checkpoint's own tokenizer; None: there is none to ask."""
+    """Fraction of tokens that mean the same to the checkpoint's own tokenizer; None: there is no such tokenizer."""
     checkpoint_kept_share: float | None = None
-    """Like `kept_share`, by the checkpoint's own tokenizer."""
+    """Like `kept_share`, but with the checkpoint's own tokenizer."""
     sample: str = ""
     """The beginning of a row, decoded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFacts:
-    """A batch of images, and how rough they are under two readings of their memory.
+    """A batch of images, and their roughness under two interpretations of their memory.
 
-    Roughness is the mean step between neighbouring pixels over the standard deviation; photographs and drawings
+    Roughness is the mean step between neighboring pixels over the standard deviation; photographs and drawings
     are far smoother than the same numbers in a wrong order.
     """
 
     key: str
     shape: tuple[int, ...]
     roughness: float
-    """As the model takes them: rows, channels, height, width, or with the channels last."""
+    """The shape that the model expects: rows, channels, height, width, or with the channels last."""
     reread_roughness: float
     """As the same numbers read with the channels last; for a model that takes them there, with the channels first."""
     taken_at: int = 1
-    """The axis on which the model takes the channels: 1 or 3."""
+    """The dimension in which the model expects the channels: 1 or 3."""
     found_at: int | None = None
-    """The axis on which the batch has them, where that is the other one."""
+    """The dimension in which the batch has them, if that is the other one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchFacts(Facts):
-    """One training batch as the model will be given it, before it goes to a device."""
+    """One training batch as the model will get it, before it is moved to a device."""
 
     stage = Stage.BATCH
     failure: Failure | None = None
     rows: int = 0
     is_row: bool = False
-    """It is a single row: one of its values has no axis at all."""
+    """It is a single row: one of its values has no dimension at all."""
     tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
     others: Mapping[str, str] = field(default_factory=dict)
     """Keys whose values are not tensors, with their type."""
     label_key: str | None = None
     item_lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Lengths of each column over the rows that were to be collated, for columns that are lists."""
+    """For columns that are lists: the length of each row that was to be collated."""
     equal_rows_collate: bool | None = None
-    """After a failure: the collator takes each of the rows when it is repeated; None: no row reached it."""
+    """After a failure: the collator accepts each row if it is repeated; None: no row reached it."""
     item_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     """The distinct shapes of each such column, smallest first."""
     stacked_lengths: tuple[int, ...] = ()
@@ -125,7 +125,7 @@ class BatchFacts(Facts):
     dropped_columns: tuple[str, ...] = ()
     """Columns of the data set that the framework dropped, because forward does not name them."""
     collator: str = ""
-    """What forms batches: the class or function's name."""
+    """The class or function that forms batches."""
     accepts: tuple[str, ...] = ()
     """Arguments that the model's forward takes."""
     accepts_any: bool = False
@@ -140,7 +140,7 @@ class BatchFacts(Facts):
     vocabulary: int | None = None
     """Rows of the model's input embedding."""
     embedding: str = ""
-    """The name of that layer, where the model has no name for it by itself."""
+    """That layer's name, if the model itself has no name for it."""
     token_key: str = "input_ids"
     """The key of the token ids."""
     largest_token: int | None = None
@@ -155,7 +155,7 @@ class BatchFacts(Facts):
     padding_shares: tuple[float, ...] = ()
     """The padding share of each of the first batches."""
     weightless_rows: int = 0
-    """How many rows were read that have the weight 0 in the loss; 0: one of them has another."""
+    """Number of rows read if all of them have the weight 0 in the loss; otherwise 0."""
     all_weightless: bool = False
     """Those are all rows of the training set."""
     text_inputs: tuple[str, ...] = ()
@@ -173,15 +173,15 @@ class BatchFacts(Facts):
     padding_tokens: int = 0
     """Positions at the ends of rows that hold the tokenizer's padding token, whatever the mask says."""
     collator_masks: bool = False
-    """The attention mask is the collator's work: the rows that it was given have none, or another one."""
+    """The collator made the attention mask: its input rows have none, or a different one."""
     target_keys: tuple[str, ...] | None = None
-    """Where the framework takes inputs and targets apart: the targets of this batch; None elsewhere."""
+    """The targets of this batch, if the framework separates inputs and targets; otherwise None."""
     targets_wanted_by: str = ""
-    """The loss that compares with such targets, and cannot be computed without; empty: none is known."""
+    """The loss that needs such targets; empty: none is known."""
     targets_found: bool = False
     """A library's training step takes labels for targets that it finds among the inputs, and gives them to the model too."""
     made_floats: tuple[str, ...] = ()
-    """Integer inputs that the model makes floating-point numbers of."""
+    """Integer inputs that the model converts to floating-point numbers."""
     evaluation_tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
 
     @property

@@ -1,4 +1,4 @@
-"""Stage 1, dataset: a sample of the items, and a census of all labels, as the loader will read them."""
+"""Stage 1, dataset: a sample of the items and the counts of all labels, as the loader will read them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IGNORED_LABEL = -100  # torch.nn.functional.cross_entropy's default ignore_index
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """What was read of a training or evaluation set: the input of this stage's measuring."""
+    """The rows read from a training or evaluation set, from which this stage is measured."""
 
     name: str
     rows: int | None
@@ -33,18 +33,18 @@ class Split:
     """Evenly spaced items (the first ones of an iterable set); keys are column names, or "0", "1" of a tuple."""
     indices: Sequence[int] = ()
     columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """Whole columns (or their first part) where they could be read without reading every item."""
+    """Whole columns (or their first part), if they can be read without reading every item."""
     read: int = 0
-    """How many rows the columns hold."""
+    """Number of rows in the columns."""
     digests: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Hashes of the values, row by row, of columns that are too large to be kept."""
+    """Row-by-row hashes of the values of columns that are too large to keep."""
     non_finite: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    """Of such columns, how many values are NaN or infinite, by row."""
+    """Number of NaN or infinite values per row of such columns."""
     class_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     failure: Failure | None = None
     failed_row: int | None = None
     kind: str = "map"
-    """map, iterable, or none where no set was given."""
+    """map, iterable, or none if there is no set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class ColumnFacts:
     non_finite_rows: tuple[int, ...] = ()
     """Such rows, the first 100,000."""
     missing: int = 0
-    """How many rows hold None."""
+    """Number of rows with None."""
     missing_rows: tuple[int, ...] = ()
     """Such rows, the first 100,000."""
     counted: int = 0
@@ -82,7 +82,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelFacts:
-    """The census of the label column."""
+    """The counts of the label column's values."""
 
     column: str
     kind: str
@@ -101,22 +101,22 @@ class LabelFacts:
     mean_run: float = 0.0
     """Mean number of equal labels in a row, over the rows in their order."""
     expected_run: float = 0.0
-    """What that would be if the rows were shuffled."""
+    """The same for shuffled rows."""
     minimum: float | None = None
     maximum: float | None = None
     mean: float | None = None
     deviation: float | None = None
     per_row: int = 1
-    """Labels a row (median), for tokens and vectors."""
+    """Labels per row (median), for tokens and vectors."""
 
     @property
     def classes(self) -> int:
-        """How many different values occur."""
+        """Number of distinct values."""
         return len(self.census)
 
     @property
     def majority_share(self) -> float:
-        """The share of the most frequent value."""
+        """Fraction of rows with the most frequent value."""
         return max(self.census.values()) / sum(self.census.values()) if self.census else 0.0
 
     @property
@@ -176,17 +176,17 @@ class SplitFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Lookalike:
-    """An object in the script's scope that has the same rows, with what the model takes."""
+    """An object in the script's scope with the same rows and the model's inputs."""
 
     expression: str
-    """How the script reaches it: `tokenized_datasets["train"]`."""
+    """The script's expression for it: `tokenized_datasets["train"]`."""
     columns: tuple[str, ...]
     split: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelSource:
-    """Values in the script's scope, or in another column, that a label column may have been made of."""
+    """Values in the script's scope, or in another column, from which a label column may have been made."""
 
     expression: str
     """How the script reaches them: `frame["stars"]`; for a column of the set itself, its name."""
@@ -199,11 +199,11 @@ class LabelSource:
 
 @dataclass(frozen=True, kw_only=True)
 class TextFacts:
-    """The sampled token rows, read back with the tokenizer in reach."""
+    """The sampled token rows, decoded with the script's tokenizer."""
 
     rows: int
     empty: int
-    """Rows of which nothing is left but special tokens and white space."""
+    """Rows with nothing but special tokens and white space."""
     distinct: int
     """How many different texts."""
     unknown_share: float | None
@@ -220,7 +220,7 @@ class TextFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerFacts:
-    """The tokenizer in reach of the script."""
+    """The script's tokenizer."""
 
     expression: str
     size: int
@@ -233,7 +233,7 @@ class TokenizerFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedSource:
-    """A table in the script's scope with columns and labels like those of training, which a probe learns."""
+    """A table in the script's scope with columns and labels like the training set's, from which a probe learns."""
 
     expression: str
     alignment: Alignment
@@ -241,7 +241,7 @@ class AlignedSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Copies:
-    """Evaluation rows of numbers that occur in training, beside training's other rows."""
+    """Numeric evaluation rows that occur in training, compared with training's other rows."""
 
     same_label_share: float
     """The share of them whose label is that of their training row, too."""
@@ -253,7 +253,7 @@ class Copies:
 
 @dataclass(frozen=True, kw_only=True)
 class Scaling:
-    """Inputs that are of another scale in evaluation than in training, where one of the two is that of scaled inputs."""
+    """Inputs with different scales in training and evaluation, one of which is that of scaled inputs."""
 
     column: str
     """The one with the feature that is farthest off; its numbers follow."""
@@ -274,7 +274,7 @@ class Scaling:
     gain_deviations: float
     """That, in standard errors."""
     rows: int
-    """Evaluation rows that were predicted."""
+    """Number of predicted evaluation rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,16 +289,16 @@ class DatasetFacts(Facts):
     lookalikes: tuple[Lookalike, ...] = ()
     tokenizer: TokenizerFacts | None = None
     shuffles: bool | None = None
-    """Whether the training loader shuffles; None where it cannot be told."""
+    """Whether the training loader shuffles; None if unknown."""
     drops_last: bool = False
     batch_size: int = 0
     overlap: int = 0
     """How many evaluation rows have the same inputs as a training row."""
     alignment: Alignment | None = None
-    """How well the training labels fit their inputs; None where that cannot be told."""
+    """How well the training labels match their inputs; None if unknown."""
     evaluation_alignment: Alignment | None = None
     aligned_source: AlignedSource | None = None
-    """Looked for only where the probe does not learn the training labels."""
+    """Measured only if the probe does not learn the training labels."""
     overlap_rows: tuple[tuple[int, int], ...] = ()
     """The first of them: evaluation row, training row."""
     copies: Copies | None = None
@@ -308,7 +308,7 @@ class DatasetFacts(Facts):
     repetition: Repetition | None = None
     """None where no row is read twice, or where the data set is not read by an index of the user's code."""
     sources: tuple[LabelSource, ...] = ()
-    """Measured only where all training labels are the same."""
+    """Measured only if all training labels are the same."""
     texts: TextFacts | None = None
     unusable_rows: Mapping[str, str] = field(default_factory=dict)
     """By set: what a training step does with rows that have missing or non-finite values: the exception, or the
@@ -324,7 +324,7 @@ class DatasetFacts(Facts):
 
     @property
     def splits(self) -> tuple[SplitFacts, ...]:
-        """The sets that there are."""
+        """The sets that exist."""
         return (self.train, self.evaluation) if self.evaluation else (self.train,)
 
     @property

@@ -1,4 +1,4 @@
-"""A stage's facts in half a line each, for the table of stages."""
+"""A stage's facts in a few words, for the table of stages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = 6
 
 @singledispatch
 def describe(facts: Facts) -> str:
-    """What was seen, in half a line."""
+    """The facts in a few words."""
     return ""
 
 
@@ -31,13 +31,13 @@ def describe(facts: Facts) -> str:
 def _(facts: SetupFacts) -> str:
     updates = f", {facts.planned_updates:,} updates planned" if facts.planned_updates else ""
     return (
-        f"{facts.model_class}, {facts.trainable_parameters:,} of {facts.parameters:,} parameters train, "
+        f"{facts.model_class}, {facts.trainable_parameters:,} of {facts.parameters:,} parameters trainable, "
         f"{facts.device} {facts.precision}{updates}{_brought(facts)}"
     )
 
 
 def _brought(facts: SetupFacts) -> str:
-    """The defaults that a name brought which the script gave for an object: `"adam"` an Adam with all its numbers."""
+    """The defaults of an object that the script gave as a string: `"adam"` is an Adam with all its defaults."""
     brought: dict[str, list[str]] = {}
     for full_name, argument in facts.arguments.items():
         owner, _, name = full_name.rpartition(".")
@@ -46,7 +46,7 @@ def _brought(facts: SetupFacts) -> str:
             unused = argument.value is None or (argument.value is False and owner == "optimizer")
             if not unused:
                 brought.setdefault(named.value, []).append(f"{name} {argument.value}")
-    return "".join(f'; "{owner}" brought {", ".join(names)}' for owner, names in brought.items())
+    return "".join(f'; "{owner}" sets {", ".join(names)}' for owner, names in brought.items())
 
 
 @describe.register
@@ -56,7 +56,7 @@ def _(facts: DatasetFacts) -> str:
 
 def _split(split: SplitFacts) -> str:
     if split.rows is None and not split.sampled:
-        return f"{split.name} rows are taken in the loop itself"
+        return f"the loop takes its own {split.name} rows"
     rows = f"{split.rows:,}" if split.rows is not None else f"{split.sampled}+"
     labels = split.labels
     if labels is None or not labels.census or len(labels.census) > 1000:
@@ -85,9 +85,9 @@ def _(facts: LossFacts) -> str:
     plain = facts.call.plain_value if facts.call and _is_weighted(facts.call) else None
     if plain is not None and facts.value is not None and abs(plain - facts.value) > 0.01 * abs(facts.value):
         unweighted = ", unweighted" if facts.call and facts.call.options.get("has_weight") else ""
-        value += f" ({plain:.4f} nats a label{unweighted})"
+        value += f" ({plain:.4f} nats per label{unweighted})"
     if facts.chance_nats:
-        return f"{value}, {facts.chance_nats:.4f} is chance over {facts.classes} classes"
+        return f"{value}; chance is {facts.chance_nats:.4f} over {facts.classes} classes"
     of_call = facts.call.value if facts.call else None
     alone = (
         of_call is not None
@@ -117,7 +117,7 @@ def _(facts: GradientFacts) -> str:
 @describe.register
 def _(facts: OptimizerFacts) -> str:
     if not facts.kind:
-        return "updates are made by hand"
+        return "no optimizer: the script updates the parameters itself"
     origin = "" if facts.rate_given else " (default)"
     held = f"holds {len(facts.trainable) - len(facts.unregistered)} of {len(facts.trainable)} trainable parameters"
     return f"{facts.kind}, rate {facts.learning_rate:.3g}{origin}, {held}"
@@ -134,14 +134,14 @@ def _(facts: EvaluationFacts) -> str:
     }
     values = ", ".join(f"{k} {v:.4g}" for k, v in list(shown.items())[:4]) or "no loss and no metrics"
     if facts.set_name and len(facts.set_names) > 1:
-        values += f' (of the set "{facts.set_name}"; {", ".join(n for n in facts.set_names if n != facts.set_name)} not read)'
+        values += f' (on the set "{facts.set_name}"; {", ".join(n for n in facts.set_names if n != facts.set_name)} not read)'
     return values
 
 
 def _in_loop(facts: EvaluationFacts) -> str:
     places = facts.evaluated_at[:3]
     where = (
-        f"{facts.batches} {'batch' if facts.batches == 1 else 'batches'} a pass evaluated at "
+        f"{facts.batches} {'batch' if facts.batches == 1 else 'batches'} per pass, evaluated at "
         f"{cells.told(places[0].file, [p.line for p in places])}"
         if places
         else "metrics of the training steps"
@@ -156,14 +156,14 @@ def _(facts: OverfitFacts) -> str:
 
 
 def _progress(facts: OverfitFacts) -> str:
-    """How far a batch was learnt, in a word; on the way from a constant prediction to the floor where that is known."""
+    """How far a batch was learned, in one word or as a fraction of the way from a constant prediction to the floor."""
     if facts.learnt:
-        return "learnt"
+        return "learned"
     if facts.falling and facts.losses[-1] < facts.losses[0]:
         return "falling"
     way = facts.constant - facts.floor if facts.constant is not None else 0.0
     share = (facts.constant - facts.final) / way if facts.constant is not None and way > 0 else 0.0
-    return f"{share:.0%} of it learnt" if share >= 0.1 else "not learnt"
+    return f"{share:.0%} learned" if share >= 0.1 else "not learned"
 
 
 @describe.register

@@ -12,9 +12,9 @@ from trainwright.stages.tensor import TensorFacts
 
 
 class Given(StrEnum):
-    """What a metric function is given in place of its predictions, to see what it makes of it.
+    """Substitutes for the predictions that are passed to a metric function to test it.
 
-    Perfect predictions are made of the labels it is given, in the shape that its predictions have.
+    Perfect predictions are made from the labels, in the shape of the real predictions.
     """
 
     FIRST_OUTPUT = "the first of several outputs"
@@ -36,7 +36,7 @@ ABOUT = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveNoise:
-    """An operation that an evaluation ran as training does."""
+    """An operation that an evaluation ran in training mode."""
 
     operation: str
     """dropout, or batch_norm with the statistics of the batch."""
@@ -46,17 +46,17 @@ class ActiveNoise:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A model's output met labels, element by element, in an evaluation that the user wrote."""
+    """An elementwise comparison of a model's output with labels, in the user's own evaluation."""
 
     operation: str
     """==, != or -."""
     predictions: TensorFacts
     labels: TensorFacts
     result: tuple[int, ...]
-    """The shape of what came out; empty where it raised."""
+    """The shape of the result; empty if it raised."""
     where: Place | None = None
     whole_predictions: bool = True
-    """All of them are whole numbers."""
+    """All of them are integers."""
     whole_labels: bool = True
     columns: int | None = None
     """The predictions are the index of the largest of so many; None: no such index was taken."""
@@ -65,7 +65,7 @@ class Comparison:
     equal_share: float | None = None
     """Share of the result that is equal."""
     right_share: float | None = None
-    """Share of the labels that the model's scores are right about by their largest, or by the side of the middle."""
+    """Fraction of labels that the model's scores predict correctly, by argmax or by threshold."""
     scores: tuple[int, ...] = ()
     """The shape of the model's output."""
     failure: Failure | None = None
@@ -84,25 +84,25 @@ class Counter:
     """It is added to in the training loop."""
     added_at: Place | None = None
     begun_at: Place | None = None
-    """The line that gave it its first value."""
+    """The line that initializes it."""
     set_back_by: str = ""
-    """The method of the user's own that the framework calls before each pass."""
+    """The user's method that the framework calls before each pass."""
     share: str = ""
-    """The quotient in the script that it is the dividend of."""
+    """The quotient in the script whose numerator it is."""
     share_once: float | None = None
     """That quotient after one pass, and after two."""
     share_twice: float | None = None
 
     @property
     def survives(self) -> bool:
-        """Whether the second pass added to what the first one left."""
+        """Whether the second pass added to the result of the first."""
         first, second = self.once - self.start, self.twice - self.once
         return first > 0 and abs(second - first) <= ABOUT * first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Watcher:
-    """Something that acts on the value of a metric at the end of each epoch."""
+    """An object that acts on the value of a metric at the end of each epoch."""
 
     kind: str
     """Its class: EarlyStopping."""
@@ -117,9 +117,9 @@ class Watcher:
     in_file_name: bool = False
     """The metric's value is part of the names of the files that it writes."""
     greater: bool | None = None
-    """It takes a greater value for the better one; None: it cannot tell."""
+    """It treats greater values as better; None: it cannot tell."""
     usual: bool | None = None
-    """Whether the framework takes a greater value of this metric for the better one; None: it does not know."""
+    """Whether the framework treats greater values of this metric as better; None: it does not know."""
     failure: Failure | None = None
     """What it raises at the end of the first epoch."""
     where: Place | None = None
@@ -128,7 +128,7 @@ class Watcher:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationFacts(Facts):
-    """What the evaluation gave before any training."""
+    """The results of the evaluation before any training."""
 
     stage = Stage.EVALUATION
     present: bool = True
@@ -139,28 +139,28 @@ class EvaluationFacts(Facts):
     metrics_failure: Failure | None = None
     """The metric function raised."""
     predictions: tuple[TensorFacts, ...] = ()
-    """What the metric function was given; several when the model returns several outputs."""
+    """The predictions passed to the metric function; several if the model returns several outputs."""
     labels: TensorFacts | None = None
     label_values: tuple[float, ...] = ()
-    """The distinct labels it was given, where there are at most 32."""
+    """The distinct labels passed to it, if there are at most 32."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """By the framework's names (eval_loss, eval_accuracy)."""
     returned: Mapping[str, float] = field(default_factory=dict)
     """What the metric function returned, by its own names."""
     metrics_when: Mapping[Given, Mapping[str, float] | str] = field(default_factory=dict)
-    """What the metric function returns when given something else; text: it raised that."""
+    """The metric function's results for substitutes; a string is the exception it raised."""
     needs_all_rows: bool = False
     """The metric function raised on a sample and not on as many rows as the whole set has."""
     metrics_by: str = "compute_metrics"
     """What the report calls the function that computes them."""
     continuous_labels: bool = False
-    """The labels are numbers of which some are no integers."""
+    """The labels are numbers, and not all of them are integers."""
     ignored_share: float = 0.0
-    """Share of the labels that are -100."""
+    """Fraction of labels that are -100."""
     rows: int | None = None
     """Rows of the whole evaluation set."""
     memory_bytes: int | None = None
-    """The machine's memory."""
+    """The machine's memory, in bytes."""
     keeps_predictions: bool = False
     """All predictions are kept until the evaluation ends."""
     set_names: tuple[str, ...] = ()
@@ -187,21 +187,21 @@ class EvaluationFacts(Facts):
     """The names of all that the training logs at the end of an epoch; empty: not known."""
 
     in_loop: bool = False
-    """It stands in a training loop of the user's own, and was run there."""
+    """It is part of the user's own training loop, and was run there."""
     evaluated_at: tuple[Place, ...] = ()
     """The user's lines that call the model to evaluate it."""
     batches: int = 0
-    """How many batches were evaluated in a pass."""
+    """Number of evaluated batches per pass."""
     kept_graphs: int = 0
     """Evaluated batches whose graphs are all held when a pass ends."""
     graph_bytes: int = 0
-    """What such a graph takes, for a batch."""
+    """Size of such a graph per batch, in bytes."""
     loader_batches: int | None = None
-    """Batches of the longest loader but that of the training."""
+    """Number of batches of the longest loader other than the training loader."""
     comparisons: tuple[Comparison, ...] = ()
     counters: tuple[Counter, ...] = ()
 
     def when(self, given: Given) -> Mapping[str, float]:
-        """What the metric function returns for this; empty if it was not tried or raised."""
+        """The metric function's result for this substitute; empty if it was not called or raised."""
         answer = self.metrics_when.get(given, {})
         return {} if isinstance(answer, str) else answer

@@ -1,4 +1,4 @@
-"""Stage 3, forward: the model's answer to one batch, module by module, and what probes of it show."""
+"""Stage 3, forward: the model's output for one batch, module by module, and the results of probes."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ class ModuleFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The first call whose result shows something that what it was given does not."""
+    """The first call whose result has a property that its input does not have."""
 
     operation: str
     """The function's name: view, softmax, linear."""
     where: Place | None = None
-    """The user's nearest line on the way to it; None where only a framework's lie between."""
+    """The nearest user's line in its call stack; None if there are only framework lines."""
     module: str = ""
-    """The module in whose forward it was called."""
+    """The module whose forward called it."""
     count: int = 0
-    """How many values show it, where that can be counted."""
+    """Number of values with that property, if they can be counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterFacts:
-    """One parameter as it stands before the first step."""
+    """One parameter, before the first step."""
 
     name: str
     shape: tuple[int, ...]
@@ -62,13 +62,13 @@ class ParameterFacts:
     deviation: float
     non_finite: int = 0
     identical_rows: bool = False
-    """A matrix whose rows are all equal."""
+    """It is a matrix whose rows are all equal."""
     unit_axis: int = 0
-    """The axis of a matrix along which its units lie."""
+    """The dimension of a matrix that indexes its units."""
     identical_after_steps: bool | None = None
     """Its rows are still equal after some steps with a gradient; None: not equal, or no gradient arrives."""
     default_deviation: float | None = None
-    """The standard deviation that the framework's own initialisation of such a layer gives."""
+    """The standard deviation that the framework's own initialization of such a layer gives."""
     freshly_initialised: bool | None = None
     """The checkpoint did not hold it; None where no checkpoint was loaded or that is unknown."""
     frozen_at: Place | None = None
@@ -85,7 +85,7 @@ class ParameterFacts:
 
     @property
     def units(self) -> int:
-        """How many units a matrix holds."""
+        """Number of units in a matrix."""
         return self.shape[self.unit_axis] if self.shape else 0
 
     @property
@@ -118,7 +118,7 @@ STEP_LENGTH = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class RebuiltLayer:
-    """A layer with weights that is built anew each time the model is called."""
+    """A layer with weights that is rebuilt each time the model is called."""
 
     kind: str
     parameters: int
@@ -133,9 +133,9 @@ class ForwardFacts(Facts):
     stage = Stage.FORWARD
     failure: Failure | None = None
     failed_module: ModuleFacts | None = None
-    """The innermost module whose call raised, with what it was given."""
+    """The innermost module whose call raised, with its inputs."""
     given: tuple[str, ...] = ()
-    """The names of what the model was called with; "0", "1" for positions."""
+    """The names of the model's arguments; "0", "1" for positional ones."""
     modules: tuple[ModuleFacts, ...] = ()
     parameters: tuple[ParameterFacts, ...] = ()
     rebuilt: tuple[RebuiltLayer, ...] = ()
@@ -161,20 +161,20 @@ class ForwardFacts(Facts):
     same_when_perturbed: bool | None = None
     """They still do when every weight is moved a little; None: the outputs differ anyway."""
     constant_from: Origin | None = None
-    """After this call nothing differs between the two batches."""
+    """The call after which the two batches no longer differ."""
     non_finite_from: Origin | None = None
-    """The first call that made NaN or infinity of finite values."""
+    """The first call that produced NaN or infinity from finite values."""
     ignored_inputs: tuple[str, ...] = ()
-    """Inputs that differ between rows, and whose exchange between rows changes neither scores nor loss."""
+    """Inputs that differ between rows, but whose permutation between rows changes neither scores nor loss."""
     fails_at_rows: int | None = None
-    """The other number of rows at which the forward pass raises."""
+    """Another number of rows for which the forward pass raises."""
     other_rows_failure: Failure | None = None
     other_rows_from: str = ""
     """Which batch has that number of rows: "the last training batch"."""
     fixed_at: Place | None = None
     """The user's line that gives a tensor the first batch's number of rows, whatever came."""
     works_at_rows: int | None = None
-    """Where the first batch fails: another number of rows at which the forward pass works."""
+    """If the first batch fails: another number of rows for which the forward pass works."""
     leaking_rows: float | None = None
     """By how much one row's output changes when only other rows change, relative to its scale."""
     leaking_row: int = 0
@@ -187,7 +187,7 @@ class ForwardFacts(Facts):
     future_from: Origin | None = None
     """The first call whose result at t depends on later tokens."""
     predicts_next_token: bool = False
-    """The targets of the loss are the inputs moved by one."""
+    """The targets of the loss are the inputs shifted by one."""
     unmasked_padding_changes: float | None = None
     """Without an attention mask: by how much the output at real positions changes, relative to its scale, when a
     mask leaves the padding out."""
@@ -219,7 +219,7 @@ class ForwardFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryFacts:
-    """What holds the device's memory, in bytes, when it ended."""
+    """What occupied the device's memory, in bytes, when it ran out."""
 
     device: str
     total_bytes: int
@@ -228,7 +228,7 @@ class MemoryFacts:
     optimizer_bytes: int
     activations_bytes: int
     activations_at_least: bool = False
-    """They were counted by the layers' outputs; a step keeps more."""
+    """They were estimated from the layers' outputs; a real step keeps more."""
     batch_rows: int
     largest_rows: int | None
     """The largest batch that fits, found by bisection; None: not even one row does."""

@@ -1,4 +1,4 @@
-"""Stage 5, gradients: what reaches each parameter."""
+"""Stage 5, gradients: the gradient that reaches each parameter."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class GradientOf:
 
 @dataclass(frozen=True, kw_only=True)
 class CutOff:
-    """A call in the user's code that takes a tensor off the graph: detach, data, item, numpy, argmax."""
+    """A call in the user's code that detaches a tensor from the graph: detach, data, item, numpy, argmax."""
 
     operation: str
     """As it is written; no_grad for a module that was called while gradients were off."""
     where: Place | None
     upstream: tuple[str, ...] = ()
-    """Names of the trainable parameters that the tensor was computed from."""
+    """Names of the trainable parameters from which the tensor was computed."""
     updates_before: int = 0
-    """How often an optimizer had been stepped by then."""
+    """How many optimizer steps came before it."""
     restores: bool = False
-    """Without it a step gave gradients to parameters that get none with it."""
+    """Without it, a step gives gradients to parameters that get none with it."""
 
     def left_out(self) -> Repair | None:
-        """Leave the tensor on the graph there; None where its value cannot carry a gradient."""
+        """A repair that keeps the tensor on the graph; None if its value cannot carry a gradient."""
         if self.operation not in ("detach()", "detach_()", ".data", "no_grad", "stop_gradient()"):
             return None
 
@@ -60,7 +60,7 @@ class InPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class KeptTensor:
-    """An attribute of the model, or of the trainer, that holds a part of the step's graph after the step."""
+    """An attribute of the model or the trainer that holds part of the step's graph after the step."""
 
     name: str
     where: Place | None
@@ -71,7 +71,7 @@ class KeptTensor:
 
 @dataclass(frozen=True, kw_only=True)
 class PlainList:
-    """A plain list, tuple or dictionary of layers: called, given gradients, and registered nowhere."""
+    """A plain list, tuple or dictionary of layers that are called and get gradients but are not registered."""
 
     name: str
     kind: str
@@ -88,7 +88,7 @@ class GradientFacts(Facts):
     failure: Failure | None = None
     gradients: tuple[GradientOf, ...] = ()
     norm: float | None = None
-    """Of all parameters together, before clipping."""
+    """Norm over all parameters, before clipping."""
     clip_at: float | None = None
     cuts: tuple[CutOff, ...] = ()
     """Seen between the model's input and the loss."""
@@ -103,11 +103,11 @@ class GradientFacts(Facts):
     accumulated_share: float | None = None
     """The gradient of k micro-batches as training accumulates it, in multiples of their mean; 1 is right."""
     accumulated_batches: int = 1
-    """The k of that measurement."""
+    """The number of micro-batches k in that measurement."""
     only_last: bool | None = None
-    """What was accumulated is the last micro-batch's gradient alone, while those of the others differ."""
+    """The accumulated gradient is that of the last micro-batch alone, and the others' gradients differ from it."""
     wiped: tuple[str, ...] = ()
-    """Parameters that backward gave a gradient, which was gone when their optimizer was to step."""
+    """Parameters that got a gradient from backward and had none left at their optimizer's step."""
     wiped_passes: int = 0
     """How many backward passes of one line a step makes, each of which is cleared before the next."""
     wiped_at: Place | None = None
@@ -119,18 +119,18 @@ class GradientFacts(Facts):
     """The user's line of each call of backward in one step; None: the framework's own."""
     kept: tuple[KeptTensor, ...] = ()
     second_failure: Failure | None = None
-    """What the second step raised where the first went through."""
+    """The exception of the second step, if the first completed."""
     frozen_by_step: tuple[str, ...] = ()
-    """Parameters that the first step then left without requires_grad."""
+    """In that case, the parameters that the first step left without requires_grad."""
     anomaly: str = ""
-    """The function whose backward failed or gave NaN, where anomaly mode tells it."""
+    """The function whose backward failed or produced NaN, if anomaly mode reports it."""
     anomaly_at: Place | None = None
     """The user's line that called it."""
     batch_losses: tuple[float, ...] = ()
-    """The loss of each of the first batches, at the weights of the start."""
+    """The loss of each of the first batches, with the initial weights."""
     plain_lists: tuple[PlainList, ...] = ()
 
     @property
     def without(self) -> tuple[GradientOf, ...]:
-        """Trainable parameters that no gradient reached."""
+        """Trainable parameters that got no gradient."""
         return tuple(g for g in self.gradients if g.norm is None)

@@ -1,4 +1,4 @@
-"""Stage 8, overfit: one batch memorized."""
+"""Stage 8, overfit: memorizing one batch."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class OverfitFacts(Facts):
     losses: tuple[float, ...]
     rows: int
     learnt: bool
-    """The loss fell under LEARNT_SHARE of where it began, or to its floor."""
+    """The loss fell below LEARNT_SHARE of its first value, or to its floor."""
     falling: bool
-    """It still falls at the end of the steps: more of them would learn the batch."""
+    """It is still falling at the end of the steps: with more of them, the batch would be learned."""
     floor: float = 0.0
     """The lowest loss that the targets allow (label smoothing, soft targets)."""
     accuracy: float | None = None
@@ -27,7 +27,7 @@ class OverfitFacts(Facts):
     diverged: bool = False
     """The loss became non-finite, or more than doubled."""
     slow: bool = False
-    """It hardly moved: less than a hundredth of where it began."""
+    """It hardly changed: by less than a hundredth of its first value."""
     constant: float | None = None
     """The loss of the best constant prediction for this batch, where it is known."""
     evaluated: float | None = None
@@ -59,7 +59,7 @@ def measure_overfit(
     constant: float | None = None,
     evaluated: float | None = None,
 ) -> OverfitFacts:
-    """Return the facts of a loss curve (one value a step, the first before any update)."""
+    """Return the facts of a loss curve (one value per step, the first before any update)."""
     finite = [x for x in losses if x == x and abs(x) != float("inf")]
     first = losses[0] if losses else float("nan")
     tail = finite[-max(1, len(losses) // 5) :]
@@ -90,7 +90,7 @@ _STILL = 0.01
 
 
 def _keeps_falling(losses: list[float]) -> bool:
-    """Whether each of the last two fifths of the steps lies under the one before: a slow start, not a standstill."""
+    """Whether the mean loss falls in each of the last two fifths of the steps: a slow start, not a standstill."""
     size = len(losses) // 5
     if size < 2:
         return False

@@ -1,4 +1,4 @@
-"""Stage 0, setup: the call that would start training, what it was given, and what stopped the script before."""
+"""Stage 0, setup: the call that would start training with its arguments, or what stopped the script before it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainwright.core.stage import Facts, Stage
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:
-    """A hyper-parameter as it is in force."""
+    """The effective value of a hyperparameter."""
 
     name: str
     value: Any
@@ -24,12 +24,12 @@ class Argument:
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedCall:
-    """A call of a framework's function that raised."""
+    """A call of a framework function that raised."""
 
     function: str
     """As people write it: `TrainingArguments`, `Trainer`."""
     argument: str
-    """The name that it does not know; empty where it raised for another reason."""
+    """The argument name it does not accept; empty if it raised for another reason."""
     value: Any
     given: Mapping[str, Any]
     """All keywords of the call; values that are not plain are given by their type's name."""
@@ -50,7 +50,7 @@ class OverriddenMethod:
 
     name: str
     missing: tuple[str, ...]
-    """Arguments the framework passes that the override does not accept."""
+    """Arguments that the framework passes and the override does not accept."""
     where: Place | None
 
 
@@ -60,7 +60,7 @@ class IneffectiveFreeze:
 
     attribute: str
     on_modules: bool
-    """It was set on layers; False: on parameters, misspelt."""
+    """It was set on layers; False: on parameters, misspelled."""
     kind: str
     objects: int
     """How many objects of the model it was set on."""
@@ -84,9 +84,9 @@ class MissingName:
     library: str
     """Distribution and version: `transformers 5.23.0`."""
     near: tuple[str, ...] = ()
-    """Names that the module has and that are kin to it."""
+    """Similar names that the module has."""
     wanted_by: str = ""
-    """The library that asked, where it was not the user's code."""
+    """The library whose code asked, if it was not the user's."""
     where: Place | None = None
 
 
@@ -113,7 +113,7 @@ class RankFacts:
     world_size: int
     """How many processes the launcher started."""
     believed: int
-    """How many the process itself counts: 1 where it believes to be alone."""
+    """How many processes this process counts: 1 if it runs as if it were alone."""
     rows: int | None = None
     """Of its training set."""
     batches: int | None = None
@@ -154,7 +154,7 @@ class Accelerator:
 
 @dataclass(frozen=True, kw_only=True)
 class SetupFacts(Facts):
-    """What was known when training was about to start, or when the script ended without it."""
+    """The state when training was about to start, or when the script ended without it."""
 
     stage = Stage.SETUP
     framework: str | None = None

@@ -1,4 +1,4 @@
-"""What is kept of one tensor: plain numbers."""
+"""A summary of one tensor in plain numbers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From the words of a command to the program that is to be walked."""
+"""Turns the words of a command line into the program to be walked."""

@@ -106,12 +106,12 @@ class _Reading:
         said = ""
         if self.launcher:
             many = f" would start {self.processes} processes;" if self.processes not in ("", "1") else ":"
-            said = f"{self.launcher}{many} one process of {script} is walked here"
+            said = f"{self.launcher}{many} Trainwright walks one process of {script}"
             if self.unapplied:
                 said += f", without {', '.join(self.unapplied)}"
-            said += f", by {sys.executable}." if self.elsewhere else "."
+            said += f", with {sys.executable}." if self.elsewhere else "."
         elif self.elsewhere:
-            said = f"{script} is walked by {sys.executable}, not by {self.elsewhere}."
+            said = f"{script} is walked with {sys.executable}, not with {self.elsewhere}."
         return Program(
             script=script,
             arguments=(*self.before, *arguments),
@@ -147,9 +147,7 @@ class _Reading:
             self.elsewhere = runner
             self._up_to_command(runner, RUNNERS_VALUED)
         else:
-            raise UsageError(
-                f"a command must begin with one of {UNDERSTOOD}, or with the script; got {word}."
-            )
+            raise UsageError(f"a command must begin with the script or with one of {UNDERSTOOD}; got {word}.")
 
     def _assignments(self) -> None:
         while self.words and (found := _ASSIGNMENT.fullmatch(self.words[0])):
@@ -159,7 +157,7 @@ class _Reading:
     def _first(self, wanted: str) -> str:
         if not self.words:
             raise UsageError(
-                f"the command ends where {wanted} must follow; write it as you would start the training."
+                f"the command is incomplete: {wanted} must follow. Write it as you would to start the training."
             )
         return self.words[0]
 
@@ -210,7 +208,7 @@ class _Reading:
         option, equal, value = word.partition("=") if word.startswith("--") else (word, "", "")
         if option in NOT_DONE.get(name, ()):
             raise UsageError(
-                f"{name} {option} is not done here: do what it does yourself, and leave it out of the command."
+                f"{name} {option} is not supported here: do yourself what it does, and leave it out of the command."
             )
         return option, value if equal else None
 
@@ -261,9 +259,7 @@ class _Reading:
 
     def accelerate(self) -> None:
         if self._first("launch") != "launch":
-            raise UsageError(
-                f"of accelerate only `accelerate launch` starts a training; got {self.words[0]}."
-            )
+            raise UsageError(f"only `accelerate launch` starts a training; got accelerate {self.words[0]}.")
         self.words.pop(0)
         self.accelerate_launch()
 
@@ -326,7 +322,7 @@ class _Reading:
     def lightning(self) -> None:
         """`lightning run model`, `lightning run`, `fabric run` and `fabric run model` (lightning 2.6, fabric/cli.py)."""
         if self._first("run") != "run":
-            raise UsageError(f"of lightning and fabric only `run` starts a training; got {self.words[0]}.")
+            raise UsageError(f"only `lightning run` and `fabric run` start a training; got {self.words[0]}.")
         self.words.pop(0)
         if self.words[:1] == ["model"]:
             self.words.pop(0)

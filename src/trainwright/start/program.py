@@ -1,4 +1,4 @@
-"""The program that is to be walked, as a command line names it."""
+"""The program to be walked, as given by a command line."""
 
 from __future__ import annotations
 

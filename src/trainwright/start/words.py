@@ -1,4 +1,4 @@
-"""The words of `trainwright check` and `run`: which are ours, and which are the script's own."""
+"""The words of `trainwright check` and `run`: separates our options from the script's own arguments."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Option:
 
 
 def arranged(words: Sequence[str], options_of: Callable[[str], Sequence[Option]]) -> tuple[list[str], str]:
-    """The command line with `--` before SCRIPT, for what follows it is the script's own; and what to tell the user.
+    """The command line with `--` inserted before SCRIPT, and a message for the user.
 
-    Options of ours that were written behind SCRIPT are taken where the script surely reads no command line.
+    Words after SCRIPT belong to the script; our options there are accepted only if it certainly reads no command line.
 
     Args:
         options_of: the options of the command of a name.
@@ -43,7 +43,7 @@ def arranged(words: Sequence[str], options_of: Callable[[str], Sequence[Option]]
         at += 2 if words[at] in valued else 1
     if at >= len(words) and not {"--help", "-h", "--version"} & set(words):
         raise UsageError(
-            f"{words[0]} must be given a SCRIPT: trainwright {words[0]} [OPTIONS] train.py [ARGS…]. "
+            f"{words[0]} needs a SCRIPT: trainwright {words[0]} [OPTIONS] train.py [ARGS…]. "
             f"`trainwright {words[0]} --help` lists the options."
         )
     if at >= len(words) or words[at] == "--":
@@ -54,14 +54,14 @@ def arranged(words: Sequence[str], options_of: Callable[[str], Sequence[Option]]
     if ours:
         names = ", ".join(dict.fromkeys(word.partition("=")[0] for word in ours if word.startswith("--")))
         if _sees_no_arguments(script, module="-m" in before):
-            said = f"{script} reads no command line: {names} behind it is taken as Trainwright's own."
+            said = f"{script} reads no command line, so {names} after it is read by Trainwright."
             before, behind = before + ours, theirs
         elif unnamed := [n for n in names.split(", ") if not _names(script, n)]:
             goes = "go" if len(unnamed) > 1 else "goes"
             them = "them" if len(unnamed) > 1 else "it"
             said = (
                 f"{', '.join(unnamed)} after {script} {goes} to the script; "
-                f"write {them} before {script} to give {them} to Trainwright."
+                f"to use {them} for Trainwright, write {them} before {script}."
             )
     return [*before, "--", script, *behind], said
 

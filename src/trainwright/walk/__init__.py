@@ -1,1 +1,1 @@
-"""What to do next, who does it, and what becomes of it: the plan, its drivers, and the report."""
+"""The walk: the plan of what to do next, the driver that does it, and the report."""

@@ -1,4 +1,4 @@
-"""What ends a script, or a construction of a framework's, before training is reached; judged by the rules of setup."""
+"""Errors that end a script, or a framework's constructor, before training is reached; the setup rules judge them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from trainwright.walk.walk import Walk
 def refused_facts(
     name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception, frame: FrameType
 ) -> SetupFacts:
-    """A framework's class or function did not take what it was given."""
+    """The facts of a framework call that rejected its arguments."""
     failure = replace(failure_of(error), where=place_of(frame))
     call = refused_call(name, function, keywords, failure)
     written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name, end=call_end(frame))
@@ -36,7 +36,7 @@ def refused_facts(
 
 
 def raised_facts(error: Exception, failure: Failure, seen: Seen | None) -> SetupFacts:
-    """The script ended with an exception."""
+    """The facts of a script that ended with an exception."""
     return SetupFacts(
         versions=versions(),
         failure=failure,
@@ -48,13 +48,13 @@ def raised_facts(error: Exception, failure: Failure, seen: Seen | None) -> Setup
 
 
 def judge(walk: Walk, facts: SetupFacts) -> list[Finding]:
-    """Let the rules of setup judge what came before training; returns what the walk keeps of their findings."""
+    """Run the setup rules on a failure before training; returns the findings that the walk keeps."""
     walk.learn(facts)
     return [f for rule in walk.rules_of_setup() for f in _findings(walk, rule) if walk.keep(f)]
 
 
 def _findings(walk: Walk, rule: Rule) -> list[Finding]:
-    """Findings of a rule before there is anything to train: none of these rules experiments."""
+    """Findings of a rule before there is anything to train; none of these rules runs experiments."""
     steps = experiment(walk, rule)
     try:
         while True:

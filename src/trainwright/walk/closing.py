@@ -1,4 +1,4 @@
-"""What a report ends with: the versions it was made with, what was not walked, and whether training may follow."""
+"""The end of a report: package versions, trainings that were not walked, and whether real training may follow."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SHOWN = (
 
 
 def stops(report: Report) -> bool:
-    """Whether real training should not begin after this report."""
+    """Whether this report should prevent real training."""
     return any(f.severity == Severity.ERROR for f in report.findings) or any(
         s.status == Status.FAILED for s in report.stages
     )
 
 
 def versions() -> dict[str, str]:
-    """Of Python and the packages that matter, as far as they are loaded."""
+    """Versions of Python and of the relevant packages that are loaded."""
     return {"python": platform.python_version(), **{p: _version(p) for p in _SHOWN if p in sys.modules}}
 
 
@@ -45,7 +45,7 @@ def _version(package: str) -> str:
 
 
 def not_walked(file: str, lines: Sequence[int]) -> str:
-    """What to say of training calls that a check does not reach, because it leaves the script at the first."""
+    """The remark on later training calls, which a check does not reach because it ends at the first."""
     if not lines:
         return ""
-    return f"The check ends at the first training call; the one at {cells.told(file, list(lines))} was not walked."
+    return f"The check ends at the first training call; it did not walk the one at {cells.told(file, list(lines))}."

@@ -1,4 +1,4 @@
-"""The pull driver: does what the plan asks for by calling the adapter's parts."""
+"""The driver: carries out the plan's requests by calling the adapter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVALUATION_SECONDS = 30.0
 
 
 def pull(walk: Walk, adapter: Adapter) -> None:
-    """Walk a training whose step can be called. On Ctrl-C the walk keeps what it has."""
+    """Walk a training whose step can be called. On Ctrl-C the walk keeps its results so far."""
     steps = plan(walk)
     answer: Any = None
     walk.note_own_errors()
@@ -31,11 +31,11 @@ def pull(walk: Walk, adapter: Adapter) -> None:
             walk.note_own_errors()
     except KeyboardInterrupt:
         walk.interrupted = True
-        walk.message = "Interrupted: this is what was seen until then."
+        walk.message = "Interrupted: the report shows the results so far."
 
 
 def _in_time(walk: Walk, adapter: Adapter, request: Request) -> Any:
-    """What the adapter answers; where the script's code does not come back, it is stopped, and the stage says so."""
+    """The adapter's answer. Script code that does not return in time is stopped, and the stage says so."""
     seconds = walk.clock.hard_left
     if isinstance(request, Measure) and request.stage == Stage.EVALUATION:
         seconds = max(seconds / 2, min(seconds, EVALUATION_SECONDS))  # what comes after it needs some, too
@@ -43,7 +43,9 @@ def _in_time(walk: Walk, adapter: Adapter, request: Request) -> Any:
         with stopped_after(seconds):
             return _answer(walk, adapter, request)
     except OutOfTime:
-        why = f"stopped, for it did not come back in time: the budget is {walk.clock.budget:g} s"
+        why = (
+            f"stopped because the script's code did not return in time: the budget is {walk.clock.budget:g} s"
+        )
         if isinstance(request, Measure):
             walk.skip(request.stage, why)
             return None

@@ -1,4 +1,4 @@
-"""Finds the loop of a running script that is to be walked: its training, once the step is in sight."""
+"""Finds the training loop of a running script once it reaches its step."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ PASSING_SECONDS = 10.0
 
 
 class LoopFinder:
-    """Is asked wherever the script does what a training step does; what was found out is kept."""
+    """Queried at every backward pass and optimizer step of the script; caches its answers."""
 
     def __init__(self) -> None:
         self._not_yet: dict[tuple[tuple[tuple[CodeType, int], ...], bool], bool] = {}
-        """By the way that led to a line: whether it is part of no training step."""
+        """By call path: True if the line is not part of a training step."""
         self._passing: dict[tuple[str, int], float] = {}
-        """Until when each loop is let run that trains what is thrown away."""
+        """Deadline of each loop whose training is discarded and that is therefore left to run."""
 
     def find(self, frame: FrameType, seen: Seen, *, backward: bool) -> Loop | None:
-        """The training loop around a frame of the user's; None where there is none, or it is not to be walked yet.
+        """The training loop around a user's frame; None if there is none, or if it must not be walked yet.
 
         Args:
-            backward: a backward pass was run there, so that one of the loops around trains, whatever its code looks like.
+            backward: a backward pass ran there, so one of the surrounding loops trains, whatever its code looks like.
         """
         way = tuple((f.f_code, f.f_lineno) for f in (frame, *callers(frame))), backward
         if self._not_yet.get(way):
@@ -40,7 +40,7 @@ class LoopFinder:
         return None if self._lets_pass(loop, seen) else loop
 
     def _lets_pass(self, loop: Loop, seen: Seen) -> bool:
-        """Whether a loop is let run, for as long as it may, because what it trains is thrown away."""
+        """Whether a loop is left to run (up to its deadline) because its training is discarded."""
         key = (loop.file, loop.line)
         if key not in self._passing:
             passing = is_passing(loop, list(callers(loop.frame)), seen)

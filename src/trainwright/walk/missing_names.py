@@ -1,4 +1,4 @@
-"""Which name of a library a script asked for in vain, told from the exception that ended it."""
+"""The library name that a script asked for and that does not exist, read from the exception that ended the script."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from trainwright.stages.setup import MissingName
 _NOT_IMPORTED = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NO_ATTRIBUTE = re.compile(r"module '?([\w.]+)'? has no attribute '?(\w+)'?")
-# difflib's ratio at which two names are taken to be kin.
+# difflib's ratio above which two names count as similar.
 _KIN = 0.75
 # The prefixes by which transformers named its models of other frameworks.
 _PREFIXES = ("TF", "Flax")
 
 
 def missing_name(error: BaseException, failure: Failure) -> MissingName | None:
-    """The name that an installed library lacks; None for other errors, and for names of the user's own code."""
+    """The name that an installed library lacks; None for other errors and for names in the user's own code."""
     found = _asked_for(error)
     if found is None:
         return None
@@ -47,7 +47,7 @@ def missing_name(error: BaseException, failure: Failure) -> MissingName | None:
 
 
 def _asked_for(error: BaseException) -> tuple[str, str, str] | None:
-    """What was asked (a module, or the classes of an object), for which name, and the class's module."""
+    """The owner (a module, or an object's classes), the requested name, and the class's module."""
     message = str(error)
     if isinstance(error, ModuleNotFoundError):
         found = _NO_MODULE.search(message)
@@ -79,7 +79,7 @@ def _asked_for(error: BaseException) -> tuple[str, str, str] | None:
 
 
 def _is_users_line(error: AttributeError) -> bool:
-    """Whether the user's code asked for it: the last frames below are the object's own `__getattr__`."""
+    """Whether the user's code asked for it, leaving out the object's own `__getattr__` frames."""
     link, last = error.__traceback__, None
     while link is not None:
         if link.tb_frame.f_code.co_name != "__getattr__":
@@ -89,7 +89,7 @@ def _is_users_line(error: AttributeError) -> bool:
 
 
 def _near(owner: str, name: str) -> list[str]:
-    """Names of the module that are kin to the missing one, the likeliest first."""
+    """Names in the module that are similar to the missing one, the most similar first."""
     module: Any = sys.modules.get(owner)
     if module is None:
         return []
@@ -99,7 +99,7 @@ def _near(owner: str, name: str) -> list[str]:
 
 
 def _wanted_by(error: BaseException, package: str) -> str:
-    """The library whose code asked, where it was not the user's: with its version."""
+    """The library whose code asked, with its version; empty if it was the user's code."""
     link, asker = error.__traceback__, ""
     while link is not None:
         file, name = link.tb_frame.f_code.co_filename, link.tb_frame.f_globals.get("__name__", "")
@@ -115,6 +115,6 @@ def _packages() -> dict[str, list[str]]:
 
 
 def distribution(package: str) -> str:
-    """`transformers 5.23.0` of the package transformers; empty for what is not installed."""
+    """`transformers 5.23.0` for the package transformers; empty if it is not installed."""
     names = _packages().get(package)
     return f"{names[0]} {importlib.metadata.version(names[0])}" if names else ""

@@ -1,4 +1,4 @@
-"""The trainings that a script may reach: what makes the adapter of each, and what is left unwalked behind it."""
+"""The trainings that a script can reach: how to make each one's adapter, and which later trainings stay unwalked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PendingTraining(Generic[A_co]):
     make: Callable[[], A_co]
     """Makes its adapter; the framework is imported by then."""
     not_walked: str = ""
-    """What to say of the script's later trainings, because a check leaves the script at the first."""
+    """The remark on the script's later trainings, because a check leaves the script at the first."""
 
 
 def of_trainer(trainer: Any, frame: FrameType, seen: Seen) -> PendingTraining[Adapter]:
@@ -56,7 +56,7 @@ def of_model(
 
 
 def of_fit(trainer: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> PendingTraining[Adapter]:
-    """`trainer.fit(…)` of Lightning; what the user's hooks raise on the way to the first step passes, as it would there."""
+    """`trainer.fit(…)` of Lightning; errors raised by the user's hooks before the first step propagate, as in a real fit."""
     from trainwright.adapters.lightning.body import LightningBody
     from trainwright.adapters.lightning.fit import fit_of
     from trainwright.adapters.loop.adapter import LoopAdapter
@@ -69,7 +69,7 @@ def of_loop(loop: Loop, seen: Seen) -> PendingTraining[Adapter]:
     """A loop that the script runs itself.
 
     Raises:
-        SyntaxError: its body cannot be run by itself (`await`).
+        SyntaxError: its body cannot be compiled separately (`await`).
     """
     from trainwright.adapters.loop.adapter import LoopAdapter
     from trainwright.adapters.loop.lifted_body import LiftedBody
@@ -83,7 +83,7 @@ def of_loop(loop: Loop, seen: Seen) -> PendingTraining[Adapter]:
             return LoopAdapter(body, seen)
 
     lines = cells.told(loop.file, list(later))
-    remark = f"The check ends at the first training loop; what trains at {lines} was not walked."
+    remark = f"The check ends at the first training loop; it did not walk the training at {lines}."
     return PendingTraining(make, remark if later else "")
 
 

@@ -1,4 +1,4 @@
-"""What a walk does next: a generator of requests, sent what happened. It knows no framework."""
+"""The plan of a walk: a generator that yields requests and is sent their results. It knows no framework."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from trainwright.walk.walk import Walk
 OVERFIT_STEPS = 30
 BASELINE_STEPS = 20
 BASELINE_BATCHES = 4
-# A loss so far under that of a constant prediction answers what the baseline is for.
+# A loss this far below that of a constant prediction answers the baseline's question.
 CLEARLY_BELOW = 0.8
 EVALUATION_BATCHES = 2
 FEWEST_STEPS = 8
-# No script has that many faults; a repair that makes another one necessary for ever must end.
+# No script has that many faults; the limit ends a cycle of repairs that require each other.
 MOST_REPAIRS = 24
 
 
@@ -54,7 +54,7 @@ _TOGETHER = {Stage.FORWARD: (Stage.FORWARD, Stage.LOSS, Stage.GRADIENTS)}
 
 
 def plan(walk: Walk) -> Plan:
-    """Walk all stages, mending what can be mended and going on from the mended stage."""
+    """Walk all stages, repair faults where possible, and continue from the repaired stage."""
     at = 0
     while at < len(ORDER):
         stages = _TOGETHER.get(ORDER[at], (ORDER[at],))
@@ -102,13 +102,13 @@ def _overfit(walk: Walk, enough: float) -> Generator[Request, Any, Run]:
 
 
 def _fell_short(run: Run, enough: float) -> bool:
-    """Whether a run ended where enough seemed learnt, and by what a constant prediction loses on its rows it was not."""
+    """Whether a run ended early as learned although, compared with a constant prediction on its rows, it was not."""
     ended = run.failure is None and len(run.losses) > 1 and run.losses[-1] <= enough * run.losses[0]
     return ended and run.constant is not None and not _overfit_facts(run).learnt
 
 
 def _inflation(walk: Walk) -> float:
-    """The loss of a model that knows nothing as a share of the first one; 1 where that is not known, or not less."""
+    """The loss of an uninformed model as a fraction of the first loss; 1 if it is unknown or not smaller."""
     loss = walk.facts.get(LossFacts)
     if not isinstance(loss, LossFacts) or not loss.value or loss.expected is None:
         return 1.0
@@ -116,7 +116,7 @@ def _inflation(walk: Walk) -> float:
 
 
 def _share_of_constant(walk: Walk) -> float:
-    """The loss of always predicting the labels' shares, as a share of the first one; 0 where it is not known."""
+    """The loss of always predicting the label frequencies, as a fraction of the first loss; 0 if unknown."""
     loss, dataset = walk.facts.get(LossFacts), walk.facts.get(DatasetFacts)
     if not isinstance(loss, LossFacts) or not isinstance(dataset, DatasetFacts):
         return 0.0
@@ -127,14 +127,14 @@ def _share_of_constant(walk: Walk) -> float:
 
 
 def _long_enough(walk: Walk, stage: Stage, run: Run) -> bool:
-    """Whether a run says anything: a curve of a few steps, cut off by the budget, does not."""
+    """Whether a run is long enough to mean anything; a few steps cut off by the budget are not."""
     if run.skipped:
         walk.skip(stage, run.skipped)
         return False
     learnt = run.losses and run.losses[-1] <= LEARNT_SHARE * run.losses[0]
     if run.failure is not None or learnt or len(run.losses) >= FEWEST_STEPS:
         return True
-    walk.skip(stage, f"only {len(run.losses)} steps fitted into the budget of {walk.clock.budget:.0f} s")
+    walk.skip(stage, f"only {len(run.losses)} steps fit into the budget of {walk.clock.budget:.0f} s")
     return False
 
 

@@ -1,4 +1,4 @@
-"""A training of several processes: each measures what it has, the first walks, and all end."""
+"""A training with several processes: each measures its own data, rank 0 walks, and all end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REPORT = "report"
 
 
 class Ranks:
-    """This process among others of the same training; made anew in each process."""
+    """This process among the processes of one training; each process makes its own."""
 
     def __init__(self) -> None:
         self.position: Position | None = position()
@@ -23,15 +23,15 @@ class Ranks:
 
     @property
     def follows(self) -> bool:
-        """Whether another process than this one walks."""
+        """Whether another process does the walk."""
         return self.position is not None and self.position.rank > 0
 
     def put(self, facts: RankFacts) -> None:
-        """Leave this process's facts for the one that walks."""
+        """Hand this process's facts to the one that walks."""
         self._exchange.put(f"rank-{facts.rank}", asdict(facts))
 
     def put_failure(self, failure: str) -> None:
-        """Leave word that this process ended before its training."""
+        """Report that this process ended before its training."""
         assert self.position is not None
         here = self.position
         self.put(
@@ -39,22 +39,26 @@ class Ranks:
         )
 
     def gather(self, own: RankFacts) -> tuple[RankFacts, ...]:
-        """The facts of all processes on this machine; one that did not come in time has a failure."""
+        """The facts of all processes on this machine; a process that did not report in time gets a failure."""
         assert self.position is not None
         others = [r for r in range(self.position.here) if r != own.rank]
         found = self._exchange.gather([f"rank-{r}" for r in others])
         self._exchange.clear()
-        late = {"world_size": own.world_size, "believed": own.believed, "failure": "it did not get there"}
+        late = {
+            "world_size": own.world_size,
+            "believed": own.believed,
+            "failure": "it did not reach its training in time",
+        }
         given = [RankFacts(**found.get(f"rank-{r}", {"rank": r, **late})) for r in others]
         return (own, *given)
 
     def put_report(self, report: Report) -> None:
-        """Leave the walk's report for the process that started this one."""
+        """Hand the walk's report to the process that started this one."""
         self._exchange.put(_REPORT, to_dict(report))
 
 
 def report_of_children() -> Report | None:
-    """The report that a process left which this one started."""
+    """The report that a child process handed over, if any."""
     exchange = Exchange(os.getpid())
     said: dict[str, Any] | None = exchange.get(_REPORT)
     exchange.clear()
@@ -62,7 +66,7 @@ def report_of_children() -> Report | None:
 
 
 def remarks(ranks: Sequence[RankFacts]) -> list[str]:
-    """What is to be said of the ranks that no rule has a name for, in sentences."""
+    """Remarks on differences between the ranks that no rule covers, as sentences."""
     if len(ranks) < 2:
         return []
     said = [f"Rank {r.rank} ended before its training: {r.failure}." for r in ranks if r.failure]
@@ -70,19 +74,19 @@ def remarks(ranks: Sequence[RankFacts]) -> list[str]:
     world = ranks[0].world_size
     if all(r.believed < r.world_size for r in alive):
         alone = (
-            f"WORLD_SIZE is {world} and each process believes to be alone: {world} copies are trained, none knows of the "
-            "others. On a CPU write Accelerator(cpu=True) or TrainingArguments(use_cpu=True); without these, call "
+            f"WORLD_SIZE is {world}, but each process runs as if it were alone: {world} independent copies are trained. "
+            "On a CPU, write Accelerator(cpu=True) or TrainingArguments(use_cpu=True); otherwise call "
             "torch.distributed.init_process_group."
         )
         return [*said, alone]
     same = len({r.batch for r in alive}) == 1 and bool(alive[0].batch) and len(alive) > 1
     if same and not any(r.sharded for r in alive):
         said.append(
-            f"All {world} ranks begin with the same batch: no sampler gives each its share of the rows, so each update sees "
-            f"{world} times the same rows. A DistributedSampler, or Accelerator.prepare, shares them out."
+            f"All {world} ranks begin with the same batch: no sampler splits the rows between them, so each update sees "
+            f"the same rows {world} times. Use a DistributedSampler or Accelerator.prepare to split them."
         )
     if len({r.weights for r in alive}) > 1:
         said.append(
-            "The ranks start from different weights: seed them alike, or wrap the model in DistributedDataParallel."
+            "The ranks start from different weights: use the same seed on each, or wrap the model in DistributedDataParallel."
         )
     return said

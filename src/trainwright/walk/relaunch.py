@@ -1,4 +1,4 @@
-"""A script's real training after the walk of its loop: in a process of its own, as if nothing had been before."""
+"""A script's real training after the walk of its loop: in a separate process that starts from scratch."""
 
 from __future__ import annotations
 

@@ -33,12 +33,12 @@ def check_script(
     done: Callable[[Report], None] = lambda report: None,
     strict: bool = False,
 ) -> list[Report]:
-    """Run a script (or module) up to its training and walk it; one report for each training that was walked.
+    """Run a script (or module) up to its training and walk it; returns one report per walked training.
 
     Args:
-        train: then train for real, if no error was found.
-        done: told of each report as soon as it is there.
-        strict: let errors of our own out (tests).
+        train: then train for real if no error was found.
+        done: called with each report as soon as it is ready.
+        strict: raise our own errors instead of recording them (tests).
 
     Raises:
         UsageError: if the script does not exist.
@@ -49,7 +49,7 @@ def check_script(
     options.check()
     path = Path(script)
     if not module and not path.is_file():
-        raise UsageError(f"{script} must be an existing Python script; there is no such file.")
+        raise UsageError(f"there is no file {script}; name an existing Python script.")
     shown = str(script) if module else show(str(path))
     session = Session(shown, options, train=train, say=say, done=done, strict=strict)
     anew = Anew.of(script, arguments, module=module)
@@ -74,7 +74,7 @@ def check_script(
 
 @contextlib.contextmanager
 def _notebook(path: Path) -> Iterator[dict[str, Any] | None]:
-    """Run a notebook, or what was exported from one, as a script; gives the names that it has from the start."""
+    """Run a notebook, or a file exported from one, as a script; yields its initial names."""
     text = text_of(path)
     if text is None and not asks_for_shell(path):
         yield None
@@ -88,7 +88,7 @@ def _notebook(path: Path) -> Iterator[dict[str, Any] | None]:
 
 @contextlib.contextmanager
 def _as_program(script: str, arguments: Sequence[str], module: bool) -> Iterator[None]:
-    """`sys.argv` and `sys.path` as `python script.py` would have them."""
+    """Set `sys.argv` and `sys.path` as `python script.py` would."""
     argv, path = sys.argv, list(sys.path)
     sys.argv = [script, *arguments]
     sys.path.insert(0, str(Path.cwd() if module else Path(script).resolve().parent))

@@ -1,4 +1,4 @@
-"""One run of a script under watch: what the script does is seen, and its trainings are walked as they are reached."""
+"""One observed run of a script, whose trainings are walked as they are reached."""
 
 from __future__ import annotations
 
@@ -38,10 +38,14 @@ MOST_ATTEMPTS = 4
 
 
 class Session(Walks):
-    """One run of a script under watch: it is told what the script does, and walks its trainings."""
+    """One observed run of a script: it is notified of the script's actions and walks its trainings.
+
+    Args:
+        train: let the training continue for real after a walk without errors.
+    """
 
     def run(self, start: Callable[[], Any]) -> list[Report]:
-        """Run the script; return a report of each training that was walked, or of why there was none."""
+        """Run the script; return one report per walked training, or one that says why there was none."""
         self._began = time.monotonic()
         kept = contextlib.nullcontext() if self._train else offline(self._tally)
         with kept, self._devices.told():
@@ -67,11 +71,13 @@ class Session(Walks):
         if self._own_error is not None:
             raise self._own_error
         if not self.reports and not self._followed and not self._report_of_children():
-            self._ended("The script ran to its end without a training call or loop that Trainwright knows.")
+            self._ended(
+                "The script ended without reaching a training call or loop that Trainwright recognizes."
+            )
         return self.reports
 
     def _listen(self, start: Callable[[], Any]) -> None:
-        """Run the script, and anew where it ended before training for what it was told of devices."""
+        """Run the script, and run it again if it ended before training because of the devices it found."""
         for attempt in range(MOST_ATTEMPTS):
             try:
                 with contextlib.ExitStack() as self._leaving, listening(self) as self._seen:
@@ -117,7 +123,7 @@ class Session(Walks):
         error: Exception,
         frame: FrameType,
     ) -> Mapping[str, Any] | None:
-        """A framework refused a construction: find the cause, and return mended keywords."""
+        """Handle a constructor that rejected its arguments: find the cause, and return corrected keywords."""
         for finding in judge(self._walk, refused_facts(name, function, keywords, error, frame)):
             if finding.repair is None or finding.repair.seam != Seam.CONSTRUCT or not self._options.repair:
                 continue
@@ -127,7 +133,7 @@ class Session(Walks):
         return None
 
     def on_train(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
-        """The script calls for training: walk it; then train for real, or leave the script."""
+        """Handle a training call: walk it; then train for real, or leave the script."""
         assert self._seen is not None
         if self._followed or (self.reports and not self._train):  # the script caught WalkFinished and goes on
             raise WalkFinished
@@ -145,7 +151,7 @@ class Session(Walks):
         raise WalkFinished
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
-        """The script does what a training step does: if a loop of its own trains, walk that loop and leave the script."""
+        """Handle a backward pass or optimizer step: if it is part of the user's own loop, walk that and leave the script."""
         seen = self._seen or Seen()
         if (
             self._walking
@@ -166,12 +172,12 @@ class Session(Walks):
         raise WalkFinished
 
     def _leave(self) -> None:
-        """A bare `except:` around the loop's step keeps the script alive after its check: end the process."""
+        """End the process when a bare `except:` around the loop's step has kept the script alive after its check."""
         if self._leaving is not None:
             self._leaving.close()
         sys.stdout.flush()
         print(
-            "trainwright: a bare `except:` in the script caught the end of the check; it ends here.",
+            "trainwright: a bare `except:` in the script caught the end of the check, so the process exits here.",
             file=sys.stderr,
         )
         sys.stderr.flush()
@@ -262,7 +268,7 @@ class Session(Walks):
                 self._seen.ranks = self._ranks.gather(facts)
                 if self._train:
                     self._walk.message = (
-                        "Several processes are not trained from here: start them as they were."
+                        "`run` does not start a training with several processes: launch the script yourself."
                     )
                 self._train = False
                 walk()
@@ -275,7 +281,7 @@ class Session(Walks):
     # How it is done
 
     def _require(self, *packages: str) -> None:
-        """Leave the script if one of these is too old to be walked with."""
+        """Leave the script if one of these packages is too old."""
         try:
             require(*packages)
         except UnsupportedVersion as error:
@@ -286,7 +292,7 @@ class Session(Walks):
         return any(c.name == "Accelerator" for c in built)
 
     def _raised(self, error: Exception) -> None:
-        """An exception ended the script: the user's, or our own, which is let out."""
+        """Handle an exception that ended the script: the user's, or our own, which is raised later."""
         if is_own(error):
             self._own_error = error
             return

@@ -60,14 +60,14 @@ def _why_unseen(walk: Walk, stage: Stage) -> str:
 
 
 def first_and_last(facts: Facts) -> tuple[float, float]:
-    """The loss before and after the steps of a stage that trains; zeros for one that does not."""
+    """The loss before and after the steps of a stage that trains; zeros for any other stage."""
     if isinstance(facts, OverfitFacts):
         return facts.losses[0], facts.losses[-1]
     return (facts.first, facts.last) if isinstance(facts, BaselineFacts) else (0.0, 0.0)
 
 
 def loss_not_learnt(facts: Facts) -> str:
-    """What is said of a loss that went up, or to no number, as its rows were trained on; else empty."""
+    """The remark on a loss that rose or became NaN or infinite while training on its rows; otherwise empty."""
     first, last = first_and_last(facts)
     if not isfinite(last):
         return (
@@ -81,7 +81,7 @@ def loss_not_learnt(facts: Facts) -> str:
 
 
 def describe(facts: Facts) -> str:
-    """A stage's facts in half a line, for the table of stages."""
+    """A stage's facts in a few words, for the table of stages."""
     from trainwright.stages import describe as words
 
     return words.describe(facts)

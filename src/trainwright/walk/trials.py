@@ -1,4 +1,4 @@
-"""Experiments: a rule's trials turned into training runs, and their outcomes."""
+"""Experiments: turns a rule's trials into training runs and their outcomes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
-    """Take steps from the weights at the start; the answer is a Run."""
+    """A request for steps from the initial weights; the answer is a Run."""
 
     steps: int
     batches: int
@@ -28,7 +28,7 @@ class Train:
     changes: tuple[Repair, ...] = ()
     seconds: float = 30.0
     enough: float = 0.0
-    """Stop once the loss is at most this share of the first one; 0: take all steps."""
+    """Stop once the loss is at most this fraction of the first one; 0: take all steps."""
 
 
 # Fewer tell a rate that works from one that does not on few models only.
@@ -36,7 +36,7 @@ FEWEST_STEPS = 6
 
 
 def experiment(walk: Walk, rule: Rule) -> Generator[Any, Any, list[Finding]]:
-    """Run a rule; its trials are done and their outcomes sent to it. An error of the rule's own is recorded."""
+    """Run a rule, carry out its trials and send it their outcomes. An error in the rule itself is recorded."""
     findings: list[Finding] = []
     try:
         answer = rule.function(**{n: walk.facts.get(kind) for n, kind, _ in rule.parameters})
@@ -65,7 +65,7 @@ def experiment(walk: Walk, rule: Rule) -> Generator[Any, Any, list[Finding]]:
 
 
 def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
-    """Both arms of a trial on every seed, from the same weights and rows."""
+    """Run both arms of a trial on every seed, from the same weights and rows."""
     arms = [
         [_key(walk, trial, change, seed) for seed in range(trial.seeds)]
         for change in (trial.against, trial.change)
@@ -83,7 +83,7 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
     for change, keys in zip((trial.against, trial.change), arms):
         for seed, key in enumerate(keys):
             if not _covers(walk.runs.get(key), steps):
-                walk.say(f"trying: {change.does}" if change else "running it as it is")
+                walk.say(f"experiment: {change.does}" if change else "experiment: the script unchanged")
                 walk.runs[key] = yield Train(
                     steps=steps,
                     batches=trial.batches,
@@ -123,7 +123,7 @@ def _covers(run: Run | None, steps: int) -> bool:
 
 
 def _value(run: Run, steps: int, trial: Trial) -> float:
-    """What a run is judged by; NaN if it failed, or has no such number."""
+    """The number by which a run is judged; NaN if it failed or has no such number."""
     if trial.judged_by == LOSS:
         return _end(run, steps)
     if run.failure is not None or not run.predictions:

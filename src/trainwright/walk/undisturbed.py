@@ -1,4 +1,4 @@
-"""What a walk keeps away from the script and from the report while it looks."""
+"""Keeps a walk's side effects away from the script and the report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainwright.seams.state.snapshot import RandomState
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """No warnings of frameworks between the report's lines; random numbers put back whatever happens."""
+    """Suppress framework warnings, and restore the random state in any case."""
     state = RandomState()
     levels = _quieted_loggers()
     try:

@@ -1,4 +1,4 @@
-"""What a walk works with must not be too old for it."""
+"""Checks that the frameworks are not too old for a walk."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TRAINER = ("torch", "transformers", "accelerate")
 
 
 def require(*packages: str) -> None:
-    """Make sure that what a walk works with is not too old for it.
+    """Check that these packages are not too old for a walk.
 
     Raises:
-        UnsupportedVersion: it says what must hold, what was found and what to do.
+        UnsupportedVersion: with the required version, the installed one and what to do.
     """
     if why := shortfall(["numpy", *packages]):
         raise UnsupportedVersion(why)

@@ -1,4 +1,4 @@
-"""One walk's memory: the facts so far, what was found, what was mended, how long it took."""
+"""The state of one walk: facts, findings, repairs in force, and times."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _NEEDS = {
 }
 
 
-ITSELF_FAILED = "Trainwright itself failed here"
+ITSELF_FAILED = "internal error in Trainwright"
 
-# An experiment may take this share of what is left: finding the cause goes before walking the last stages.
+# The share of the remaining budget that an experiment may take: finding the cause matters more than the last stages.
 EXPERIMENT_SHARE = 0.8
 
 
-# A walk is to end before one and a half times its budget; putting everything back takes the rest.
+# A walk must end within one and a half times its budget; restoring everything takes the rest.
 HARD_SHARE = 1.25
 
 
 @dataclass
 class Clock:
-    """The time that a walk may take, in seconds."""
+    """The time limit of a walk, in seconds."""
 
     budget: float
     started: float = field(default_factory=time.monotonic)
@@ -57,12 +57,12 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Seconds of the budget that are left, at least one."""
+        """Seconds left of the budget, at least one."""
         return max(1.0, self.budget - self.spent)
 
     @property
     def hard_left(self) -> float:
-        """Seconds until what still runs is stopped: what was begun within the budget may go over it by a quarter."""
+        """Seconds until running code is stopped: work begun within the budget may exceed it by a quarter."""
         return max(0.5, HARD_SHARE * self.budget - self.spent)
 
     @property
@@ -75,7 +75,7 @@ Ignored = Callable[[Finding], bool]
 
 
 class Walk:
-    """Everything known of one walk while it goes on."""
+    """The state of a walk in progress."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Walk:
     # What was measured
 
     def learn(self, facts: Facts | Iterable[Facts | None] | None) -> None:
-        """Keep facts; they replace older ones of their kind."""
+        """Store facts; they replace older facts of the same kind."""
         for one in facts if isinstance(facts, tuple) else (facts,):
             if isinstance(one, Facts):
                 self.facts[type(one)] = one
@@ -128,17 +128,17 @@ class Walk:
                 self._seen_at(one.stage, failure)
 
     def forget(self, stages: Iterable[Stage]) -> None:
-        """Drop the facts of stages that are about to be measured again."""
+        """Drop the facts of stages that will be measured again."""
         self.facts = {kind: f for kind, f in self.facts.items() if f.stage not in stages}
 
     def learn_run(self, stage: Stage, run: Run, facts: Facts) -> None:
-        """Keep the facts of a training run, unless it raised."""
+        """Store the facts of a training run, unless it raised."""
         self._seen_at(stage, run.failure)
         if run.failure is None and run.losses:
             self.learn(facts)
 
     def _seen_at(self, stage: Stage, failure: Failure | None) -> None:
-        """A stage was measured, with the repairs that are in force; what it raised."""
+        """Record that a stage was measured with the current repairs in force, and what it raised, if anything."""
         mended = {id(f) for f in self.findings if id(f) in self.fixed and f.stage == stage}
         self.failures.pop(stage, None)
         self._through -= mended
@@ -149,28 +149,28 @@ class Walk:
 
     @property
     def knows_step_seconds(self) -> bool:
-        """Whether any steps were timed."""
+        """Whether steps have been timed."""
         return self._step_seconds > 0
 
     def learn_step_seconds(self, run: Run) -> None:
-        """Keep how long a step takes."""
+        """Store how long a step takes, in seconds."""
         if run.losses:
             self._step_seconds = run.seconds / len(run.losses)
 
     def affordable_steps(self, wanted: int, fewest: int, *, runs: int = 1) -> int:
-        """How many steps a run may have so that the runs take at most half of what is left of the budget."""
+        """How many steps a run may have so that all runs take at most half of the remaining budget."""
         if not self._step_seconds:
             return wanted
         fitting = int(self.clock.left / 2 / runs / self._step_seconds)
         return min(wanted, max(fitting, fewest if runs == 1 else 0))
 
     def affords(self, steps: int) -> bool:
-        """Whether an experiment of so many steps in all leaves some of the budget."""
+        """Whether the budget allows an experiment with this total number of steps."""
         return steps * self._step_seconds <= EXPERIMENT_SHARE * self.clock.left
 
     @contextmanager
     def timing(self, stages: tuple[Stage, ...]) -> Iterator[None]:
-        """Count the time spent inside as that of the first of these stages, which are measured in one."""
+        """Add the time spent inside to the first of these stages, which are measured together."""
         started = time.monotonic()
         try:
             yield
@@ -181,7 +181,7 @@ class Walk:
     # What may run
 
     def may_run(self, stage: Stage) -> bool:
-        """Whether a stage can be measured; if not, why is kept."""
+        """Whether a stage can be measured; if not, the reason is stored."""
         self.blocked.pop(stage, None)
         self.skipped.pop(stage, None)
         for needed in _NEEDS.get(stage, ()):
@@ -189,7 +189,7 @@ class Walk:
                 self.blocked[stage] = f"the {needed.label} stage failed"
                 return False
         if self.clock.over and stage != Stage.SETUP:
-            self.skipped[stage] = f"the budget of {self.clock.budget:g} s was spent"
+            self.skipped[stage] = f"the budget of {self.clock.budget:g} s ran out"
             return False
         for needed in _NEEDS.get(stage, ()):
             if needed in self.skipped:
@@ -205,16 +205,16 @@ class Walk:
         return True
 
     def skip(self, stage: Stage, why: str) -> None:
-        """A stage that could not be measured, for no fault of the pipeline's."""
+        """Record a stage that could not be measured through no fault of the pipeline."""
         self.skipped[stage] = why
 
     def rules_at(self, stage: Stage) -> list[Rule]:
-        """The rules that can speak now: those waiting for this stage whose facts exist; residual ones last."""
+        """The rules that wait for this stage and whose facts exist; residual rules last."""
         ready = [r for r in self._rules if r.runs_at == stage and all(k in self.facts for k in r.needs)]
         return sorted(ready, key=lambda r: r.residual)
 
     def rules_of_setup(self) -> list[Rule]:
-        """The rules that need nothing but the setup: those that can speak where no training was reached."""
+        """The rules that need only the setup facts and so can run even if no training was reached."""
         return [
             r
             for r in self._rules
@@ -222,7 +222,7 @@ class Walk:
         ]
 
     def explained(self, stage: Stage) -> bool:
-        """Whether a failure of this stage already has its cause: what else is seen may follow from it."""
+        """Whether the cause of this stage's failure is already known; anything else may be its consequence."""
         silent = {r.code for r in self._rules if not r.raises}
         return stage in self.failures and any(
             f.stage <= stage
@@ -233,18 +233,18 @@ class Walk:
         )
 
     def failed_before(self, stage: Stage) -> bool:
-        """Whether an earlier stage failed, and was not measured anew since."""
+        """Whether an earlier stage failed and has not been measured again since."""
         return any(failed < stage for failed in self.failures)
 
     # What was found
 
     @property
     def unmended(self) -> bool:
-        """Whether an error or warning was found that no repair has removed."""
+        """Whether there is an error or warning that no repair has removed."""
         return any(f.severity != Severity.NOTE and id(f) not in self.fixed for f in self.findings)
 
     def keep(self, finding: Finding) -> bool:
-        """Keep a finding, unless it is ignored or was found before; whether it was kept."""
+        """Keep a finding unless it is ignored or already known; returns whether it was kept."""
         key = (finding.name, finding.message)
         if key in self._seen or self._ignored(finding):
             if any((f.name, f.message) == key and id(f) in self.fixed for f in self.findings):
@@ -255,24 +255,24 @@ class Walk:
         return True
 
     def _unmend(self, key: tuple[str, str]) -> None:
-        """The same fault is still seen after its repair: it is not mended after all."""
+        """Record that a fault is still found after its repair."""
         for found in self.findings:
             if (found.name, found.message) == key:
                 self.fixed.discard(id(found))
 
     def repair_allowed(self, most: int) -> bool:
-        """Whether one more repair may be tried."""
+        """Whether one more repair may be applied."""
         return self._repair and len(self.repaired) < most
 
     def mended(self, finding: Finding) -> None:
-        """A finding's repair is in force."""
+        """Record that a finding's repair is in force."""
         self.fixed.add(id(finding))
         self.repaired = (*self.repaired, finding.name)
         for stage in [s for s in self.failures if s >= finding.stage]:
             del self.failures[stage]
 
     def repair_failed(self, finding: Finding, error: BaseException) -> None:
-        """A repair's change raised: the finding stands, unmended."""
+        """Record that a repair raised: its finding stays, without the repair."""
         self.findings[self.findings.index(finding)] = replace(finding, repair=None)
         for known in (self.fixed, self._through):  # its identity may come again
             known.discard(id(finding))
@@ -280,7 +280,7 @@ class Walk:
             self.internal_error(f"repair of {finding.name}", error)
 
     def cut_off(self, what: str) -> None:
-        """An experiment that the budget did not allow."""
+        """Record an experiment that the budget did not allow."""
         self._cut_off.append(what)
 
     def internal_error(self, where: str, error: BaseException) -> None:
@@ -298,7 +298,7 @@ class Walk:
             self.internal_errors.append(said)
 
     def note_own_errors(self) -> None:
-        """Record the errors of our own that probes and repairs in the user's calls have met until now."""
+        """Record our own errors that probes and repairs have met inside the user's calls so far."""
         for error in own_errors():
             self.internal_error("a probe", error)
         for does, error in repair_log.failed_repairs().items():
@@ -313,7 +313,7 @@ class Walk:
                 self.internal_error(f"repair tried: {does}", error)
 
     def stage_failed(self, stage: Stage, error: BaseException) -> None:
-        """Measuring a stage raised an error that the adapter did not expect."""
+        """Record an error, unexpected by the adapter, that was raised while a stage was measured."""
         if is_own(error, measuring=True):
             self.blocked[stage] = ITSELF_FAILED
             self.internal_error(f"measuring {stage.label}", error)
@@ -323,7 +323,7 @@ class Walk:
     # What becomes of it
 
     def report(self, framework: str | None = None, versions: Mapping[str, str] | None = None) -> Report:
-        """All of it, as plain data."""
+        """The report, as plain data."""
         findings = tuple(self._finished(f) for f in self.findings)
         stages = tuple(stage_run(self, stage, findings) for stage in Stage)
         failed = [f for s, f in sorted(self.failures.items()) if not self._has_cause(s)]
@@ -332,7 +332,7 @@ class Walk:
             cut = "; ".join(dict.fromkeys(self._cut_off))
             message = (
                 f"{message} The budget of {self.clock.budget:.0f} s {CUT_OFF} ({cut}); "
-                f"--budget {4 * self.clock.budget:.0f} gives them time."
+                f"--budget {4 * self.clock.budget:.0f} allows them."
             ).strip()
         return Report(
             script=self.script,

@@ -76,7 +76,7 @@ class Walks:
         self._began: float | None = None
         """When the script began, until its first walk: what is trained for real before a second one is no start."""
         self.restart = False
-        """The script is to be run anew, for real, in a process of its own."""
+        """The script is to be run again for real, in a separate process."""
 
     def _walk_one(self, training: PendingTraining[A], *, anew: bool = False) -> A:
         """Walk a training.
@@ -92,14 +92,14 @@ class Walks:
         return self._walk_adapter(training.make, ending)
 
     def _decide_restart(self) -> str:
-        """Decide whether the script is run anew, and say so: its variables are not what they were."""
+        """Decide whether the script is run again, since the walk changed its variables; returns the message."""
         report = self._walk.report()
         self.restart = self._train and not self._walk.interrupted and not stops(report)
         if not self._train:
             return ""
         if self.restart:
-            return "The script now starts anew, for real, in a process of its own."
-        return "The script was not run for real: mend what stands above first."
+            return "The script now starts again for real, in a separate process."
+        return "The script was not run for real: fix the findings above first."
 
     def _walk_adapter(self, make: Callable[[], A], ending: Callable[[], str]) -> A:
         walk = self._walk
@@ -135,12 +135,12 @@ class Walks:
             self._walking = False
 
     def _ended_by(self, error: Exception) -> None:
-        """An exception of the user's came before there was anything to walk."""
+        """Handle a user's exception that came before there was anything to walk."""
         failure = failure_of(error)
         if isinstance(error, ImportError) and failure.function.startswith("runpy."):
-            raise UsageError(f"-m takes the name of a module that can be run: {error}") from error
+            raise UsageError(f"-m needs the name of a module that can be run: {error}") from error
         judge(self._walk, raised_facts(error, failure, self._seen))
-        stopped = "The script stopped before it reached training."
+        stopped = "The script ended before it reached training."
         self._walk.message = " ".join([stopped, *self._devices.remarks(error)])
         self._close(self._walk.report(None, versions()))
 
@@ -193,7 +193,7 @@ class Walks:
         self._walk_one(pending.of_trainer(trainer, frame, self._seen or Seen()))
 
     def _walk_model_fit(self, model: Any, frame: FrameType, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Walk a model's `fit`; return the arguments that training must be given anew."""
+        """Walk a model's `fit`; return the arguments that must be replaced for the real training."""
         return self._walk_one(pending.of_model(model, frame, given, self._seen or Seen())).for_training()
 
     def _walk_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any]) -> None:
@@ -204,7 +204,7 @@ class Walks:
             training = pending.of_loop(loop, self._seen or Seen())
         except SyntaxError as error:  # `await` in the body
             self._ended(
-                f"The training loop at {cells.told(loop.file, [loop.line])} cannot be run by itself and was not walked: {error.msg}."
+                f"The training loop at {cells.told(loop.file, [loop.line])} cannot be compiled separately, so it was not walked: {error.msg}."
             )
             return
         self._walk_one(training, anew=True)

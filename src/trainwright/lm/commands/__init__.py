@@ -1,1 +1,1 @@
-"""The commands of `trainwright lm`, a module each, imported when one is called."""
+"""The commands of `trainwright lm`, one module each; a module's dependencies are imported when it is called."""

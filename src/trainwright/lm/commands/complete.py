@@ -15,30 +15,34 @@ def complete(
         str,
         Parameter(
             allow_leading_hyphen=True,
-            help='Source code up to the cursor; "-" reads it from standard input, as it is to its last byte. '
-            "Without one, the beginning of a file is written.",
+            help='Source code up to the cursor; "-" reads it unchanged from standard input. '
+            "Without a prompt, the model writes the beginning of a file.",
         ),
     ] = "",
     /,
     *,
-    statement: Annotated[bool, Parameter(negative=(), help="Go on to the end of the statement.")] = False,
-    tokens: Annotated[int | None, Parameter(help="Write so many tokens instead of a line.")] = None,
+    statement: Annotated[
+        bool, Parameter(negative=(), help="Complete up to the end of the statement.")
+    ] = False,
+    tokens: Annotated[int | None, Parameter(help="Write this many tokens instead of a line.")] = None,
     temperature: Annotated[
-        float, Parameter(help="0: always the most probable token; above: drawn, the wilder the higher.")
+        float,
+        Parameter(help="0: always the most probable token; above 0: sample, more randomly the higher it is."),
     ] = 0.0,
     top_p: Annotated[
-        float, Parameter(help="Draw among the most probable tokens that together make this share.")
+        float, Parameter(help="Sample from the most probable tokens whose probabilities add up to this.")
     ] = 1.0,
-    seed: Annotated[int, Parameter(help="Of what is drawn.")] = 0,
-    count: Annotated[int, Parameter(help="Completions to draw, one after the other.")] = 1,
+    seed: Annotated[int, Parameter(help="Random seed for sampling.")] = 0,
+    count: Annotated[int, Parameter(help="Number of completions to sample, one after the other.")] = 1,
     echo: Annotated[bool, Parameter(negative=(), help="Print the prompt before each completion.")] = False,
     checkpoint: Annotated[str, Parameter(help='"best", "last" or a step\'s number.')] = "best",
 ) -> None:
     """Complete a line of code.
 
-    The prompt may end inside of a word. A completion ends before the first line end after something was written;
-    with --statement before the first that ends the statement; with --tokens after so many. It always ends where the
-    model ends the file, and, but with --tokens, where it has said the same thing six times running. Where the model's window is full, it goes on from the window's newest half.
+    The prompt may end inside a word. By default, a completion ends before the first line break after some text; with
+    --statement, before the line break that ends the statement; with --tokens, after N tokens. It always ends where the
+    model ends the file and, except with --tokens, when it repeats the same thing six times in a row. When the model's
+    context window is full, it continues from the newest half of the window.
 
     Examples:
 

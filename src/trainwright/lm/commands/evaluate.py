@@ -20,10 +20,14 @@ def evaluate(
     /,
     *,
     data: Annotated[
-        Path | None, Parameter(help="The prepared data, if it lies elsewhere than when the run was trained.")
+        Path | None, Parameter(help="The prepared data, if it has moved since the run was trained.")
     ] = None,
-    samples: Annotated[int, Parameter(help="Lines of each kind to complete; 0: the loss alone.")] = 400,
-    seed: Annotated[int, Parameter(help="Decides the lines and the baselines' training text.")] = 0,
+    samples: Annotated[
+        int, Parameter(help="Number of lines of each kind to complete; 0: only the loss.")
+    ] = 400,
+    seed: Annotated[
+        int, Parameter(help="Random seed for choosing the lines and the baselines' training text.")
+    ] = 0,
     checkpoint: Annotated[str, Parameter(help="best, last, or a step's number.")] = "best",
     json: Annotated[
         str | None,
@@ -32,12 +36,12 @@ def evaluate(
         ),
     ] = None,
 ) -> None:
-    """Measure a run on its held-out documents: loss, and completions of lines beside those of two baselines.
+    """Evaluate a run on its held-out documents: its loss, and line completions compared with two baselines.
 
-    Loss in nats per token, perplexity and bits per byte count every held-out token once. Lines are cut anywhere in
-    their code, and where a call of a library begins (after `plt.`, `df.`, `.fit(`); each is completed greedily and
-    compared with how it went on: exact match, edit similarity, identifier match. The baselines are an n-gram model
-    and the most frequent rest of a line after the same words, both from the training documents.
+    Loss in nats per token, perplexity and bits per byte count every held-out token once. Lines are cut at random places
+    in their code, and at the beginning of library calls (after `plt.`, `df.`, `.fit(`). Each line is completed greedily
+    and compared with the original: exact match, edit similarity, identifier match. The baselines are an n-gram model
+    and the most frequent rest of a line after the same words, both built from the training documents.
 
     The results are saved as RUN/evaluation.json. They are the same every time.
 
@@ -68,20 +72,20 @@ def evaluate(
 
 
 def _check_target(target: str | None) -> None:
-    """Reject a file that cannot be written, before minutes are spent."""
+    """Reject an output file that cannot be written before spending minutes."""
     if not target or target == "-":
         return
     if not Path(target).absolute().parent.is_dir():
-        raise UsageError(f"{target} must lie in an existing folder; {Path(target).parent} does not exist.")
+        raise UsageError(f"{target} must be in an existing folder; {Path(target).parent} does not exist.")
     if Path(target).is_dir():
-        raise UsageError(f"{target} must be a file to write the results to; it is a folder.")
+        raise UsageError(f"{target} is a folder; name a file to write the results to.")
 
 
 def _write(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise WriteError(f"The results must be written to {file}: {error}.") from error
+        raise WriteError(f"The results could not be written to {file}: {error}.") from error
 
 
 @contextmanager

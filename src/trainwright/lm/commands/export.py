@@ -10,13 +10,15 @@ from cyclopts import Parameter
 
 def export(
     run: Annotated[Path, Parameter(help="The run's folder.")],
-    folder: Annotated[Path, Parameter(help="Where to: a new or empty folder.")],
+    folder: Annotated[Path, Parameter(help="The folder to write to, new or empty.")],
     /,
     *,
     checkpoint: Annotated[str, Parameter(help='"best", "last" or a step\'s number.')] = "best",
     force: Annotated[
         bool,
-        Parameter(negative=(), help="Replace an earlier export's files; other files of the folder stay."),
+        Parameter(
+            negative=(), help="Replace the files of an earlier export; other files in the folder are kept."
+        ),
     ] = False,
 ) -> None:
     """Write a run as a folder that transformers opens, with a model card.

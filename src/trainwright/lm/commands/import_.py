@@ -9,15 +9,18 @@ from cyclopts import Parameter
 
 
 def import_(
-    folder: Annotated[Path, Parameter(help="What transformers' save_pretrained wrote: model and tokenizer.")],
-    run: Annotated[Path, Parameter(help="The run to make: a new or empty folder.")],
+    folder: Annotated[
+        Path,
+        Parameter(help="A folder with a model and its tokenizer, written by transformers' save_pretrained."),
+    ],
+    run: Annotated[Path, Parameter(help="The folder for the new run, new or empty.")],
     /,
 ) -> None:
-    """Make a run of a folder that transformers wrote.
+    """Turn a folder that transformers wrote into a run.
 
-    It has to be a GPT-2, or a Qwen3 with as many key and value heads as query heads and tied embeddings, with a
-    byte-level BPE tokenizer.json that has the token <|endoftext|>. The run can be evaluated, completed with and
-    exported; training does not go on from it.
+    The model must be a GPT-2, or a Qwen3 with tied embeddings and as many key and value heads as query heads. Its
+    tokenizer.json must be a byte-level BPE with the token <|endoftext|>. You can evaluate, complete with and export the
+    run, but not resume its training.
 
     Examples:
 

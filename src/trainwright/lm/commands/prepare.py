@@ -22,19 +22,19 @@ def prepare(
         Parameter(
             help=(
                 "`installed` (the Python files of the packages in this environment; the default), a folder (each first-level "
-                "folder in it is a group, a git checkout is one), a table (.jsonl, .jsonl.gz, .parquet), or hub:OWNER/NAME. "
-                "Several may be named."
+                "subfolder is a group; a git checkout is a single group), a table (.jsonl, .jsonl.gz, .parquet), or hub:OWNER/NAME. "
+                "Several are allowed."
             )
         ),
     ],
-    out: Annotated[Path, Parameter(name="--out", help="The folder to prepare.")],
+    out: Annotated[Path, Parameter(name="--out", help="The folder to write the prepared data to.")],
     keywords: Annotated[
         str | None,
         Parameter(
             name="--keywords",
             help=(
-                'Keep files that mention one of these words anywhere, separated by commas; "" keeps all. By default pandas, '
-                "sklearn, matplotlib, seaborn for `installed` and the Hub."
+                'Keep only files that mention one of these words, separated by commas; "" keeps all. Default: pandas, '
+                "sklearn, matplotlib, seaborn for `installed` and the Hub; no filter for folders and tables."
             ),
         ),
     ] = None,
@@ -46,8 +46,8 @@ def prepare(
         Parameter(
             name=("--licences", "--licenses"),
             help=(
-                "permissive, any (known or not), or SPDX identifiers separated by commas. By default permissive for `installed` "
-                "and the Hub."
+                "permissive, any (even unknown), or SPDX identifiers separated by commas. Default: permissive for `installed` "
+                "and the Hub; any for folders and tables."
             ),
         ),
     ] = None,
@@ -56,7 +56,7 @@ def prepare(
         Parameter(
             name=("--unknown-licences", "--unknown-licenses"),
             help=(
-                "Files without a known licence. own: keep them from folders and tables, which you named yourself; drop them "
+                "Files without a known license. own: keep those from folders and tables, which you named yourself, and drop those "
                 "from installed and the Hub."
             ),
         ),
@@ -67,22 +67,25 @@ def prepare(
             name="--generated",
             negative=(),
             help=(
-                "Keep files that say in their first five lines that a program wrote them (those of folders and tables: that "
-                "they are generated and not to be edited)."
+                "Keep files that say in their first five lines that a program wrote them (in folders and tables: that "
+                "they are generated and must not be edited)."
             ),
         ),
     ] = False,
     min_bytes: Annotated[
         int | None,
         Parameter(
-            name="--min-bytes", help=("Drop shorter files. By default 64; none in folders and tables.")
+            name="--min-bytes",
+            help=("Drop files shorter than this. Default: 64; no limit for folders and tables."),
         ),
     ] = None,
     longest_line: Annotated[
         int | None,
         Parameter(
             name="--longest-line",
-            help=("Drop files with a line of more characters. By default 1000; none in folders and tables."),
+            help=(
+                "Drop files with a line longer than this many characters. Default: 1000; no limit for folders and tables."
+            ),
         ),
     ] = None,
     mean_line: Annotated[
@@ -90,7 +93,7 @@ def prepare(
         Parameter(
             name="--mean-line",
             help=(
-                "Drop files whose mean line has more characters. By default 100; 1000 in folders and tables."
+                "Drop files whose mean line is longer than this many characters. Default: 100; 1000 for folders and tables."
             ),
         ),
     ] = None,
@@ -98,26 +101,26 @@ def prepare(
         float | None,
         Parameter(
             name="--alphanumeric-share",
-            help=("Drop files with a smaller share of letters and digits. By default 0.25."),
+            help=("Drop files with a smaller fraction of letters and digits than this. Default: 0.25."),
         ),
     ] = None,
     near: Annotated[
         float,
         Parameter(
             name="--near",
-            help=("Files are near duplicates from this Jaccard index of their five-word shingles on."),
+            help=("Jaccard index of five-word shingles from which two files count as near duplicates."),
         ),
     ] = 0.7,
     validation: Annotated[
-        float, Parameter(name="--validation", help=("The share of bytes to hold out, in whole groups."))
+        float, Parameter(name="--validation", help=("Fraction of bytes to hold out, in whole groups."))
     ] = 0.05,
-    seed: Annotated[int, Parameter(name="--seed", help="Of the choice of the groups that are held out.")] = 0,
+    seed: Annotated[int, Parameter(name="--seed", help="Random seed for choosing the held-out groups.")] = 0,
     vocabulary: Annotated[
         int,
         Parameter(
             name="--vocabulary",
             help=(
-                "Entries of the tokenizer. By default 2048 for less than 30 MB of training text, else 8192."
+                "Number of tokenizer entries. Default: 2048 for less than 30 MB of training text, otherwise 8192."
             ),
         ),
     ] = 0,
@@ -125,7 +128,7 @@ def prepare(
         str,
         Parameter(
             name="--tokenizer-bytes",
-            help=("Text to train the tokenizer on, evenly sampled: bytes, or as in 20MB."),
+            help=("Amount of evenly sampled text to train the tokenizer on, in bytes or as in 20MB."),
         ),
     ] = "20MB",
     max_bytes: Annotated[
@@ -133,8 +136,8 @@ def prepare(
         Parameter(
             name="--max-bytes",
             help=(
-                "Stop when so much text is kept: bytes, or as in 50MB. Files come in an order by hash, so that it is an even "
-                "sample; rows of tables come in theirs."
+                "Stop after keeping this much text, in bytes or as in 50MB. Files are read in hash order, which makes this an even "
+                "sample; table rows are read in their own order."
             ),
         ),
     ] = "0",
@@ -142,59 +145,69 @@ def prepare(
         str,
         Parameter(
             name="--max-group-bytes",
-            help=("Take at most so much text of one package or repository: more variety in the same bytes."),
+            help=(
+                "Take at most this much text from one package or repository, for more variety in the same number of bytes."
+            ),
         ),
     ] = "0",
     largest: Annotated[
-        str, Parameter(name="--largest", help="Skip larger files: bytes, or as in 1MB.")
+        str, Parameter(name="--largest", help="Skip files larger than this, in bytes or as in 1MB.")
     ] = "1MB",
     suffixes: Annotated[
         str,
         Parameter(
             name="--suffixes",
-            help=("What names of files in folders and packages end in, separated by commas."),
+            help=("File name endings to read from folders and packages, separated by commas."),
         ),
     ] = ".py",
     text_field: Annotated[
         str,
         Parameter(
-            name="--text-field", help=("A table's column with the text; by default content, text or code.")
+            name="--text-field", help=("The table column with the text. Default: content, text or code.")
         ),
     ] = "",
     path_field: Annotated[
         str,
-        Parameter(name="--path-field", help=("... with the file's path; by default path and some others.")),
+        Parameter(
+            name="--path-field",
+            help=("The table column with the file's path. Default: path and some others."),
+        ),
     ] = "",
     group_field: Annotated[
         str,
         Parameter(
             name="--group-field",
-            help=("... with the repository; by default repo_name, group and some others."),
+            help=("The table column with the repository. Default: repo_name, group and some others."),
         ),
     ] = "",
     licence_field: Annotated[
         str,
         Parameter(
             name=("--licence-field", "--license-field"),
-            help=("... with the licence; by default license and some others."),
+            help=("The table column with the license. Default: license and some others."),
         ),
     ] = "",
     restart: Annotated[
         bool,
-        Parameter(name="--restart", negative=(), help=("Delete what was prepared in the folder before.")),
+        Parameter(
+            name="--restart", negative=(), help=("Delete the folder's earlier prepared data and start over.")
+        ),
     ] = False,
 ) -> int:
-    """Gather source code, filter and deduplicate it, split it by package or repository, train a tokenizer, pack tokens.
+    """Gather source code, filter, deduplicate and split it by package or repository, train a tokenizer, and pack tokens.
 
-    Of folders and tables everything is kept but what is unreadable, generated, a duplicate or no source; `installed` and
-    the Hub are filtered by keywords, licences and looks as well. What you give of these options counts for all sources.
-    What is done is skipped; what was stopped goes on. Exit status: 0 prepared; 2 wrong usage, or nothing to prepare from.
+    From folders and tables, everything is kept except unreadable or generated files, duplicates, and files that are not
+    source code. `installed` and the Hub are also filtered by keywords, licenses and the look of the code. A filter that
+    you give as an option applies to all sources.
+
+    Completed steps are skipped and an interrupted one is resumed. Exit status: 0 prepared; 2 wrong usage, or nothing to
+    prepare from.
 
     Examples:
 
-        trainwright lm prepare --out data                   this environment's packages
-        trainwright lm prepare ~/code --out data            every Python file of yours
-        trainwright lm prepare --out data --max-bytes 20MB --max-group-bytes 2MB  a varied trial
+        trainwright lm prepare --out data                   the packages in this environment
+        trainwright lm prepare ~/code --out data            all your Python files
+        trainwright lm prepare --out data --max-bytes 20MB --max-group-bytes 2MB  a small, varied sample
         trainwright lm prepare a.jsonl.gz b.parquet --out data --keywords torch,numpy
         trainwright lm prepare hub:codeparrot/codeparrot-clean --out data --vocabulary 50000
     """
@@ -232,7 +245,7 @@ def prepare(
     try:
         done = prepare_data(out, options, restart=restart)
     except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped. The same command goes on from here.")
+        Console(stderr=True).print("Stopped. Run the same command again to resume.")
         raise
     _show(done.manifest, out, done.already)
     return 0
@@ -253,13 +266,13 @@ def _licences(given: str) -> tuple[str, ...]:
     unknown = [name for name in names if spdx(name) is None and not name.startswith("LicenseRef-")]
     if unknown or not names:
         raise UsageError(
-            f"--licences must be permissive, any, or SPDX identifiers such as MIT,Apache-2.0; got {given!r}."
+            f"--licenses must be permissive, any, or SPDX identifiers such as MIT,Apache-2.0; got {given!r}."
         )
     return tuple(spdx(name) or name for name in names)
 
 
 def _size(given: str, option: str) -> int:
-    """Bytes of "20MB", "1.5 GB", "1000000"."""
+    """The number of bytes in "20MB", "1.5 GB" or "1000000"."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)B?\s*", given, re.IGNORECASE)
     if not match:
         raise UsageError(f"{option} must be a number of bytes, as in 20MB or 1000000; got {given!r}.")
@@ -267,12 +280,12 @@ def _size(given: str, option: str) -> int:
 
 
 def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
-    """The summary in numbers."""
+    """Print the summary."""
     from trainwright.lm.corpus.funnel import render, unit_of
 
     console = Console(file=sys.stdout, highlight=False)
     if already:
-        console.print(f"{out} is prepared already; --restart prepares it anew.", soft_wrap=True)
+        console.print(f"{out} is already prepared; use --restart to prepare it again.", soft_wrap=True)
     console.print(render(manifest["funnel"]), soft_wrap=True)
     console.print()
     unit, size = unit_of(manifest["funnel"]["seen"]["bytes"])
@@ -289,7 +302,7 @@ def _show(manifest: dict[str, Any], out: Path, already: bool) -> None:
     )
     if manifest["split_by"] == "file":
         console.print(
-            "[yellow]No whole group comes near to --validation of the bytes, so the split is by file: scores on it will look "
+            "[yellow]No combination of whole groups comes close to --validation, so the split is by file: scores on it will look "
             "better than on new code.[/]",
             soft_wrap=True,
         )

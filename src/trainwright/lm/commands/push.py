@@ -11,16 +11,17 @@ from cyclopts import Parameter
 def push(
     run: Annotated[Path, Parameter(help="The run's folder.")],
     repo: Annotated[
-        str, Parameter(help="The repository on the Hub: name, or owner/name. Made if it is not there.")
+        str,
+        Parameter(help="The repository on the Hub: name or owner/name. It is created if it does not exist."),
     ],
     /,
     *,
-    private: Annotated[bool, Parameter(negative=(), help="Make it a private one.")] = False,
+    private: Annotated[bool, Parameter(negative=(), help="Create it as a private repository.")] = False,
     checkpoint: Annotated[str, Parameter(help='"best", "last" or a step\'s number.')] = "best",
 ) -> None:
-    """Put an exported run on the Hub.
+    """Export a run and upload it to the Hub.
 
-    Needs a token that may write: from `hf auth login`, or in HF_TOKEN. HF_ENDPOINT names another Hub.
+    This needs a token with write access, from `hf auth login` or in HF_TOKEN. HF_ENDPOINT selects another Hub.
 
     Examples:
 

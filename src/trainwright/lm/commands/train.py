@@ -16,18 +16,18 @@ def train(
     data: Annotated[Path, Parameter(help="A folder that `trainwright lm prepare` wrote.")],
     /,
     *,
-    out: Annotated[Path, Parameter(name="--out", help="The run's folder; a run that lies there goes on.")],
+    out: Annotated[Path, Parameter(name="--out", help="The run's folder; an existing run there is resumed.")],
     preset: Annotated[
         str | None,
         Parameter(
             name="--preset",
             help=(
-                "tiny (minutes on two cores; the default), small or gpt2. A run that goes on has its own recipe."
+                "tiny (minutes on two cores; the default), small or gpt2. A resumed run keeps its own recipe."
             ),
         ),
     ] = None,
     recipe: Annotated[
-        Path | None, Parameter(name="--recipe", help="A TOML file that changes the preset.")
+        Path | None, Parameter(name="--recipe", help="A TOML file with changes to the preset.")
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -35,7 +35,7 @@ def train(
             name="--set",
             negative=(),
             allow_leading_hyphen=True,
-            help=("section.key=value, after the file; may be given several times."),
+            help=("section.key=value; overrides the file; repeatable."),
         ),
     ] = None,
     precision: Annotated[
@@ -43,7 +43,7 @@ def train(
         Parameter(
             name="--precision",
             help=(
-                "fp32 or bf16; auto (the default) takes what is faster here, as measured when the run begins. A run that goes on "
+                "fp32 or bf16; auto (the default) uses whichever is measured to be faster when the run begins. A resumed run "
                 "keeps its own."
             ),
         ),
@@ -53,8 +53,8 @@ def train(
         Parameter(
             name="--threads",
             help=(
-                "Threads on the CPU; by default OMP_NUM_THREADS, or as many as are fastest here, as measured when the run begins. A "
-                "run that goes on keeps its own."
+                "CPU threads; by default OMP_NUM_THREADS, or the fastest number, as measured when the run begins. A "
+                "resumed run keeps its own."
             ),
         ),
     ] = None,
@@ -64,17 +64,18 @@ def train(
             name="--resume",
             negative="--restart",
             help=(
-                "--resume: go on, and refuse to begin; --restart: remove the run that lies there and begin anew. "
-                "Without either a run goes on if there is one."
+                "--resume: require an existing run to resume; --restart: remove the existing run and start over. "
+                "By default, an existing run is resumed."
             ),
         ),
     ] = None,
 ) -> int:
-    """Train a model from scratch on prepared data, or go on with a run that was stopped.
+    """Train a model from scratch on prepared data, or resume a run that was stopped.
 
-    Ctrl-C saves; the same command goes on there. So it does after a crash: from the last checkpoint, bit for bit.
-    Exit status: 0 trained to the end; 2 wrong usage, or an error that is named; 130 after Ctrl-C and 143 after SIGTERM,
-    each with a checkpoint saved.
+    Ctrl-C saves a checkpoint, and the same command resumes. After a crash it resumes from the last checkpoint, bit for bit.
+
+    Exit status: 0 trained to the end; 2 wrong usage, or an error with a message; 130 after Ctrl-C and 143 after SIGTERM,
+    in both cases with a checkpoint saved.
 
     Examples:
 
@@ -102,7 +103,7 @@ def train(
         ""
         if outcome.best_loss is None
         else (
-            f"; lowest validation loss {outcome.best_loss:.4f} nats a token, at update {outcome.best_update}"
+            f"; lowest validation loss {outcome.best_loss:.4f} nats per token, at update {outcome.best_update}"
         )
     )
     console = Console()
@@ -113,12 +114,12 @@ def train(
     )
     if not outcome.signal:
         return 0
-    console.print("Stopped and saved. The same command goes on from here.", soft_wrap=True, highlight=False)
+    console.print("Stopped and saved. Run the same command again to resume.", soft_wrap=True, highlight=False)
     return 128 + outcome.signal  # as shells do for a program that a signal ended
 
 
 def _with(recipe: Recipe, **run: Any) -> Recipe:
-    """The recipe with those settings of the run that were given; a run that goes on takes them, too."""
+    """The recipe with the given settings of the run; they also apply to a resumed run."""
     return checked(
         recipe_from({"run": {name: value for name, value in run.items() if value is not None}}, recipe)
     )

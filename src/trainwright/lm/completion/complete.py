@@ -48,11 +48,11 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not self.temperature >= 0:
-            raise UsageError(f"The temperature must not be below 0; got {self.temperature}.")
+            raise UsageError(f"The temperature must not be negative; got {self.temperature}.")
         if not 0 < self.top_p <= 1:
-            raise UsageError(f"top-p must lie above 0 and at most at 1; got {self.top_p}.")
+            raise UsageError(f"top-p must be above 0 and at most 1; got {self.top_p}.")
         if not 0 <= self.seed < 2**63:
-            raise UsageError(f"The seed must lie from 0 to {2**63 - 1}; got {self.seed}.")
+            raise UsageError(f"The seed must be between 0 and {2**63 - 1}; got {self.seed}.")
 
 
 def complete(
@@ -89,7 +89,7 @@ def extent(prompt: str, *, tokens: int | None = None, statement: bool = False) -
         UsageError: if both are asked for, or less than one token.
     """
     if tokens is not None and statement:
-        raise UsageError("A completion ends after so many tokens or with its statement; give one of the two.")
+        raise UsageError("--tokens and --statement cannot be used together.")
     if tokens is not None and tokens < 1:
         raise UsageError(f"A completion must have at least one token; got {tokens}.")
     if tokens is not None:

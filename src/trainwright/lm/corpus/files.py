@@ -130,15 +130,15 @@ def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int) ->
 def _instead(root: Path) -> str:
     """What a folder has instead of source files, and what may be done."""
     if not _entries(root):
-        return "it is empty. Name the folder of your code."
+        return "it is empty. Name the folder with your code."
     tables = [e.name for e in _entries(root) if e.name.lower().endswith(TABLES)]
     if tables:
-        return f"it has none. Its tables are sources by themselves: {tables[0]}, ..."
+        return f"it has none. To use its tables, name them as sources: {tables[0]}, ..."
     ends = Counter(file.suffix for file in _walk(root) if file.suffix)
     if not ends:
         return "it has none."
     told = ", ".join(f"{count} {end}" for end, count in ends.most_common(_ENDS_TOLD))
-    return f"it has none, but {told}. --suffixes {ends.most_common(1)[0][0]} takes those."
+    return f"it has none, but {told}. --suffixes {ends.most_common(1)[0][0]} reads those."
 
 
 def _group(root: Path, suffixes: tuple[str, ...]) -> list[_File]:

@@ -63,11 +63,11 @@ def checked(options: FilterOptions) -> FilterOptions:
         UsageError: if they do not.
     """
     if any(not keyword.strip() for keyword in options.keywords):
-        raise UsageError("Keywords must not be blank; name none to keep every file.")
+        raise UsageError("Keywords must not be blank; give none to keep every file.")
     if options.min_bytes < 0 or options.longest_line <= 0 or options.mean_line <= 0:
-        raise UsageError("--min-bytes must not be below 0, --longest-line and --mean-line must be above 0.")
+        raise UsageError("--min-bytes must not be negative; --longest-line and --mean-line must be positive.")
     if not 0 <= options.alphanumeric_share <= 1:
-        raise UsageError(f"--alphanumeric-share must lie from 0 to 1; got {options.alphanumeric_share}.")
+        raise UsageError(f"--alphanumeric-share must be between 0 and 1; got {options.alphanumeric_share}.")
     return options
 
 

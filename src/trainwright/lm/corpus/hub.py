@@ -42,7 +42,9 @@ class _Repository:
         return _failures()
 
     def failed(self, name: str, error: Exception) -> ReadError:
-        return ReadError(f"{_unreachable(f'{self.name}/{name}', error)} The same command goes on from here.")
+        return ReadError(
+            f"{_unreachable(f'{self.name}/{name}', error)} Run the same command again to resume."
+        )
 
     def size(self, name: str) -> int:
         return dict(self.files)[name]
@@ -76,7 +78,7 @@ def open_hub(name: str, fields: Fields, largest: int) -> TableSource:
     )
     if not files:
         where = f"{repository}/{folder}" if folder else repository
-        raise ReadError(f"The data set {where} must have files {', '.join(TABLES)}; it has none.")
+        raise ReadError(f"The data set {where} has no {', '.join(TABLES)} files.")
     shelf = _Repository(system=HfFileSystem(), name=repository, revision=str(pinned), files=tuple(files))
     return TableSource(name=name, own=False, largest=largest, fields=fields, shelf=shelf)
 
@@ -100,4 +102,4 @@ def _failures() -> tuple[type[Exception], ...]:
 def _unreachable(what: str, error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     reason = " ".join([f"{type(error).__name__}:", *lines[:2]])
-    return f"The data set {what} must be reachable on the Hub; it is not ({reason})."
+    return f"The data set {what} could not be reached on the Hub ({reason})."

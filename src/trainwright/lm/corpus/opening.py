@@ -50,7 +50,7 @@ def _open(name: str, fields: Fields, suffixes: tuple[str, ...], largest: int) ->
 
         return open_table(name, path, fields, largest)
     if path.name.endswith(suffixes) and path.is_file():
-        raise UsageError(f"A source must be a folder of files, not one of them; name {path.parent}.")
+        raise UsageError(f"A source must be a folder, not a file in it; name {path.parent}.")
     if path.exists():
         raise UsageError(
             f"A source must be {INSTALLED}, a folder, a table ({', '.join(TABLES)}) or {HUB}NAME; {name} is another kind of file."

@@ -68,7 +68,7 @@ def prepare(out: Path, options: PrepareOptions, *, restart: bool = False) -> Pre
         raise
     except OSError as error:
         raise UsageError(
-            f"{out} must be a folder with room to write in: {error}. What was done stays; started again, prepare goes on."
+            f"{out} must be a folder with room to write: {error}. Nothing done so far is lost; run prepare again to resume."
         ) from error
 
 
@@ -130,7 +130,7 @@ def _begin(job: steps.Job, wanted: dict[str, Any]) -> None:
     foreign = [name for name in _OURS if (job.out / name).exists()]
     if foreign:
         raise UsageError(
-            f"{job.out} must not hold files that prepare would write over; it has {', '.join(foreign)}. "
+            f"{job.out} must not contain files that prepare would overwrite; it has {', '.join(foreign)}. "
             "Name another --out, or let --restart delete them."
         )
     shutil.rmtree(job.work, ignore_errors=True)
@@ -159,8 +159,8 @@ def _unchanged(work: Path, sources: list[Source]) -> list[Source]:
     changed = [name for name, mark in state["fingerprints"].items() if found[name] != mark]
     if changed:
         raise UsageError(
-            f"The sources must stay as they are until they are gathered; changed since: {', '.join(changed)}. "
-            "--restart prepares them anew."
+            f"The sources must not change while they are being gathered; changed: {', '.join(changed)}. "
+            "--restart starts over."
         )
     return sources
 
@@ -171,7 +171,7 @@ def _compare(had: dict[str, Any], wanted: dict[str, Any], out: Path) -> None:
     if names:
         changes = "; ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names)
         raise UsageError(
-            f"{out} was prepared with other options: {changes}. --restart deletes it and prepares anew; "
+            f"{out} was prepared with other options: {changes}. --restart deletes it and starts over; "
             "or name another --out."
         )
 
@@ -198,21 +198,21 @@ def _check(options: PrepareOptions) -> None:
     checked(options.filters)
     checked(options.own_filters)
     if not 0 < options.near <= 1:
-        raise UsageError(f"--near must lie above 0 and not above 1; got {options.near}.")
+        raise UsageError(f"--near must be above 0 and at most 1; got {options.near}.")
     if not 0 < options.validation < 1:
-        raise UsageError(f"--validation must lie between 0 and 1; got {options.validation}.")
+        raise UsageError(f"--validation must be between 0 and 1; got {options.validation}.")
     if options.vocabulary_size and options.vocabulary_size < 257:
         raise UsageError(
-            f"--vocabulary must be 257 at least: all bytes and the end token; got {options.vocabulary_size}."
+            f"--vocabulary must be at least 257, for all bytes and the end token; got {options.vocabulary_size}."
         )
     if not options.suffixes or not all(options.suffixes):
-        raise UsageError("--suffixes must name one at least, as in .py.")
+        raise UsageError("--suffixes needs at least one, such as .py.")
     for name, value in {"--largest": options.largest, "--tokenizer-bytes": options.tokenizer_bytes}.items():
         if value <= 0:
             raise UsageError(f"{name} must be above 0; got {value}.")
     for name, size in (("--max-bytes", options.max_bytes), ("--max-group-bytes", options.max_group_bytes)):
         if size < 0:
-            raise UsageError(f"{name} must not be below 0; got {size}.")
+            raise UsageError(f"{name} must not be negative; got {size}.")
 
 
 def _delete(job: steps.Job) -> None:

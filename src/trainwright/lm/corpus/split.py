@@ -36,9 +36,9 @@ def validation_groups(bytes_of: Mapping[str, int], *, share: float, seed: int = 
         UsageError: if there are fewer than two groups or the share is none.
     """
     if not 0 < share < 1:
-        raise UsageError(f"--validation must lie between 0 and 1; got {share}.")
+        raise UsageError(f"--validation must be between 0 and 1; got {share}.")
     if len(bytes_of) < 2:
-        raise UsageError(f"A split by groups must have two groups at least; got {len(bytes_of)}.")
+        raise UsageError(f"A split by groups needs at least two groups; got {len(bytes_of)}.")
     budget = share * sum(bytes_of.values())
     chosen: set[str] = set()
     taken = 0

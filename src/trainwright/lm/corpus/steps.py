@@ -170,7 +170,7 @@ def split(job: Job) -> None:
         side[np.flatnonzero(side == 0)[list(proof.near)]] = LEAKED
         if not (side == 0).any():
             raise UsageError(
-                "The training side must keep a file; each one is near a validation file. Name more sources."
+                "No training file is left; each one is a near duplicate of a validation file. Name more sources."
             )
     write_json(job.outcome, counted(pieces, verdicts, exact, side, proof))
 
@@ -286,9 +286,9 @@ def _need_documents(job: Job, count: int) -> None:
     funnel = job.pieces.place().funnel
     reasons = ", ".join(f"{drop.files:,} {reason}" for reason, drop in funnel.dropped.items())
     raise UsageError(
-        f"Two different files at least must be kept, one of them to validate on; of {funnel.seen.files:,} there "
+        f"At least two different files are needed, one of them for validation; of {funnel.seen.files:,} there "
         f"{'is' if count == 1 else 'are'} {count}{f' ({reasons})' if reasons else ''}. Other sources, keywords or "
-        "licences may keep more; add --restart."
+        "licenses may keep more; add --restart."
     )
 
 

@@ -127,7 +127,9 @@ class _OneFile:
         return (OSError,)
 
     def failed(self, name: str, error: Exception) -> ReadError:
-        return ReadError(f"{name} must be readable to its end: {error}. The same command goes on from here.")
+        return ReadError(
+            f"{name} could not be read to its end: {error}. Run the same command again to resume."
+        )
 
     def size(self, name: str) -> int:
         return Path(name).stat().st_size
@@ -149,7 +151,7 @@ def open_table(name: str, path: Path, fields: Fields, largest: int) -> TableSour
         if name.lower().endswith(".parquet"):
             _columns(_opened(stream, name), fields, name)
         elif name.lower().endswith(".gz") and stream.read(2) != b"\x1f\x8b":
-            raise ReadError(f"{name} must be a gzip file; it does not begin like one.")
+            raise ReadError(f"{name} must be a gzip file; it does not start like one.")
     return source
 
 
@@ -209,7 +211,7 @@ def _columns(file: parquet.ParquetFile, fields: Fields, name: str) -> list[str]:
     text = fields.text or next((column for column in TEXTS if column in there), "")
     if not text:
         raise UsageError(
-            f"{name} must have a column {' or '.join(TEXTS)}, or --text-field must name its text's; it has {', '.join(there)}."
+            f"{name} must have a column {' or '.join(TEXTS)}, or --text-field must name the column with the text; it has {', '.join(there)}."
         )
     others = [fields.path or PATHS, fields.group or GROUPS, fields.licence or LICENCES]
     chosen = [next((c for c in ([o] if isinstance(o, str) else o) if c in there), "") for o in others]

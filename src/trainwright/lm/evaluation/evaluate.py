@@ -91,7 +91,7 @@ def evaluate(
         ReadError: if there is nothing to predict.
     """
     if samples < 0 or seed < 0:
-        raise UsageError(f"--samples and --seed must not be below 0; got {samples} and {seed}.")
+        raise UsageError(f"--samples and --seed must not be negative; got {samples} and {seed}.")
     check_same_data(run, data)
     loss = _loss(run, data, progress)
     cuts = _cuts(data, samples, seed, progress) if samples else {}
@@ -139,7 +139,7 @@ def save(evaluation: Evaluation, run_folder: Path) -> Path:
         part.write_text(as_json(evaluation), encoding="utf-8")
         part.replace(file)
     except OSError as error:
-        raise WriteError(f"The evaluation must be written to {file}: {error}.") from error
+        raise WriteError(f"The evaluation could not be written to {file}: {error}.") from error
     return file
 
 

@@ -64,16 +64,14 @@ def measure_loss(
     """
     targets = file.tokens
     if not len(targets):
-        raise ReadError(f"{file.path} must hold tokens to be predicted; it is empty.")
+        raise ReadError(f"{file.path} has no tokens to predict; it is empty.")
     nats = 0.0
     with torch.inference_mode(), computing(precision, model.output_weight.device):
         for first, shape in _batches(len(targets), model.config.context, at_once):
             nats += _nats(model, file, first, shape)
             advance(shape[0])
     if not math.isfinite(nats):
-        raise ReadError(
-            f"A model must predict with finite numbers; its loss is {nats}: training has diverged."
-        )
+        raise ReadError(f"The model's loss is {nats}: its training has diverged.")
     text_bytes = count_bytes(targets, tokenizer)
     return HeldOutLoss(
         nats_per_token=nats / len(targets),

@@ -15,8 +15,8 @@ from trainwright.lm.evaluation.metrics import METRICS, Interval
 from trainwright.lm.evaluation.quality import Quality
 
 _TITLES: Mapping[Kind, str] = {
-    "random": "Lines cut anywhere in their code",
-    "call": "Lines cut where a call of a library begins",
+    "random": "Lines cut at random places in their code",
+    "call": "Lines cut at the beginning of library calls",
 }
 _SHOWN_EXAMPLES = 3
 
@@ -40,7 +40,7 @@ def as_table(evaluation: Evaluation) -> RenderableType:
         parts += ["", Text(title, style="bold"), _scores(quality, evaluation.baselines.ngram_order)]
         parts += [_verdict(quality), *_examples(quality)]
     if evaluation.quality:
-        parts += ["", Text("Percent, with intervals of 95 % over documents.", style="dim")]
+        parts += ["", Text("Percent, with 95% intervals over documents.", style="dim")]
     return Group(*parts)
 
 
@@ -64,7 +64,11 @@ def _verdict(quality: Quality) -> Text:
     """Whether the model is ahead of the better baseline, by exact matches."""
     ahead = min((one["exact_match"] for one in quality.ahead.values()), key=lambda one: one.mean)
     clear = (
-        "clearly above" if ahead.low > 0 else "clearly below" if ahead.high < 0 else "not clearly apart from"
+        "clearly above"
+        if ahead.low > 0
+        else "clearly below"
+        if ahead.high < 0
+        else "not clearly different from"
     )
     return Text(
         f"The model is {clear} the better baseline: {100 * ahead.mean:+.1f} points of exact matches "
@@ -82,7 +86,7 @@ def _examples(quality: Quality) -> list[Text]:
                 "  ",
                 example.typed.strip(),
                 (example.completion, "green" if right else "red"),
-                ("" if right else f"   was: {example.rest}", "dim"),
+                ("" if right else f"   original: {example.rest}", "dim"),
                 no_wrap=True,
                 overflow="ellipsis",
             )

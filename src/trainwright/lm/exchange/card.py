@@ -21,10 +21,10 @@ _HUB_LICENCES = (
     "gpl-3.0", "isc", "lgpl-2.1", "lgpl-3.0", "mit", "mpl-2.0", "ncsa", "postgresql", "unlicense", "wtfpl", "zlib",
 )  # fmt: skip
 _KINDS = {
-    "gpt2": "of the kind of GPT-2",
-    "modern": "with rotary positions, RMSNorm, normalised queries and keys, and SwiGLU",
+    "gpt2": "with the GPT-2 architecture",
+    "modern": "with rotary positions, RMSNorm, normalized queries and keys, and SwiGLU",
 }
-_CUTS = {"random": "Lines cut anywhere", "call": "Lines cut at calls of libraries"}
+_CUTS = {"random": "Lines cut at random places", "call": "Lines cut at library calls"}
 _COMPLETERS = {
     "model": "this model",
     "ngram": "n-gram model",
@@ -69,10 +69,8 @@ def licence(licences: Mapping[str, Any]) -> str:
 
 def _sources(named: Sequence[str]) -> list[str]:
     """Public sources by name; where other files lay is the trainer's own affair."""
-    public = {"installed": "Python packages as they were installed"}
-    shown = [
-        public.get(one, one if one.startswith("hub:") else "files of the trainer's own") for one in named
-    ]
+    public = {"installed": "installed Python packages"}
+    shown = [public.get(one, one if one.startswith("hub:") else "the trainer's own files") for one in named]
     return list(dict.fromkeys(shown))
 
 

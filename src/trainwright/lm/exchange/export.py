@@ -48,7 +48,7 @@ def export_run(run: Path, folder: Path, *, checkpoint: str = "best", force: bool
             write_files(opened, made, folder.name)
             _move(made, folder)
     except OSError as error:
-        raise WriteError(f"{folder} must be a place to write a model to: {error}.") from error
+        raise WriteError(f"{folder} cannot be written to: {error}.") from error
 
 
 def check_target(folder: Path, *, force: bool) -> None:
@@ -58,11 +58,11 @@ def check_target(folder: Path, *, force: bool) -> None:
         UsageError: if it is a file, or holds something and force is off.
     """
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"An export goes to a folder; {folder} is a file.")
+        raise UsageError(f"An export needs a folder; {folder} is a file.")
     if not force and folder.is_dir() and any(folder.iterdir()):
         raise UsageError(
-            f"An export must go to a new or empty folder; {folder} holds something. "
-            "Name another one, or replace what it holds of an earlier export with --force."
+            f"An export needs a new or empty folder; {folder} is not empty. "
+            "Name another one, or replace the files of an earlier export with --force."
         )
 
 
@@ -82,9 +82,7 @@ def write_files(run: Run, folder: Path, title: str) -> None:
         _write_json(folder / "tokenizer_config.json", _tokenizer_settings(config))
         (folder / "README.md").write_text(card.written(run, title), encoding="utf-8")
     except (OSError, SafetensorError) as error:
-        raise WriteError(
-            f"{folder} must have room for a model of {_megabytes(weights)} MB: {error}."
-        ) from error
+        raise WriteError(f"{folder} needs room for a model of {_megabytes(weights)} MB: {error}.") from error
 
 
 def import_folder(folder: Path, run: Path) -> None:
@@ -167,7 +165,7 @@ def _read_weights(folder: Path) -> dict[str, Tensor]:
         try:
             tensors |= load_file(folder / name)
         except (OSError, SafetensorError) as error:
-            raise ReadError(f"{folder / name} must be a whole safetensors file: {error}.") from error
+            raise ReadError(f"{folder / name} must be a complete safetensors file: {error}.") from error
     return tensors
 
 
@@ -177,7 +175,7 @@ def _read_json(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ReadError(f"{file} must be a JSON file that transformers wrote: {error}.") from error
     if not isinstance(value, dict):
-        raise ReadError(f"{file} must hold a table; it holds {type(value).__name__}.")
+        raise ReadError(f"{file} must contain a JSON object; got {type(value).__name__}.")
     return value
 
 

@@ -123,7 +123,7 @@ def our_config(settings: Mapping[str, Any]) -> ModelConfig:
         checked(Recipe(model=config))
     except (KeyError, TypeError) as error:
         raise ReadError(
-            f"config.json must have the sizes of a {kind} model; {error!r} is missing or no number."
+            f"config.json must have the sizes of a {kind} model; {error!r} is missing or not a number."
         ) from error
     except UsageError as error:
         raise ReadError(f"config.json must describe a network that can be built here: {error}") from error
@@ -163,17 +163,19 @@ def our_weights(
         part = _parts(config)[module]
         names = [f"{n}.{kind}" for n in part.theirs]
         if missing := [n for n in names if n not in left]:
-            raise ReadError(f"The weights must have {missing[0]}; it is missing.")
+            raise ReadError(f"The weight {missing[0]} is missing.")
         joined = torch.cat([left.pop(n) for n in names])
         if part.transposed and joined.dim() == 2:
             joined = joined.t()
         if joined.shape != like.shape:
             raise ReadError(
-                f"{' and '.join(names)} must make {tuple(like.shape)} here; got {tuple(joined.shape)}."
+                f"{' and '.join(names)} must have the shape {tuple(like.shape)} here; got {tuple(joined.shape)}."
             )
         ours[name] = joined.float().contiguous()
     if left:
-        raise ReadError(f"The weights must be those of config.json alone; {sorted(left)[0]} has no place.")
+        raise ReadError(
+            f"The weights must match config.json; {sorted(left)[0]} does not belong to that model."
+        )
     return ours
 
 

@@ -26,7 +26,7 @@ def push_run(run: Path, repo: str, *, private: bool = False, checkpoint: str = "
 
     if get_token() is None:
         raise UsageError(
-            "A push needs a token that may write; found none. Run `hf auth login`, or set HF_TOKEN."
+            "A push needs a token with write access; there is none. Run `hf auth login`, or set HF_TOKEN."
         )
     hub = HfApi(library_name="trainwright")
     # The root of what the Hub's HTTP client raises when nobody answers, whichever client that version uses.
@@ -42,9 +42,11 @@ def push_run(run: Path, repo: str, *, private: bool = False, checkpoint: str = "
                 commit_message=f"Update {opened.step} of a Trainwright run",
             )
         except HFValidationError as error:
-            raise UsageError(f'A repository is named name or owner/name; got "{repo}". {error}') from error
+            raise UsageError(
+                f'A repository must be given as name or owner/name; got "{repo}". {error}'
+            ) from error
         except (HfHubHTTPError, unreachable, OSError, RuntimeError) as error:
-            raise WriteError(f"{hub.endpoint} must take {repo}; it did not: {_reason(error)}") from error
+            raise WriteError(f"{hub.endpoint} did not accept {repo}: {_reason(error)}") from error
     return str(made)
 
 

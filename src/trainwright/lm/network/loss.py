@@ -122,8 +122,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise UsageError(
-                "linear_cross_entropy has first derivatives only; got a backward pass with create_graph=True. "
-                "Use torch.nn.functional.cross_entropy(model(ids), ...) where second derivatives are needed."
+                "linear_cross_entropy has only first derivatives; got a backward pass with create_graph=True. "
+                "Use torch.nn.functional.cross_entropy(model(ids), ...) if you need second derivatives."
             )
         grad_hidden_ND, grad_weight_VD = ctx.saved_tensors
         return (

@@ -181,7 +181,7 @@ class Transformer(nn.Module):
         super().__init__()
         if config.vocabulary_size <= 0:
             raise UsageError(
-                "model.vocabulary_size must be above 0 when the network is built (0 stands for that of the data's "
+                "model.vocabulary_size must be above 0 when the network is built (0 means the vocabulary size of the data's "
                 f"tokenizer); got {config.vocabulary_size}."
             )
         self.config = config

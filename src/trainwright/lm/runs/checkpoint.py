@@ -121,8 +121,8 @@ def save(
         with contextlib.suppress(OSError):
             _remove(passing)
         raise WriteError(
-            f"The checkpoint of update {state.update} must be written to {checkpoints}: {error}. What was saved "
-            f"before is whole{_last(checkpoints)}. Make room, then give the same command again: it goes on there."
+            f"The checkpoint of update {state.update} could not be written to {checkpoints}: {error}. What was saved "
+            f"before is intact{_last(checkpoints)}. Free some space, then run the same command again to resume from there."
         ) from error
     return folder
 
@@ -170,7 +170,7 @@ def newest_whole(
         try:
             checkpoint = load(folder)
             if why := fits(checkpoint.state):
-                raise ReadError(f"{folder} must be of this run: {why}.")
+                raise ReadError(f"{folder} belongs to another run: {why}.")
         except ReadError as error:
             refused[folder] = str(error)
             continue
@@ -179,8 +179,8 @@ def newest_whole(
         return checkpoint
     if refused:
         raise ReadError(
-            f"None of the checkpoints in {checkpoints} can be gone on from ({len(refused)} looked at). "
-            f"{next(iter(refused.values()))} Begin anew with --restart (what is there is then removed), "
+            f"None of the {len(refused)} checkpoints in {checkpoints} can be resumed. "
+            f"{next(iter(refused.values()))} Start over with --restart (this removes the existing run), "
             "or choose another --out."
         )
     return None
@@ -238,13 +238,11 @@ def _read(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ReadError(f"{file} must be a checkpoint's state: {error}.") from error
     if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise ReadError(
-            f"{file} must be the state of a checkpoint of `trainwright lm`; it is something else."
-        )
+        raise ReadError(f"{file} is not the state of a `trainwright lm` checkpoint.")
     if body.get("version") != VERSION:
-        raise ReadError(f"{file} must be of version {VERSION}; it is of version {body.get('version')}.")
+        raise ReadError(f"{file} must have version {VERSION}; it has version {body.get('version')}.")
     if body.pop("xxh3", None) != _checksum_of(body):
-        raise ReadError(f"{file} must be as it was written; its checksum is another.")
+        raise ReadError(f"{file} was changed after it was written: its checksum differs.")
     return body
 
 
@@ -255,11 +253,11 @@ def _files(folder: Path) -> dict[str, Any]:
 
 def _check(file: Path, written: Mapping[str, Any]) -> None:
     if not file.is_file():
-        raise ReadError(f"{file} must be there; the checkpoint is not whole.")
+        raise ReadError(f"{file} is missing, so the checkpoint is incomplete.")
     if (size := file.stat().st_size) != written["bytes"]:
         raise ReadError(f"{file} must be {written['bytes']} bytes long; it has {size}.")
     if _checksum(file) != written["xxh3"]:
-        raise ReadError(f"{file} must be as it was written; its checksum is another.")
+        raise ReadError(f"{file} was changed after it was written: its checksum differs.")
 
 
 def _checksum(file: Path) -> str:
@@ -299,4 +297,4 @@ def _set_aside(folder: Path) -> Path:
 
 def _last(checkpoints: Path) -> str:
     there = steps(checkpoints)
-    return f", the newest of update {there[-1]}" if there else " (nothing yet)"
+    return f", most recently of update {there[-1]}" if there else " (nothing yet)"

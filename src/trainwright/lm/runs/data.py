@@ -20,13 +20,9 @@ def open_data_of(run: Run, folder: Path | None = None) -> PreparedData:
         return open_data(folder)
     known = read_manifest(run.folder).get("folder")
     if not known:
-        raise UsageError(
-            f"{run.folder} must say where its data lies; it does not. Name the prepared data with --data."
-        )
+        raise UsageError(f"{run.folder} does not say where its data is. Name the prepared data with --data.")
     if not Path(known).is_dir():
-        raise ReadError(
-            f"The run's data must lie in {known}, as when it was trained; it does not. Name its new place with --data."
-        )
+        raise ReadError(f"The run's data is no longer in {known}. Name its new location with --data.")
     return open_data(Path(known))
 
 
@@ -40,12 +36,12 @@ def check_same_data(run: Run, data: PreparedData) -> None:
     if trained_on is not None and trained_on != data.manifest.get("fingerprint"):
         raise UsageError(
             f"A run must be evaluated on the data it was trained on ({trained_on}); "
-            f"{data.folder} is other data ({data.manifest.get('fingerprint')}). Name the run's own with --data."
+            f"{data.folder} holds other data ({data.manifest.get('fingerprint')}). Name the run's own data with --data."
         )
     if run.tokenizer.vocabulary_size != data.tokenizer.vocabulary_size or any(
         run.tokenizer.token_bytes(i) != data.tokenizer.token_bytes(i)
         for i in range(data.tokenizer.vocabulary_size)
     ):
         raise UsageError(
-            f"Data must have been prepared with the run's tokenizer; that of {data.folder} is another one."
+            f"The data must be prepared with the run's tokenizer; {data.folder} uses another one."
         )

@@ -110,7 +110,7 @@ def begin_run(
         write_json(folder / DATA, manifest)
         write_json(folder / RECIPE, as_tables(recipe))
     except OSError as error:
-        raise WriteError(f"A run must be begun in {folder}: {error}.") from error
+        raise WriteError(f"The run could not be created in {folder}: {error}.") from error
 
 
 def clear_run(folder: Path) -> None:
@@ -126,7 +126,7 @@ def clear_run(folder: Path) -> None:
         for name in (LOG, EVALUATION, TOKENIZER, DATA, RECIPE):
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
-        raise WriteError(f"The run in {folder} must be removed: {error}.") from error
+        raise WriteError(f"The run in {folder} could not be removed: {error}.") from error
 
 
 def is_run(folder: Path) -> bool:
@@ -147,7 +147,7 @@ def check_free(folder: Path) -> None:
     held = sorted(p.name for p in folder.iterdir() if p.name not in ours) if folder.is_dir() else []
     if held:
         raise UsageError(
-            f"A run must begin in an empty or new folder; {folder} holds {held[0]}"
+            f"A run needs a new or empty folder; {folder} contains {held[0]}"
             f"{' and more' if len(held) > 1 else ''}. Choose another --out."
         )
 
@@ -161,7 +161,7 @@ def find_step(folder: Path, checkpoint: str | int) -> int:
     """
     there = checkpoints.steps(folder / CHECKPOINTS)
     if not there:
-        raise ReadError(f"{folder} must hold a checkpoint; it has none. Train first: trainwright lm train.")
+        raise ReadError(f"{folder} has no checkpoint. Train first: trainwright lm train.")
     if checkpoint == "last":
         return there[-1]
     if checkpoint == "best":
@@ -169,9 +169,9 @@ def find_step(folder: Path, checkpoint: str | int) -> int:
         measured = [(s.validation_loss, s.update) for s in states if s.validation_loss is not None]
         return min(measured)[1] if measured else there[-1]
     if not str(checkpoint).isdecimal():
-        raise UsageError(f'A checkpoint is "best", "last" or a step\'s number; got "{checkpoint}".')
+        raise UsageError(f'A checkpoint must be "best", "last" or a step number; got "{checkpoint}".')
     if int(checkpoint) not in there:
-        raise ReadError(f"{folder} must hold step {checkpoint}; it has {', '.join(map(str, there))}.")
+        raise ReadError(f"{folder} has no checkpoint {checkpoint}; it has {', '.join(map(str, there))}.")
     return int(checkpoint)
 
 
@@ -182,9 +182,7 @@ def read_recipe(folder: Path) -> Recipe:
         ReadError: if the folder is no run, or its recipe is not one of this version.
     """
     if not folder.is_dir():
-        raise ReadError(
-            f"A run must be a folder; {folder} is {'a file' if folder.exists() else 'not there'}."
-        )
+        raise ReadError(f"A run must be a folder; {folder} is {'a file' if folder.exists() else 'missing'}.")
     try:
         return checked(recipe_from(_read(folder / RECIPE)))
     except UsageError as error:
@@ -229,7 +227,7 @@ def claimed(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise UsageError(
-                f"Another process trains in {folder}. Wait for its end, or choose another --out."
+                f"Another process is training in {folder}. Wait for it to finish, or choose another --out."
             ) from error
         yield
 
@@ -240,5 +238,5 @@ def _read(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ReadError(f"{file.parent} must be a run's folder: {error}.") from error
     if not isinstance(value, dict):
-        raise ReadError(f"{file} must hold a table; it holds {type(value).__name__}.")
+        raise ReadError(f"{file} must contain a JSON object; got {type(value).__name__}.")
     return value

@@ -68,17 +68,17 @@ def open_tokens(file: Path) -> TokenFile:
     if not head.startswith(_MAGIC):
         raise _unreadable(file, "it is another kind of file")
     if len(head) < _HEADER_BYTES:
-        raise _unreadable(file, f"it ends within its header, at {size} bytes")
+        raise _unreadable(file, f"it ends within its header, after {size} bytes")
     header = _Header.read(head)
     if header.version != _VERSION:
-        raise _unreadable(file, f"it has format version {header.version}, where {_VERSION} is read")
+        raise _unreadable(file, f"it has format version {header.version}, but this version reads {_VERSION}")
     if header.width not in (2, 4) or size != header.file_bytes:
-        raise _unreadable(file, f"it has {size:,} bytes, where its header says {header.file_bytes:,}")
+        raise _unreadable(file, f"it has {size:,} bytes, but its header says {header.file_bytes:,}")
     mapped = np.memmap(file, dtype=np.uint8, mode="r")
     ids = mapped[_HEADER_BYTES : _HEADER_BYTES + header.tokens * header.width]
     starts = mapped[header.starts_at :]
     if zlib.crc32(starts.data, zlib.crc32(header.packed())) != header.checksum:
-        raise _unreadable(file, "its checksum differs from its header's and its index's")
+        raise _unreadable(file, "its checksum does not match its header and index")
     return TokenFile(
         path=file,
         tokens=ids.view(f"<u{header.width}"),
@@ -100,7 +100,7 @@ class TokenWriter:
     def __init__(self, file: Path, vocabulary_size: int, *, end_id: int, resume: bool = False) -> None:
         if not 0 <= end_id < vocabulary_size:
             raise UsageError(
-                f"The end token's id must lie below the vocabulary's size, {vocabulary_size}; got {end_id}."
+                f"The end token's id must be less than the vocabulary size, {vocabulary_size}; got {end_id}."
             )
         self.documents = 0
         self.tokens = 0
@@ -134,17 +134,17 @@ class TokenWriter:
         document = np.asarray(ids, dtype=None if len(ids) else np.uint8)
         if document.ndim != 1 or document.dtype.kind not in "ui":
             raise UsageError(
-                f"A document must be integers in a row; got {document.dtype} in shape {document.shape}."
+                f"A document must be a one-dimensional array of integers; got {document.dtype} with shape {document.shape}."
             )
         if len(document):
             low, high = int(document.min()), int(document.max())
             if low < 0 or high >= self._vocabulary_size:
                 raise UsageError(
-                    f"A document's ids must lie from 0 to {self._vocabulary_size - 1}; got {low} to {high}."
+                    f"A document's ids must be between 0 and {self._vocabulary_size - 1}; got {low} to {high}."
                 )
             if (document == self._end_id).any():
                 raise UsageError(
-                    f"A document must not hold the end token, {self._end_id}: the writer adds it."
+                    f"A document must not contain the end token, {self._end_id}: the writer adds it."
                 )
         packed = np.empty(len(document) + 1, dtype=self._type)
         packed[:-1] = document
@@ -214,8 +214,8 @@ class TokenWriter:
             return
         if not self._header().fits(_Header.read(head)):
             raise ReadError(
-                f"{self._part} must have been begun for a vocabulary of {self._vocabulary_size} with end token "
-                f"{self._end_id}; it was not. Delete it to begin anew."
+                f"{self._part} was not begun for a vocabulary of {self._vocabulary_size} with end token "
+                f"{self._end_id}. Delete it to start over."
             )
         whole = self._starts_part.stat().st_size // _START_BYTES
         if not whole:
@@ -251,7 +251,7 @@ class Windows:
         if self.context < 1:
             raise UsageError(f"A window's context must be at least 1 token; got {self.context}.")
         if self.limit < 0:
-            raise UsageError(f"The limit on windows must not be below 0; got {self.limit}.")
+            raise UsageError(f"The limit on windows must not be negative; got {self.limit}.")
         if self.packing not in ("join", "tail"):
             raise UsageError(f'The packing must be "join" or "tail"; got "{self.packing}".')
 
@@ -271,7 +271,7 @@ class Windows:
         windows = np.asarray(indices, dtype=np.int64)
         if len(windows) and (windows.min() < 0 or windows.max() >= len(self)):
             raise UsageError(
-                f"A window's number must lie from 0 to {len(self) - 1}; got {windows.min()} to {windows.max()}."
+                f"A window's number must be between 0 and {len(self) - 1}; got {windows.min()} to {windows.max()}."
             )
         at = self._first_tokens(windows)[:, None] + np.arange(self.context + 1)
         batch: NDArray[np.int64] = self._ids[at].astype(np.int64)
@@ -309,7 +309,7 @@ def order(count: int, *, seed: int, epoch: int) -> NDArray[Any]:
     """
     for name, number in {"count": count, "seed": seed, "epoch": epoch}.items():
         if number < 0:
-            raise UsageError(f"An order's {name} must not be below 0; got {number}.")
+            raise UsageError(f"An order's {name} must not be negative; got {number}.")
     indices = np.arange(count, dtype=np.uint32 if count <= 1 << 32 else np.int64)
     np.random.RandomState(np.random.MT19937(np.random.SeedSequence([seed, epoch]))).shuffle(indices)
     return indices
@@ -368,5 +368,5 @@ class _Header:
 
 def _unreadable(file: Path, reason: str) -> ReadError:
     return ReadError(
-        f"{file} must be a token file that `trainwright lm prepare` wrote; {reason}. Prepare the data again."
+        f"{file} is not a valid token file of `trainwright lm prepare`: {reason}. Prepare the data again."
     )

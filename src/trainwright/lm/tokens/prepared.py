@@ -57,7 +57,7 @@ def open_data(folder: Path) -> PreparedData:
         counted, size = manifest["splits"][split]["tokens"], tokenizer.vocabulary_size
         if len(opened.tokens) != counted or opened.vocabulary_size != size:
             raise ReadError(
-                f"{opened.path} must hold the {counted:,} tokens of {folder / MANIFEST} in a vocabulary of {size:,}; it "
+                f"{opened.path} must have the {counted:,} tokens of {folder / MANIFEST} in a vocabulary of {size:,}; it "
                 f"has {len(opened.tokens):,} in one of {opened.vocabulary_size:,}. Prepare the data again."
             )
     return PreparedData(
@@ -79,9 +79,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        begun = " It was begun and not finished; run prepare again." if (folder / "work").is_dir() else ""
+        begun = " Preparing it was not finished; run prepare again." if (folder / "work").is_dir() else ""
         raise ReadError(
-            f"{folder} must be a folder that `trainwright lm prepare` made; it has no {MANIFEST}.{begun}"
+            f"{folder} is not a folder made by `trainwright lm prepare`; it has no {MANIFEST}.{begun}"
         ) from error
     except (OSError, ValueError) as error:
         raise ReadError(f"{file} must be readable JSON: {error}") from error

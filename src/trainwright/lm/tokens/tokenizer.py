@@ -113,7 +113,7 @@ class Tokenizer:
             UsageError: if the vocabulary has no such id.
         """
         if not 0 <= id < self.vocabulary_size:
-            raise UsageError(f"A token's id must lie from 0 to {self.vocabulary_size - 1}; got {id}.")
+            raise UsageError(f"A token's id must be between 0 and {self.vocabulary_size - 1}; got {id}.")
         return self._bytes[id]
 
     def save(self, file: Path) -> None:
@@ -141,7 +141,7 @@ def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int, byte_budget: 
     """
     if vocabulary_size < 257:
         raise UsageError(
-            f"The vocabulary must hold 256 bytes and an end token, at least 257 entries; got {vocabulary_size}."
+            f"The vocabulary needs at least 257 entries, for 256 bytes and an end token; got {vocabulary_size}."
         )
     if byte_budget < 1:
         raise UsageError(f"The byte budget for training a tokenizer must be above 0; got {byte_budget}.")
@@ -162,7 +162,7 @@ def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int, byte_budget: 
     budget = _Budget(byte_budget)
     backend.train_from_iterator(budget.within(texts), trainer)
     if budget.left == byte_budget:
-        raise UsageError("A tokenizer needs text to be trained on; got none.")
+        raise UsageError("A tokenizer needs training text; got none.")
     backend.add_special_tokens([END])
     return _made(backend, PIECES)
 
@@ -186,7 +186,7 @@ def load_tokenizer(file: Path) -> Tokenizer:
             fault = f"tokenizers cannot read it ({error})"
         else:
             return _made(backend, _pieces(layout["pre_tokenizer"]) or "")
-    raise ReadError(f'{file} must hold a byte-level BPE tokenizer with the token "{END}"; {fault}.')
+    raise ReadError(f'{file} must be a byte-level BPE tokenizer with the token "{END}"; {fault}.')
 
 
 class _Budget:
@@ -218,7 +218,7 @@ def _made(backend: tokenizers.Tokenizer, pieces: str) -> Tokenizer:
     if encoding is not None and fast.encode(sample) == plain.encode(sample):
         return fast
     warnings.warn(
-        "tiktoken gives other ids than this tokenizer's file; encoding with tokenizers, several times slower.",
+        "tiktoken gives different ids than this tokenizer's file, so tokenizers is used instead, several times slower.",
         stacklevel=3,
     )
     return plain
@@ -261,13 +261,13 @@ def _fault(layout: Any) -> str | None:
     if layout.get("normalizer") is not None:
         return "it changes text before encoding (normalizer)"
     if _pieces(layout.get("pre_tokenizer")) is None:
-        return "it does not cut text by one regular expression into bytes"
+        return "it does not split text by a single regular expression into bytes"
     contents = {token.get("content") for token in added if isinstance(token, dict)}
     if END not in contents:
         return "it has no such token"
     letters = set(_byte_of_letter())
     if not letters <= set(model["vocab"]):
-        return "it lacks tokens of single bytes"
+        return "it lacks single-byte tokens"
     if any(not letters.issuperset(token) for token in model["vocab"] if token not in contents):
         return "its tokens are not written as bytes"
     return None

@@ -85,7 +85,9 @@ def assembled(
     rate_share(0, plan.updates, recipe.schedule)  # refuses a warm-up that does not end
     key_ids, split = key_token_ids(data.tokenizer, recipe.loss.key_tokens)
     if split:
-        live.say(f"Not one token, and so without a weight: {', '.join(map(repr, split))}.")
+        live.say(
+            f"These key tokens are more than one token each, so they get no weight: {', '.join(map(repr, split))}."
+        )
     model = _new_model(recipe, processes)
     if held is not None:
         checkpoints.fill(model, held)
@@ -128,7 +130,7 @@ def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmeti
     Raises:
         UsageError: if it found an error.
     """
-    with live.waiting("The debugger walks the training before it begins"):
+    with live.waiting("The debugger checks the training before it begins"):
         try:
             report = rehearse(model, plan, recipe, FORMATS[arithmetic.muon_precision])
         except UsageError:
@@ -155,7 +157,7 @@ def first_state(training: Training, held: Checkpoint | None) -> State:
     if held is None:
         return fresh
     for text in surroundings(held.state, fresh):
-        training.live.say(f"Not bit for bit from here on: {text}.")
+        training.live.say(f"No longer bit for bit the same from here on: {text}.")
     now = {
         k: getattr(fresh, k)
         for k in ("recipe", "precision", "muon_precision", "threads", "processes", "versions")

@@ -54,8 +54,8 @@ class Log:
             self._stream.flush()
         except OSError as error:
             raise WriteError(
-                f"{self._file} must be written to: {error}. Make room, then give the same command again: the "
-                "training goes on from its last checkpoint."
+                f"{self._file} could not be written: {error}. Free some space, then run the same command again: "
+                "training resumes from its last checkpoint."
             ) from error
         numbers = {f"{kind}/{k}": float(v) for k, v in values.items() if isinstance(v, int | float)}
         for sink in self._sinks if numbers else ():
@@ -111,7 +111,7 @@ def check_sinks(names: Sequence[str]) -> None:
     for name in names:
         if importlib.util.find_spec(name) is None:  # a sink has its package's name
             raise UsageError(
-                f"run.sinks names {name}, whose package is not installed. Run pip install {name}, or leave it out."
+                f"run.sinks names {name}, whose package is not installed. Run pip install {name}, or remove it."
             )
 
 

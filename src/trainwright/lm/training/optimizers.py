@@ -185,7 +185,7 @@ def load_optimizer_tensors(optimizer: Optimizer, tensors: Mapping[str, Tensor]) 
         odd = sorted(set(tensors) ^ expected)[0]
         raise ReadError(
             f'The optimizer\'s state must fit the model and the optimizer; "{odd}" is '
-            f"{'missing' if odd in expected else 'foreign'}. The checkpoint is of another recipe."
+            f"{'missing' if odd in expected else 'unexpected'}. The checkpoint belongs to another recipe."
         )
     states: dict[str, dict[str, Tensor]] = {}
     for full_name, tensor in tensors.items():
@@ -193,7 +193,7 @@ def load_optimizer_tensors(optimizer: Optimizer, tensors: Mapping[str, Tensor]) 
         if tensor.shape not in (named[name].shape, ()):
             raise ReadError(
                 f"The optimizer's state must fit the model; {full_name} has shape {tuple(tensor.shape)}, the parameter "
-                f"{tuple(named[name].shape)}. The checkpoint is of another recipe."
+                f"{tuple(named[name].shape)}. The checkpoint belongs to another recipe."
             )
         states.setdefault(name, {})[key] = tensor.detach().to(named[name].device, copy=True)
     optimizer.state.clear()
@@ -227,7 +227,7 @@ def rate_share(update: int, total: int, config: ScheduleConfig) -> float:
     warmup = config.warmup_updates
     if warmup >= total:
         raise UsageError(
-            f"schedule.warmup_updates must be below the number of updates; got {warmup} of {total}. "
+            f"schedule.warmup_updates must be less than the number of updates; got {warmup} of {total}. "
             "Lower it, or train longer."
         )
     if update < warmup:

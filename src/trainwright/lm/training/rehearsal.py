@@ -47,8 +47,8 @@ def rehearse(
     errors = [finding for finding in report.findings if str(finding.severity) == "error"]
     if errors:
         raise UsageError(
-            f"A training must pass the debugger's walk before it begins. The walk found {errors[0].code} "
-            f"{errors[0].name}: {errors[0].message}\n\n{report!r}\n\nMend it; or go without: --set run.check=false."
+            f"Training does not start because the debugger found {errors[0].code} "
+            f"{errors[0].name}: {errors[0].message}\n\n{report!r}\n\nFix it, or skip the check with --set run.check=false."
         )
     return report
 
@@ -65,7 +65,7 @@ def told(report: Report) -> str:
         "; not walked: " + ", ".join(f"{run.stage.label} ({run.why})" for run in left) if left else ""
     )
     return (
-        f"The debugger walked the training in {report.seconds:.1f} s, {len(walked)} stages of it: "
+        f"The debugger walked the training in {report.seconds:.1f} s, {len(walked)} stages: "
         f"{'; '.join(found) or 'no fault found'}{not_walked}."
     )
 
@@ -84,8 +84,8 @@ def own_failure(why: str, walked: Sequence[StageRun] = ()) -> str:
     """What is said of a walk that failed."""
     seen = ", ".join(run.stage.label for run in walked)
     return (
-        f"The debugger failed in its walk before the training: {why}. That is a failure of Trainwright itself, not of your "
-        f"data or settings. The training begins {f'with only these stages checked: {seen}' if seen else 'unchecked'}."
+        f"The debugger failed before the training: {why}. This is an internal error in Trainwright, not a fault of your "
+        f"data or settings. Training begins {f'with only these stages checked: {seen}' if seen else 'unchecked'}."
     )
 
 

@@ -62,7 +62,7 @@ def _opened(
     if not is_run(folder):
         if resume:
             raise UsageError(
-                f"--resume needs a run to go on with; {folder} is none. Leave it out to begin one."
+                f"--resume needs an existing run; there is none in {folder}. Leave out --resume to begin one."
             )
         begin_run(folder, recipe, data.tokenizer, _manifest(data))
         return None
@@ -78,8 +78,8 @@ def _opened(
     logs.cut(folder / LOG, held.state.update)
     if held.state.update and not held.optimizer:
         raise UsageError(
-            f"A run goes on with its optimizer's state; that of {folder} came from elsewhere, without one. "
-            "It can be used and exported. Choose another --out to train."
+            f"The run in {folder} was imported without an optimizer's state, so its training cannot be resumed. "
+            "You can use and export it. Choose another --out to train."
         )
     return held
 
@@ -98,18 +98,18 @@ def surroundings(state: State, now: State) -> list[str]:
     """What is another than it was when the checkpoint was written, and alters the last digits from here on."""
     told = []
     if state.precision != now.precision:
-        told.append(f"computed in {state.precision} until here, from here on in {now.precision}")
+        told.append(f"precision changes from {state.precision} to {now.precision}")
     if now.recipe["optimizer"]["name"] == "muon" and state.muon_precision != now.muon_precision:
         told.append(
-            f"Muon's products computed in {state.muon_precision} until here, from here on in {now.muon_precision}"
+            f"precision of Muon's products changes from {state.muon_precision} to {now.muon_precision}"
         )
     if state.threads and state.threads != now.threads:
-        told.append(f"threads: {state.threads} until here, from here on {now.threads}")
+        told.append(f"threads change from {state.threads} to {now.threads}")
     if state.processes != now.processes:
-        told.append(f"trained by {state.processes} processes until here, from here on by {now.processes}")
+        told.append(f"processes change from {state.processes} to {now.processes}")
     for name, version in now.versions.items():
         if state.versions.get(name, version) != version:
-            told.append(f"{name} {state.versions[name]} until here, from here on {version}")
+            told.append(f"{name} changes from {state.versions[name]} to {version}")
     return told
 
 
@@ -119,13 +119,13 @@ def versions() -> dict[str, str]:
 
 
 def _check_same(folder: Path, recipe: Recipe, data: PreparedData) -> None:
-    way_out = "Give what it was begun with, choose another --out, or begin it anew with --restart."
+    way_out = "Use the original value, choose another --out, or start over with --restart."
     if difference := first_difference(as_tables(read_recipe(folder)), as_tables(recipe)):
-        raise UsageError(f"{folder} must go on with its recipe; {difference}. {way_out}")
+        raise UsageError(f"The run in {folder} must keep its recipe, but {difference}. {way_out}")
     before, now = read_manifest(folder).get("fingerprint"), data.manifest["fingerprint"]
     if before != now:
         raise UsageError(
-            f"{folder} must go on with its data; their fingerprint was {before}, that of {data.folder} is {now}. {way_out}"
+            f"The run in {folder} must keep its data, but their fingerprint was {before} and that of {data.folder} is {now}. {way_out}"
         )
 
 

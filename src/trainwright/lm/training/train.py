@@ -74,7 +74,7 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
         live = Live(silent=not processes.first)
         begun = time.monotonic()
         held = opened(data, folder, recipe, resume, processes, live.say)
-        with live.waiting("Measures what is fastest here"):
+        with live.waiting("Measuring what is fastest here"):
             decision = decided(recipe, held.state if held else None, processes)
         live.say(decision.line)
         stack.enter_context(on_threads(decision.arithmetic.threads))
@@ -259,8 +259,8 @@ def check_finite(nats: float, update: int) -> None:
     """Raise if a sum of losses is not finite."""
     if not math.isfinite(nats):
         raise TrainwrightError(
-            f"The loss must stay finite; it is {nats} at update {update}. The checkpoints before it are whole. "
-            "Begin anew with a lower optimizer.learning_rate, a longer warm-up or optimizer.clip=1."
+            f"The loss is {nats} at update {update}: training has diverged. The earlier checkpoints are intact. "
+            "Start over with a lower optimizer.learning_rate, a longer warm-up or optimizer.clip=1."
         )
 
 

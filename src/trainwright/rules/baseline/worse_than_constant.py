@@ -1,10 +1,12 @@
-"""TW901 worse-than-constant: after its short run the model is no better than a constant prediction, and not on its way to be.
+"""TW901 worse-than-constant: the model does not beat a constant prediction after a short run, nor is it about to.
 
-Why it matters: predicting the mean, or the class frequencies, takes no model; until the loss is below theirs nothing was
-learnt of the inputs.
-Evidence: both losses on the same rows, and the pace of the short run over the updates that are planned. It is more than
-a note where as many updates as the whole training plans leave it at twice the constant prediction's, on three seeds.
-Fix (manual): more updates or a higher rate; targets of mean 0 and deviation 1, or the last layer's bias at their mean.
+Why it matters: Predicting the mean or the class frequencies takes no model. Until the loss is lower than that, nothing
+was learned from the inputs.
+Evidence: Both losses on the same rows, and the pace of the short run extrapolated over the planned updates. It is more
+than a note if as many updates as the whole training plans leave the loss at twice that of the constant prediction, on
+three seeds.
+Fix (manual): Plan more updates or raise the learning rate. Give targets mean 0 and standard deviation 1, or set the
+last layer's bias to their mean.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ def _finding(
         where=where,
         proof=outcome,
         fix=Fix(
-            does="plan more updates or a higher learning rate; for a regression, standardise the "
+            does="plan more updates or a higher learning rate; for a regression, standardize the "
             "targets or set the last layer's bias to their mean"
         ),
     )

@@ -1,9 +1,10 @@
-"""TW208 all-labels-masked: all labels of a batch are ignored by the loss.
+"""TW208 all-labels-masked: the loss ignores all labels of a batch.
 
-Why it matters: the mean over no positions is NaN, which reaches every weight; where only some rows are masked whole,
-they are read and teach nothing.
-Evidence: how many labels of each row of the first batches are not -100; where rows have weights, how many are not 0.
-Fix (manual): a longer limit, so that answers are not cut off; or leave out such rows.
+Why it matters: The mean over no positions is NaN, which reaches every weight. If only some rows are fully masked, they
+cost compute and teach nothing.
+Evidence: How many labels in each row of the first batches are not -100. If rows have weights, how many of those are not
+0.
+Fix (manual): Raise the length limit so that answers are not cut off, or leave out such rows.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
         f"{empty} of {len(counts)} batches have no label" if fatal else f"{dead} of {rows} rows have no label"
     )
     yield Finding(
-        message=f"{what} that counts in the loss: all of their {key} are -100",
+        message=f"{what} that counts in the loss: their {key} are all -100",
         measured={"batches": len(counts), "empty_batches": empty, "rows": rows, "masked_rows": dead},
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER),
         proof=Proof(f"{sum(c.live for c in counts)} of {sum(c.positions for c in counts)} labels count"),
         severity=severity,
         fix=Fix(
-            does="raise the length limit so that what is to be learnt is not cut off, or leave out rows without a label"
+            does="raise the length limit so that the text to be learned is not cut off, or leave out rows without a label"
         ),
     )
 
@@ -61,13 +62,13 @@ def _without_weight(batch: BatchFacts, setup: SetupFacts) -> Finding:
     named, rows = setup.place(Role.SAMPLE_WEIGHT, Role.CLASS_WEIGHT), batch.weightless_rows
     of = f"all {rows:,} rows have" if batch.all_weightless else f"the first {rows:,} rows all have"
     return Finding(
-        message=f"{of} the weight 0 in the loss: nothing is learnt of them",
+        message=f"{of} the weight 0 in the loss, so nothing is learned from them",
         measured={"weight": 0, "rows": rows},
         where=named or setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
-        proof=Proof("the weights that the loss is given are 0 throughout"),
+        proof=Proof("all weights passed to the loss are 0"),
         severity=Severity.ERROR if batch.all_weightless else Severity.WARNING,
         fix=Fix(
-            does="look at what makes the weights: a mask turned round, an integer division, a class that has none"
+            does="look at how the weights are made: an inverted mask, an integer division, a class without a weight"
         ),
     )
 

@@ -1,12 +1,13 @@
-"""TW212 channels-misplaced: the axes of a batch are not in the order that the first convolution takes.
+"""TW212 channels-misplaced: the dimensions of a batch are not in the order that the first convolution expects.
 
-Why it matters: images with the channels last stop at a message about weights and groups; images that were reshaped
-where their axes should have been moved pass, as noise.
-Where the channels come last, channels first pass in silence: the convolution slides over colours and rows of pixels.
-Evidence: the batch's axes against the convolution's channels; the roughness of the images read in either order.
+Why it matters: Channels-last images stop with a message about weights and groups. Images that were reshaped when their
+dimensions should have been permuted run without an error, as noise. Where the convolution expects channels last,
+channels-first images run without an error too: it slides over colors and rows of pixels.
+Evidence: The batch's dimensions compared with the convolution's channels, and the roughness of the images read in
+either order.
 Error: `expected input… to have … channels, but got … channels instead`
 Error: `Make sure that the channel dimension of the pixel values match`
-Fix (safe): move the axes with permute (or transpose), not with reshape or view.
+Fix (safe): Move the dimensions with permute (or transpose), not with reshape or view.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def _last(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterat
         shape = tensor.shape
         if len(shape) == axes and shape[-1] == channels != shape[1]:
             yield Finding(
-                message=f"{key} has the shape {shape}, with its {channels} channels last; {first.module} takes them "
-                f"on axis 1, where there are {shape[1]}",
+                message=f"{key} has shape {shape}, with its {channels} channels last; {first.module} expects them "
+                f"in dimension 1, which has size {shape[1]}",
                 measured={"shape": str(shape), "channels": channels, "axis_1": shape[1]},
                 where=_place(setup, forward, first),
                 proof=Proof(
@@ -81,8 +82,8 @@ def _other_axis(images: ImageFacts, setup: SetupFacts, forward: ForwardFacts) ->
     channels, there = images.shape[found], images.shape[taken]
     order = (0, 2, 3, 1) if found == 1 else (0, 3, 1, 2)
     return Finding(
-        message=f"{images.key} has the shape {images.shape}, with its {channels} {'channel' if channels == 1 else 'channels'} "
-        f"on axis {found}; the first convolution takes them on axis {taken}, where there are {there} lines of pixels",
+        message=f"{images.key} has shape {images.shape}, with its {channels} {'channel' if channels == 1 else 'channels'} "
+        f"in dimension {found}; the first convolution expects them in dimension {taken}, which holds {there} lines of pixels",
         measured={
             "shape": str(images.shape),
             "channels": channels,
@@ -91,13 +92,13 @@ def _other_axis(images: ImageFacts, setup: SetupFacts, forward: ForwardFacts) ->
         },
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(
-            f"with the channels on axis {found}, neighbouring values differ by {images.reread_roughness:.2f} "
-            f"deviations, as pixels do; in noise by 1.13"
+            f"with the channels in dimension {found}, neighboring values differ by {images.reread_roughness:.2f} "
+            f"standard deviations, as pixels do; in noise, by 1.13"
         ),
         # A model that takes them as they are was made for this shape, and would have to be made anew.
         repair=_move_channels(images.key, order, taken) if forward.failure is not None else None,
         fix=Fix(
-            does=f"move the channels of the images, np.transpose(images, {order}), and declare the model's input so",
+            does=f"move the channels of the images, np.transpose(images, {order}), and declare the model's input accordingly",
             safety=Safety.SAFE,
         ),
     )
@@ -107,7 +108,7 @@ def _move_channels(key: str, order: tuple[int, ...], axis: int) -> Repair:
     def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {**batch, key: tensors.permute(batch[key], order)}
 
-    return change_batches(f"move the channels of {key} to axis {axis}", change)
+    return change_batches(f"move the channels of {key} to dimension {axis}", change)
 
 
 def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
@@ -118,8 +119,8 @@ def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
     other = (rows, height, width, channels) if images.taken_at == 1 else (rows, channels, height, width)
     order = "last" if images.taken_at == 1 else "first"
     return Finding(
-        message=f"{images.key} was reshaped to {images.shape}, not permuted: read with the channels {order}, neighbouring "
-        f"pixels are {ratio:.1f} times more alike",
+        message=f"{images.key} was reshaped to {images.shape}, not permuted: read with the channels {order}, neighboring "
+        f"pixels are {ratio:.1f} times more similar",
         measured={
             "roughness": round(images.roughness, 4),
             "reread_roughness": round(images.reread_roughness, 4),
@@ -128,7 +129,7 @@ def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
             Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
         ),
         proof=Proof(
-            f"a mean step of {images.roughness:.3f} deviations between neighbours, and {images.reread_roughness:.3f} read "
+            f"neighbors differ by {images.roughness:.3f} standard deviations on average, and by {images.reread_roughness:.3f} read "
             f"as {other}"
         ),
         repair=_reread(images.key, images.taken_at),
@@ -156,7 +157,7 @@ def _permute(key: str, axes: int) -> Repair:
     def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {**batch, key: tensors.permute(batch[key], (0, axes - 1, *range(1, axes - 1)))}
 
-    return change_batches(f"move the channels of {key} to axis 1", change)
+    return change_batches(f"move the channels of {key} to dimension 1", change)
 
 
 def _reread(key: str, taken_at: int) -> Repair:

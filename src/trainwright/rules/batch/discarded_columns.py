@@ -1,11 +1,12 @@
 """TW203 discarded-columns: the Trainer removes columns that the collator or the model needs.
 
-Why it matters: the Trainer keeps only columns that forward names; a forward(**inputs), or a collator that reads text,
-images or other columns, then misses what the data set has, and the message does not say who took it.
-Evidence: the columns of the data set against those that reach the collator, and what failed for want of them.
+Why it matters: The Trainer keeps only the columns that forward names. A forward(**inputs), or a collator that reads
+text, images or other columns, then misses data that the data set has, and the message does not say who removed it.
+Evidence: The columns of the data set compared with those that reach the collator, and what failed because of the
+missing ones.
 Error: `No columns in the dataset match the model's forward method signature`
 Error: `transformers/trainer.py…KeyError: '…'`
-Fix (safe): remove_unused_columns=False in TrainingArguments.
+Fix (safe): Set remove_unused_columns=False in TrainingArguments.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""TW210 foreign-tokenizer: token ids and model come from different vocabularies.
+"""TW210 foreign-tokenizer: the token ids and the model come from different vocabularies.
 
-Why it matters: nothing fails, but every id stands for another word than the one the weights were trained with.
-Evidence: the ids as the tokenizer in reach and the checkpoint's own read them: decoded and encoded again they must come
-back, rows begin as the tokenizer begins its texts, and both tokenizers must mean the same by an id.
-Fix (manual): tokenize with AutoTokenizer.from_pretrained of the model's own checkpoint.
+Why it matters: Nothing fails, but every id stands for a different token than the one the weights were trained with.
+Evidence: The ids as read by the script's tokenizer and by the checkpoint's own: they must survive decoding and
+re-encoding, rows must begin as the tokenizer begins its texts, and an id must mean the same to both tokenizers.
+Fix (manual): Tokenize with AutoTokenizer.from_pretrained of the model's own checkpoint.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ def foreign_tokenizer(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
             measured={**measured, "agreement": round(share, 3)},
             where=_tokenizer_place(setup),
             proof=Proof(
-                f"{1 - share:.0%} of the tokens of {facts.rows} rows stand for something else in {facts.checkpoint}"
+                f"{1 - share:.0%} of the tokens in {facts.rows} rows mean something else in {facts.checkpoint}"
             ),
             fix=fix,
         )
     elif why := _nonsense(facts):
         yield Finding(
-            message=f"the token ids of the data set are not those of {name}: {facts.kept_share:.1%} of them come back "
-            f"when {facts.rows} rows are decoded and encoded again{why}",
+            message=f"the token ids of the data set are not those of {name}: only {facts.kept_share:.1%} of them survive "
+            f"decoding and re-encoding {facts.rows} rows{why}",
             measured=measured,
             where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER, Role.TRAIN_CALL),
-            proof=Proof(f"of its own ids {facts.faithful_share:.1%} come back; a row reads {facts.sample!r}"),
+            proof=Proof(f"of its own ids, {facts.faithful_share:.1%} survive; a row reads {facts.sample!r}"),
             fix=fix,
         )
 
@@ -72,7 +72,7 @@ def _nonsense(facts: VocabularyFacts) -> str:
     """Why the ids are not the tokenizer's, as the end of a sentence; empty where they may be."""
     framed = facts.framed and facts.first_share >= ALIKE and not facts.first_is_special
     if framed and facts.kept_share < OWN * facts.faithful_share:
-        return f", and {facts.first_share:.0%} begin with one token that is no mark of a beginning to it"
+        return f", and {facts.first_share:.0%} begin with a token that does not mark the beginning of a text in it"
     return ", which is nonsense" if facts.kept_share < NONSENSE * facts.faithful_share else ""
 
 

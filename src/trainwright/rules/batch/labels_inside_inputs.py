@@ -1,13 +1,13 @@
-"""TW205 labels-inside-inputs: the loss needs separate targets, but the data yields one dictionary with the labels inside.
+"""TW205 labels-inside-inputs: the loss needs targets, but the data yields one dictionary with the labels inside.
 
-Why it matters: training stops in the loss (or skips it by mistake), with a message that names neither labels nor data:
-about None on TensorFlow, the dtype `object` on torch, an array of None on JAX.
-Evidence: the structure of one batch: inputs without targets, and a key of labels among the inputs.
+Why it matters: Training stops in the loss (or skips it by mistake), with a message that mentions neither labels nor
+data: about None on TensorFlow, the dtype `object` on torch, an array of None on JAX.
+Evidence: The structure of one batch: inputs without targets, and a key for labels among the inputs.
 Error: `None values not supported.`
 Error: `Invalid dtype: object`
 Error: `None is not a valid value for jnp.array`
-Fix (safe): give pairs (inputs, labels), or label_cols= where the data set is made; or compile without a loss where the
-model computes its own.
+Fix (safe): Yield pairs (inputs, labels), or pass label_cols= when creating the data set; or compile without a loss if
+the model computes its own.
 """
 
 from __future__ import annotations
@@ -42,22 +42,24 @@ def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Findi
         if key in _taken(batch)
         else ""
     )
-    message = f'the loss "{loss}" compares with targets, and the data give none: "{key}" is one of the inputs ({keys})'
+    message = (
+        f'the loss "{loss}" needs targets, but the data yields none: "{key}" is one of the inputs ({keys})'
+    )
     if batch.targets_found:
         message = (
-            f'"{key}" is one of the inputs ({keys}), of which the model computes its own loss, and the loss "{loss}" '
-            "that a string names is trained on in its place"
+            f'"{key}" is one of the inputs ({keys}), from which the model computes its own loss, but the string loss "{loss}" '
+            "is trained on instead"
         )
     yield Finding(
         message=message,
         measured={"loss": loss, "key": key, "keys": keys},
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(
-            f"a batch of {batch.rows} rows is one dictionary of {keys}, and no pair (inputs, targets)"
+            f"a batch of {batch.rows} rows is one dictionary of {keys}, not a pair (inputs, targets)"
         ),
         repair=_apart(key),
         fix=Fix(
-            does=f'give pairs: (inputs without "{key}", their "{key}"); with to_tf_dataset, label_cols=["{key}"]{own}',
+            does=f'yield pairs: (inputs without "{key}", their "{key}"); with to_tf_dataset, label_cols=["{key}"]{own}',
             safety=Safety.SAFE,
         ),
     )
@@ -78,4 +80,4 @@ def _apart(key: str) -> Repair:
     def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {**{k: v for k, v in batch.items() if k != key}, TARGET: batch[key]}
 
-    return change_batches(f'take "{key}" out of the inputs, as the targets', change)
+    return change_batches(f'move "{key}" from the inputs to the targets', change)

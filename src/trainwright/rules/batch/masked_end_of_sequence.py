@@ -1,9 +1,9 @@
-"""TW207 masked-end-of-sequence: every end-of-sequence label is -100, because padding is the same token.
+"""TW207 masked-end-of-sequence: every end-of-sequence label is -100, because the padding token is the same token.
 
-Why it matters: the collator leaves padding out of the loss; where padding is the end-of-sequence token the true ends
-are left out too, and the model never learns to stop.
-Evidence: the end-of-sequence tokens inside the texts of the first batches, and how many of them count in the loss.
-Fix (unsafe): give padding a token of its own, or write the labels of the true ends back.
+Why it matters: The collator excludes padding from the loss. If the padding token is also the end-of-sequence token, the
+real ends are excluded too, and the model never learns to stop.
+Evidence: The end-of-sequence tokens inside the texts of the first batches, and how many of them count in the loss.
+Fix (unsafe): Use a separate padding token, or write the labels of the real ends back.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def masked_end_of_sequence(batch: BatchFacts, setup: SetupFacts) -> Iterator[Fin
         proof=Proof(f"the labels equal the inputs wherever they count, and are -100 at all {ends} ends"),
         repair=_unmask(batch.label_key, batch.eos_id),
         fix=Fix(
-            does="give padding a token of its own: tokenizer.add_special_tokens({'pad_token': '<pad>'}), then "
+            does="use a separate padding token: tokenizer.add_special_tokens({'pad_token': '<pad>'}), then "
             "model.resize_token_embeddings(len(tokenizer))",
             safety=Safety.UNSAFE,
         ),
@@ -56,4 +56,4 @@ def _unmask(key: str, eos_id: int) -> Repair:
         labels = np.where((tokens == eos_id) & real, tokens, labels)
         return {**batch, key: tensors.like(labels, batch[key])}
 
-    return change_batches("let the labels of the true ends count", change)
+    return change_batches("count the labels of the real ends", change)

@@ -1,11 +1,11 @@
 """TW213 mismatched-mask: attention_mask and input_ids disagree in length or content.
 
-Why it matters: the model attends to padding as to text, or stops at shapes that do not fit.
-Evidence: the two tensors' shapes; the padding tokens at the ends of rows that the mask lets in, the text that it
-leaves out, and that the scores change with those padding tokens alone.
+Why it matters: The model attends to padding as if it were text, or stops because the shapes do not match.
+Evidence: The shapes of the two tensors; the padding tokens at the ends of rows that the mask includes, and the text
+that it excludes; and that the scores change when only those padding tokens change.
 Error: `The size of tensor a … must match the size of tensor b`
 Error: `The expanded size of the tensor`
-Fix (safe): take attention_mask from the same call of the tokenizer as input_ids.
+Fix (safe): Take attention_mask and input_ids from the same call of the tokenizer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ATTENDED_SHARE = 0.05
 CHANGED_SCORES = 1e-3
 # Texts that hold the padding token themselves leave some positions in doubt.
 INVERTED_SHARE = 0.9
-_FIX = Fix(does="take attention_mask from the tokenizer's call that makes input_ids", safety=Safety.SAFE)
+_FIX = Fix(does="take attention_mask from the tokenizer call that makes input_ids", safety=Safety.SAFE)
 
 
 @rule("TW213", Severity.ERROR)
@@ -43,7 +43,7 @@ def mismatched_mask(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts 
         # A longer mask is right where a prefix is put before the ids: then nothing fails.
         if forward is not None and forward.failure is not None:
             yield Finding(
-                message=f"attention_mask has the shape {mask.shape}, and input_ids {ids.shape}",
+                message=f"attention_mask has shape {mask.shape}, but input_ids has shape {ids.shape}",
                 measured={"attention_mask": str(mask.shape), "input_ids": str(ids.shape)},
                 where=_place(setup, batch),
                 proof=Proof(f"the shapes differ, and the model raised {forward.failure}"),
@@ -72,8 +72,8 @@ def _inverted(batch: BatchFacts, positions: int) -> bool:
 def _inverted_mask(batch: BatchFacts, setup: SetupFacts, changes: float | None) -> Finding:
     text = batch.tensors["input_ids"].shape[0] * batch.tensors["input_ids"].shape[1] - batch.padding_tokens
     return Finding(
-        message=f"attention_mask is inverted: it leaves out {batch.hidden_tokens} of {text} positions of text, and lets "
-        f"in {batch.attended_padding} of {batch.padding_tokens} positions of padding",
+        message=f"attention_mask is inverted: it excludes {batch.hidden_tokens} of {text} text positions and includes "
+        f"{batch.attended_padding} of {batch.padding_tokens} padding positions",
         measured={
             "hidden_tokens": batch.hidden_tokens,
             "text_positions": text,
@@ -82,7 +82,7 @@ def _inverted_mask(batch: BatchFacts, setup: SetupFacts, changes: float | None) 
         },
         where=_place(setup, batch),
         proof=Proof(
-            f"id {batch.pad_id} is the tokenizer's padding, and the mask is 1 over it{_seen(changes)}"
+            f"id {batch.pad_id} is the tokenizer's padding token, and the mask is 1 there{_seen(changes)}"
         ),
         repair=_mask_anew(batch.pad_id),
         fix=Fix(does="write 1 for text and 0 for padding in attention_mask", safety=Safety.SAFE),
@@ -93,7 +93,7 @@ def _mask_over_padding(
     batch: BatchFacts, setup: SetupFacts, changes: float | None, positions: int
 ) -> Finding:
     return Finding(
-        message=f"attention_mask lets in {batch.attended_padding} of {positions} positions that hold the padding "
+        message=f"attention_mask includes {batch.attended_padding} of {positions} positions with the padding "
         f"token ({batch.pad_id}) at the ends of rows",
         measured={
             "attended_padding": batch.attended_padding,
@@ -102,7 +102,7 @@ def _mask_over_padding(
         },
         where=_place(setup, batch),
         proof=Proof(
-            f"id {batch.pad_id} is the tokenizer's padding, and the mask is 1 over it{_seen(changes)}"
+            f"id {batch.pad_id} is the tokenizer's padding token, and the mask is 1 there{_seen(changes)}"
         ),
         severity=Severity.WARNING,
         repair=_mask_anew(batch.pad_id),
@@ -112,7 +112,7 @@ def _mask_over_padding(
 
 def _seen(changes: float | None) -> str:
     return (
-        f"; with other tokens there alone the scores change by {changes:.1%} of their scale"
+        f"; changing only the tokens there changes the scores by {changes:.1%} of their scale"
         if changes
         else ""
     )
@@ -132,4 +132,4 @@ def _mask_anew(pad_id: int | None) -> Repair:
         real = real_positions(tensors.to_numpy(batch["input_ids"]), None, pad_id=pad_id)
         return {**batch, "attention_mask": tensors.like(real, batch["input_ids"])}
 
-    return change_batches("make the attention mask of the padding at the ends of rows", change)
+    return change_batches("build the attention mask from the padding at the ends of rows", change)

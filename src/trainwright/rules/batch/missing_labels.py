@@ -1,11 +1,12 @@
-"""TW204 missing-labels: the batch holds nothing under a name by which the model takes labels.
+"""TW204 missing-labels: no key of the batch has a name under which the model accepts labels.
 
-Why it matters: without labels the model returns scores and no loss, and training stops at its first step.
-Evidence: the keys of the batch, the arguments of forward, and a column of the data set that looks like the label.
+Why it matters: Without labels the model returns scores and no loss, and training stops at its first step.
+Evidence: The keys of the batch, the arguments of forward, and a column of the data set that looks like the label.
 Error: `The model did not return a loss from the inputs`
 Error: `KeyError: 'labels'`
 Error: `missing 1 required positional argument: 'labels'`
-Fix (safe): rename the column to what the model takes; for a language model, a collator that makes labels of the inputs.
+Fix (safe): Rename the column to a name that the model accepts. For a language model, use a collator that makes labels
+from the inputs.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ def missing_labels(
     found = _candidate(batch, dataset)
     keys = ", ".join(batch.tensors)
     measured = {"batch_keys": keys, "model_takes": wanted, **({"column": found} if found else {})}
-    proof = Proof(f"the batch holds {keys}; {failure}")
+    proof = Proof(f"the batch contains {keys}; {failure}")
     if found:
         dropped = " and is dropped" if found in batch.dropped_columns else ""
         yield Finding(
-            message=f"the batch has no {wanted}, which the model takes: the column {found!r} of the data set looks like "
+            message=f"the batch has no {wanted}, which the model needs: the data set's column {found!r} looks like "
             f"them{dropped}",
             measured=measured,
             proof=proof,
@@ -76,7 +77,7 @@ def missing_labels(
         else (f"add the labels to the data set as a column {wanted}")
     )
     yield Finding(
-        message=f"the batch has no {wanted}, which the model takes, and no column of the data set looks like them",
+        message=f"the batch has no {wanted}, which the model needs, and no column of the data set looks like them",
         measured=measured,
         proof=proof,
         where=setup.place(
@@ -122,7 +123,7 @@ def _rename(column: str, wanted: str, batch: BatchFacts) -> Repair:
     def change(given: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         return {wanted if k == column else k: v for k, v in given.items()}
 
-    return change_batches(f"give the model {column} as {wanted}", change)
+    return change_batches(f"pass {column} to the model as {wanted}", change)
 
 
 def _labels_of_inputs(wanted: str, pad_id: int | None) -> Repair:
@@ -133,4 +134,4 @@ def _labels_of_inputs(wanted: str, pad_id: int | None) -> Repair:
         )
         return {**given, wanted: tensors.like(np.where(real, tokens, -100), given["input_ids"])}
 
-    return change_batches(f"make the {wanted} of the inputs, -100 at padding", change)
+    return change_batches(f"make the {wanted} from the inputs, with -100 at padding", change)

@@ -1,13 +1,13 @@
 """TW206 missing-targets: the loss needs targets, but the data yields only inputs.
 
-Why it matters: training stops in the loss, with a message on None, on the dtype `object` or on an array of None, that
-does not say that the data lack their second part.
-Evidence: the structure of one batch, and the loss that was compiled.
+Why it matters: Training stops in the loss, with a message about None, the dtype `object` or an array of None, which
+does not say that the data lacks its second part.
+Evidence: The structure of one batch, and the compiled loss.
 Error: `None values not supported.`
 Error: `Invalid dtype: object`
 Error: `None is not a valid value for jnp.array`
 Error: `Attempt to convert a value (None) with an unsupported type`
-Fix (manual): give (x, y): targets as fit's second argument, or pairs from the data set or generator.
+Fix (manual): Provide (x, y): targets as the second argument of fit, or pairs from the data set or generator.
 """
 
 from __future__ import annotations
@@ -38,6 +38,6 @@ def missing_targets(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         where=setup.place(*roles),
         proof=Proof(f"a batch of {batch.rows} rows has no second part"),
         fix=Fix(
-            does="give the targets: fit(x, y), or pairs (inputs, targets) from the data set or generator"
+            does="provide the targets: fit(x, y), or pairs (inputs, targets) from the data set or generator"
         ),
     )

@@ -1,8 +1,8 @@
-"""TW214 mostly-padding: over half of the positions of the batches are padding.
+"""TW214 mostly-padding: more than half of the positions in the batches are padding.
 
-Why it matters: padding costs nearly as much compute as real tokens and teaches nothing.
-Evidence: the share of padding over the first batches.
-Fix (safe): pad each batch to its own longest row, put rows of similar length together, or pack.
+Why it matters: Padding costs nearly as much compute as real tokens and teaches nothing.
+Evidence: The share of padding in the first batches.
+Fix (safe): Pad each batch only to its longest row, group rows of similar length, or pack rows.
 """
 
 from __future__ import annotations

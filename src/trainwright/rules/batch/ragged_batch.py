@@ -1,14 +1,14 @@
-"""TW201 ragged-batch: rows of different lengths were to be stacked into one tensor.
+"""TW201 ragged-batch: rows of different lengths cannot be stacked into one tensor.
 
-Why it matters: forming a batch stops, and the message names neither the column nor the missing padding.
-Evidence: the lengths of each column inside the batch that failed; padding them makes the batch form.
+Why it matters: The batch cannot be formed, and the message names neither the column nor the missing padding.
+Evidence: The lengths of each column in the batch that failed. With padding, the batch can be formed.
 Error: `expected sequence of length … at dim 1`
 Error: `Unable to create tensor, you should probably activate truncation and/or padding`
 Error: `stack expects each tensor to be equal size`
 Error: `Cannot batch tensors with different shapes in component`
 Error: `Unsupported object type list`
 Error: `Unsupported object type numpy.ndarray`
-Fix (safe): give the Trainer the tokenizer, or a collator that pads.
+Fix (safe): Give the Trainer the tokenizer, or use a collator that pads.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
     if tokenizer is not None:
         does = f"collate with DataCollatorWithPadding({tokenizer.expression or 'tokenizer'})"
     else:
-        does = "collate with padding: bring the rows of a batch to one length"
+        does = "collate with padding, so that all rows of a batch have the same length"
     yield Finding(
         message=f"{batch.collator} stacks rows of {min(lengths)} to {max(lengths)} {'values' if key.isdigit() else key} into one tensor, without padding",
         measured={
@@ -84,7 +84,7 @@ def _of_lengths(batch: BatchFacts, setup: SetupFacts, one: int, other: int) -> F
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"two rows of one batch have {one} and {other} values"),
         fix=Fix(
-            does="pad where the batches are made: .padded_batch(…) instead of .batch(…), or rows of one length before"
+            does="pad when batching: .padded_batch(…) instead of .batch(…), or make the rows equally long before that"
         ),
     )
 
@@ -101,14 +101,14 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         # pad_sequences makes integers of what it pads, unless it is told otherwise.
         floats = ', dtype="float32"' if batch.others[key].endswith(" of floats") else ""
         yield Finding(
-            message=f"{key} is an array of lists of {shortest} to {longest} values: no tensor can be made of rows that "
-            f"differ in length",
+            message=f"{key} is an array of lists of {shortest} to {longest} values: rows that differ in length cannot "
+            f"become a tensor",
             measured={"column": key, "shortest": shortest, "longest": longest},
             where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
             proof=Proof(f"{key} is an {batch.others[key]}; padded to one length, a batch is a tensor"),
             repair=_pad_objects(tuple(ragged)),
             fix=Fix(
-                does=f'bring the rows to one length: keras.utils.pad_sequences({key}, padding="post"{floats})',
+                does=f'pad the rows to the same length: keras.utils.pad_sequences({key}, padding="post"{floats})',
                 safety=Safety.SAFE,
             ),
         )
@@ -120,7 +120,7 @@ def _pad_objects(keys: tuple[str, ...]) -> Repair:
             k: np.stack(tensors.padded([np.asarray(row) for row in batch[k]])) for k in keys if k in batch
         }
 
-    return change_batches("pad the rows of a batch to its longest", change)
+    return change_batches("pad the rows of a batch to the longest row", change)
 
 
 def _stacked(batch: BatchFacts, where: Place | None) -> Finding:
@@ -129,8 +129,10 @@ def _stacked(batch: BatchFacts, where: Place | None) -> Finding:
         message=f"{batch.collator} stacks rows of {shortest} to {longest} values into one tensor, without padding",
         measured={"shortest": shortest, "longest": longest, "collator": batch.collator},
         where=where,
-        repair=Repair("pad the rows that are stacked to the longest", Seam.STACK, _padded),
-        fix=Fix(does="collate with padding: bring the rows of a batch to one length", safety=Safety.SAFE),
+        repair=Repair("pad the stacked rows to the longest row", Seam.STACK, _padded),
+        fix=Fix(
+            does="collate with padding, so that all rows of a batch have the same length", safety=Safety.SAFE
+        ),
     )
 
 
@@ -143,7 +145,7 @@ def _of_shapes(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     for key, shapes in batch.item_shapes.items():
         if len(shapes) > 1:
             yield Finding(
-                message=f"{batch.collator} stacks {key} of {len(shapes)} shapes, {shapes[0]} and {shapes[-1]} among them, into one tensor",
+                message=f"{batch.collator} stacks {key} of {len(shapes)} different shapes into one tensor, among them {shapes[0]} and {shapes[-1]}",
                 measured={
                     "column": key,
                     "shapes": len(shapes),
@@ -153,7 +155,7 @@ def _of_shapes(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
                 where=setup.place(
                     Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
                 ),
-                fix=Fix(does=f"bring every row's {key} to one size (resize, crop or pad) in the data set"),
+                fix=Fix(does=f"make every row's {key} the same size (resize, crop or pad) in the data set"),
             )
             return
 

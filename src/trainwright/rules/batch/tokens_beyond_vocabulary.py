@@ -1,12 +1,12 @@
-"""TW211 tokens-beyond-vocabulary: a token id is not below the number of rows of the model's embedding.
+"""TW211 tokens-beyond-vocabulary: a token id is too large for the model's embedding.
 
-Why it matters: looking it up stops with an index that names neither token nor table; on a GPU with a device-side
-assert far from its cause, and only at the batch that first holds such a token.
-Evidence: the largest id of the data set against the rows of the embedding.
+Why it matters: The lookup stops with an index error that names neither the token nor the table; on a GPU, with a
+device-side assert far from its cause. It happens only at the first batch with such a token.
+Evidence: The largest id in the data set compared with the number of rows of the embedding.
 Error: `index out of range in self`
 Error: `device-side assert triggered`
 Error: `indices[…] = … is not in [0, …)`
-Fix (safe): give the embedding as many rows as the tokenizer has tokens.
+Fix (safe): Give the embedding as many rows as the tokenizer has tokens.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""TW216 unbatched-data: fit expects batches, and the data set yields single rows.
+"""TW216 unbatched-data: fit() expects batches, but the data set yields single rows.
 
-Why it matters: training stops with a message on the number of axes that a layer wanted, and none on the data set; where a
-layer takes the row all the same, its features or its tokens count as the rows of a batch.
-Evidence: a target without any axis, so that no axis can be that of the rows; put together in batches in memory, the same
-rows are taken.
+Why it matters: Training stops with a message about the number of dimensions that a layer expected, and nothing about
+the data set. If a layer accepts the row anyway, its features or tokens count as the rows of a batch.
+Evidence: A target without any dimension, so there can be no batch dimension; the same rows are accepted when batched in
+memory.
 Error: `expected min_ndim=2, found ndim=1`
 Error: `Invalid input shape for input`
-Fix (safe): batch the data set: `dataset.batch(32)`; a generator or PyDataset gives arrays whose first axis is the rows.
+Fix (safe): Batch the data set: `dataset.batch(32)`. A generator or PyDataset must yield arrays whose first dimension is
+the batch.
 """
 
 from __future__ import annotations

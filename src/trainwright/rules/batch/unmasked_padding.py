@@ -1,13 +1,13 @@
 """TW209 unmasked-padding: padding contributes to the loss or the attention, or the model has no padding token.
 
-Why it matters: the model spends its loss on predicting padding, which hides how well it learns the text; or its answers
-depend on how far a row happened to be padded.
-Evidence: the labels at padding positions, and that the loss changes with them alone; or that the scores of real
-positions change when a mask leaves the padding out; or that the model accepts only one row at a time; or that a batch is
-learnt clearly better, on three seeds, once recurrent layers leave the zeros behind the text out (Keras's mask_zero).
+Why it matters: The model spends its loss on predicting padding, which hides how well it learns the text; or its outputs
+depend on how much a row happens to be padded.
+Evidence: The labels at padding positions, and that the loss changes with these labels alone; or that the scores at real
+positions change when a mask excludes the padding; or that the model accepts only one row at a time; or that, on three
+seeds, a batch is learned clearly better once recurrent layers ignore the zeros after the text (mask_zero in Keras).
 Error: `Cannot handle batch sizes > 1 if no padding token is defined.`
-Fix (safe): -100 as the label of padding; the tokenizer's attention_mask passed to the model; its pad_token_id
-written into the model's config.
+Fix (safe): Use -100 as the label of padding, pass the tokenizer's attention_mask to the model, and set its pad_token_id
+in the model's config.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _read_to_the_end(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts
     )
     yield Finding(
         severity=Severity.WARNING,
-        message=f"{batch.unmasked_zeros:.0%} of the positions are padding behind the text, and {recurrent.name} "
+        message=f"{batch.unmasked_zeros:.0%} of the positions are padding after the text, and {recurrent.name} "
         f"({recurrent.kind}) reads it: the embedding masks nothing",
         measured={"padding_share": round(batch.unmasked_zeros, 3)},
         where=where,
@@ -99,7 +99,7 @@ def _mask_zero(embedding: str) -> Repair:
         call.tensors.mask_padding(call["model"], embedding)
         return call
 
-    return Repair("let the embedding mask token 0", Seam.TRAINER, change)
+    return Repair("mask token 0 in the embedding", Seam.TRAINER, change)
 
 
 def _unknown_padding(
@@ -123,10 +123,10 @@ def _unknown_padding(
         if model and setup.loads_checkpoint
         else []
     )
-    alone = ", and takes one" if forward.works_at_rows == 1 else ""
+    alone = ", and accepts one" if forward.works_at_rows == 1 else ""
     yield Finding(
-        message=f"the model's config has no pad_token_id: {setup.model_class} cannot tell where the text of a row ends, "
-        f"and refuses the {batch.rows} rows of a batch",
+        message=f"the model's config has no pad_token_id, so {setup.model_class} cannot tell where a row's text ends "
+        f"and rejects a batch of {batch.rows} rows",
         measured={"rows": batch.rows, "pad_id": "none" if batch.pad_id is None else batch.pad_id},
         where=model or setup.place(Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the model raised {failure} for {batch.rows} rows{alone}"),
@@ -151,7 +151,7 @@ def _in_the_loss(batch: BatchFacts, setup: SetupFacts, loss: LossFacts) -> Itera
         where=setup.place(
             Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
         ),
-        proof=Proof(f"with other labels at padding alone the loss changes by {change:.1%}"),
+        proof=Proof(f"changing only the labels at padding changes the loss by {change:.1%}"),
         repair=_mask_labels(batch.label_key, batch.pad_id, batch.eos_id) if plain else None,
         fix=Fix(does="write -100 for the labels of padding: where attention_mask is 0", safety=Safety.SAFE),
     )
@@ -166,13 +166,13 @@ def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -
     )
     yield Finding(
         severity=Severity.WARNING,
-        message=f"{share:.0%} of the positions are padding, and the model is given no attention_mask{own}: it reads "
+        message=f"{share:.0%} of the positions are padding, but the model gets no attention_mask{own}: it reads "
         f"padding as text",
         measured={"padding_share": round(share, 3), "score_change": round(change, 4)},
         where=setup.place(
             Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
         ),
-        proof=Proof(f"with a mask over the padding the scores change by {change:.1%} of their scale"),
+        proof=Proof(f"masking the padding changes the scores by {change:.1%} of their scale"),
         repair=_add_mask(batch.pad_id, batch.eos_id),
         fix=Fix(
             does="keep the tokenizer's attention_mask among the columns of the data set", safety=Safety.SAFE
@@ -202,4 +202,4 @@ def _add_mask(pad_id: int | None, eos_id: int | None) -> Repair:
         real = real_positions(tensors.to_numpy(batch["input_ids"]), None, pad_id=pad_id, eos_id=eos_id)
         return {**batch, "attention_mask": tensors.like(real, batch["input_ids"])}
 
-    return change_batches("give the model an attention mask over the padding", change)
+    return change_batches("pass the model an attention mask that excludes the padding", change)

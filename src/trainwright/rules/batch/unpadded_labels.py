@@ -1,10 +1,10 @@
 """TW202 unpadded-labels: token labels of unequal lengths reach a collator that pads only the inputs.
 
-Why it matters: forming a batch stops, and the message advises padding that the inputs already have.
-Evidence: the lengths of the labels inside the batch that failed; without them the same batch forms.
+Why it matters: The batch cannot be formed, and the message advises padding, which the inputs already have.
+Evidence: The lengths of the labels in the batch that failed. Without the labels, the same batch can be formed.
 Error: `Unable to create tensor, you should probably activate truncation and/or padding`
 Error: `expected sequence of length … at dim 1`
-Fix (safe): a collator that pads labels with -100, which the loss leaves out.
+Fix (safe): Use a collator that pads labels with -100, which the loss ignores.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def unpadded_labels(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     per_token = lengths == batch.item_lengths.get("input_ids")
     better = "DataCollatorForTokenClassification" if per_token else "DataCollatorForSeq2Seq"
     yield Finding(
-        message=f"the {key} of a batch have {min(lengths)} to {max(lengths)} entries a row, and {batch.collator} "
+        message=f"the {key} of a batch have {min(lengths)} to {max(lengths)} entries per row, and {batch.collator} "
         f"pads only the inputs",
         measured={"shortest": min(lengths), "longest": max(lengths), "collator": batch.collator},
         where=setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
-        proof=Proof(f"the same batch forms without its {key}; with them: {batch.failure.type}"),
+        proof=Proof(f"the same batch can be formed without its {key}; with them: {batch.failure.type}"),
         repair=_pad_labels(key),
         fix=Fix(does=f"pass data_collator={better}(tokenizer) to the Trainer", safety=Safety.SAFE),
     )

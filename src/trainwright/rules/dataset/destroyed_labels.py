@@ -1,8 +1,8 @@
 """TW104 destroyed-labels: all training labels are the same, although their source is not.
 
-Why it matters: the loss falls to zero at once and nothing is learnt; no framework says a word.
-Evidence: the census of the labels, and that of another column or object with the same rows.
-Fix (manual): look at the step that made the labels: a division, a cast, a mapping or a join that matches nothing.
+Why it matters: The loss falls to zero at once and nothing is learned; no framework warns.
+Evidence: The counts of the labels, compared with those of another column or object with the same rows.
+Fix (manual): Look at the step that made the labels: a division, a cast, or a mapping or join that matches nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def destroyed_labels(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts |
         ),
         repair=_undo(labels.column, source, dataset),
         fix=Fix(
-            does=f'look at what makes "{labels.column}" of {source.expression}: a division, a cast, a mapping or a join'
+            does=f'look at how "{labels.column}" is made from {source.expression}: a division, a cast, a mapping or a join'
         ),
     )
 

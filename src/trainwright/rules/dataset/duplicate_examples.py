@@ -1,11 +1,11 @@
 """TW114 duplicate-examples: a data set returns the same rows for different indices.
 
-Why it matters: an epoch repeats a handful of rows, which the model memorizes; most of the data never reach it, and the
-loss looks excellent.
-Evidence: the inputs of the rows, read by index, repeat at a constant interval, and fewer than half of the rows that the
-data set holds are ever returned. Rows repeated by design (weighted or balanced sampling, several passes over all rows)
-have no such interval, or leave no row out.
-Fix (unsafe): let `__getitem__` take the rows of its index: `x[i * size : (i + 1) * size]` for batches, `x[i]` for rows.
+Why it matters: An epoch repeats a handful of rows, which the model memorizes. Most of the data never reaches it, and
+the loss looks excellent.
+Evidence: The inputs of rows read by index repeat at a constant interval, and fewer than half of the data set's rows are
+ever returned. Rows repeated on purpose (weighted or balanced sampling, several passes over all rows) have no such
+interval, or leave no row out.
+Fix (unsafe): Let `__getitem__` use its index: `x[i * size : (i + 1) * size]` for batches, `x[i]` for rows.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def duplicate_examples(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
         },
         where=seen.where or setup.place(Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
-            f"inputs and label are equal in {seen.share:.0%} of all pairs of rows that lie {seen.every:,} apart; "
+            f"inputs and label are equal in {seen.share:.0%} of all pairs of rows that are {seen.every:,} apart; "
             f"{seen.held - seen.different:,} of the {seen.held:,} rows of {seen.expression} are never returned"
         ),
         fix=Fix(
-            does="return the rows of the index from __getitem__: "
+            does="make __getitem__ return the rows of its index: "
             + ("x[i * size : (i + 1) * size]" if framework == "keras" else "x[i]"),
             safety=Safety.UNSAFE,
         ),

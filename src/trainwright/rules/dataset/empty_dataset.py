@@ -1,11 +1,11 @@
-"""TW102 empty-dataset: a set gives no batch: it has no rows, or fewer than one batch when the last one is dropped.
+"""TW102 empty-dataset: a set yields no batch: it has no rows, or less than one batch when the last one is dropped.
 
-Why it matters: training ends at once or raises from inside the sampler, and what emptied the set (a filter that
-matches nothing, a wrong path or split) lies elsewhere.
-Evidence: the number of rows, and the batch size where incomplete batches are dropped.
+Why it matters: Training ends at once or raises inside the sampler. What emptied the set (a filter that matches nothing,
+a wrong path or split) is somewhere else.
+Evidence: The number of rows, and the batch size if incomplete batches are dropped.
 Error: `num_samples should be a positive integer value, but got num_samples=0`
 Error: `Trainer: training requires a train_dataset.`
-Fix (manual): look at the line that made the set; or keep the incomplete batch.
+Fix (manual): Look at the line that made the set, or keep the incomplete batch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def empty_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]
     rows, size = dataset.train.rows, dataset.batch_size
     if dataset.drops_last and rows and rows < size:
         yield Finding(
-            message=f"the train set has {rows} rows, a batch takes {size}, and incomplete batches are dropped: no batch is left",
+            message=f"the train set has {rows} rows, the batch size is {size}, and incomplete batches are dropped: no batch is left",
             measured={"rows": rows, "batch_size": size},
             where=setup.place(
                 Role.DATALOADER_DROP_LAST,
@@ -40,7 +40,7 @@ def empty_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]
                 Role.LOADER,
                 Role.TRAINER,
             ),
-            proof=Proof(f"{rows} // {size} = 0 batches an epoch"),
+            proof=Proof(f"{rows} // {size} = 0 batches per epoch"),
             repair=Repair("keep the incomplete batch", Seam.TRAINER, _keep_last),
             fix=Fix(
                 does=f"leave drop_last=True out (dataloader_drop_last of a Trainer), or set a batch size of at most {rows}"
@@ -60,7 +60,7 @@ def _empty(split: SplitFacts, setup: SetupFacts) -> Finding:
         else setup.place(Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"len({role}) is 0" if given else f"{role} is None"),
         fix=Fix(
-            does=f"look at what made {role}: the filter, the split or the path that left nothing"
+            does=f"look at how {role} is made: a filter, a split or a path left nothing"
             if given
             else f"pass {role}= to the Trainer"
         ),

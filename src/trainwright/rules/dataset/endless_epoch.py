@@ -1,12 +1,12 @@
 """TW120 endless-epoch: a data set repeats forever, and nothing says how many steps an epoch has.
 
-Why it matters: the first epoch never ends. What comes at an epoch's end (validation, checkpoints, early stopping, the
-next epoch) never comes; where it is the validation set, training stands still at its first validation.
-Evidence: the data set's own number of batches, which is infinite, and that nobody gave steps_per_epoch or
+Why it matters: The first epoch never ends. Anything that happens at the end of an epoch (validation, checkpoints, early
+stopping, the next epoch) never happens. If it is the validation set, training hangs at its first validation.
+Evidence: The data set's own number of batches, which is infinite, and the absence of steps_per_epoch or
 validation_steps.
 Error: `When passing an infinitely repeating dataset, please specify a `steps_per_epoch` value`
 Error: `When providing an infinite dataset, you must specify the number of steps to run`
-Fix (safe): set steps_per_epoch (validation_steps), or remove `.repeat()`.
+Fix (safe): Set steps_per_epoch (validation_steps), or remove `.repeat()`.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ def _fix(endless: EndlessSet, setup: SetupFacts) -> Fix:
     call = setup.place(Role.TRAIN_CALL)
     if not endless.batches or call is None:
         return Fix(
-            does=f"give fit {endless.argument}, or remove .repeat() so that the set ends", safety=Safety.SAFE
+            does=f"pass {endless.argument} to fit, or remove .repeat() so that the set ends",
+            safety=Safety.SAFE,
         )
     return Fix(
-        does=f"give fit {endless.argument}={endless.batches}, which is one pass, or remove .repeat()",
+        does=f"pass {endless.argument}={endless.batches} to fit, which is one pass, or remove .repeat()",
         safety=Safety.SAFE,
         edits=(SetKeyword(call.file, call.line, endless.argument, str(endless.batches), "fit"),),
     )

@@ -1,12 +1,12 @@
-"""TW117 exhausted-data: the data end before steps_per_epoch x epochs, or can be iterated only once.
+"""TW117 exhausted-data: the data ends before steps_per_epoch x epochs, or can be iterated only once.
 
-Why it matters: epochs are cut short with no more than a warning. With a number of steps, one pass over the data goes on
-from epoch to epoch, and the epoch in which it ends, ends there: 469 batches at 468 steps make every second epoch one
+Why it matters: Epochs are cut short with only a warning. With a fixed number of steps, one pass over the data continues
+from epoch to epoch, and the epoch in which it ends stops there: 469 batches with 468 steps make every second epoch one
 step long. A Python generator is empty after its first pass: later epochs get its first two batches again, or nothing.
-Evidence: the batches of one pass, counted, and the steps that each epoch will have. Of a loop: what it goes over in each
-epoch is an iterator that was made before them.
+Evidence: The counted batches of one pass, and the steps that each epoch will have. In a loop: each epoch iterates over
+an iterator that was created before the epochs.
 Error: `Your input ran out of data; interrupting training`
-Fix (safe): leave steps_per_epoch out, or repeat the data set (`.repeat()`, a generator that begins anew).
+Fix (safe): Leave out steps_per_epoch, or repeat the data set (`.repeat()`, or a generator that starts over).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def exhausted_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding
     if lost <= LOST_SHARE * epochs.wanted:
         return
     shown = ", ".join(map(str, epochs.steps[:6])) + (", …" if len(epochs.steps) > 6 else "")
-    asked = f"{epochs.asked} steps an epoch" if epochs.asked else f"{epochs.batches} batches an epoch"
+    asked = f"{epochs.asked} steps per epoch" if epochs.asked else f"{epochs.batches} batches per epoch"
     yield Finding(
-        message=f"{_ending(epochs)}: the epochs will have {shown} steps, {sum(epochs.steps)} in all and not "
+        message=f"{_ending(epochs)}: the epochs will have {shown} steps, {sum(epochs.steps)} in total instead of "
         f"{epochs.wanted} ({len(epochs.steps)} x {asked})",
         measured={
             "batches": epochs.batches,
@@ -61,21 +61,21 @@ def _spent(one: SpentIterator) -> Finding:
         measured={"epochs": one.epochs},
         where=one.where,
         proof=Proof(
-            f"an iterator of this kind can be iterated once, and nothing in the loop over epochs makes {one.name} anew"
+            f"such an iterator can be iterated only once, and nothing in the loop over epochs recreates {one.name}"
         ),
-        fix=Fix(does=f"make {one.name} inside the loop over epochs, or iterate over what it is made from"),
+        fix=Fix(does=f"create {one.name} inside the loop over epochs, or iterate over its source"),
     )
 
 
 def _ending(epochs: EpochFacts) -> str:
     if epochs.again < epochs.batches:
-        return f"the data can be iterated once, and end after {epochs.batches} batches"
-    return f"one pass over the data has {epochs.batches} batches, at {epochs.asked} steps an epoch"
+        return f"the data can be iterated only once and ends after {epochs.batches} batches"
+    return f"one pass over the data has {epochs.batches} batches, but an epoch has {epochs.asked} steps"
 
 
 def _fix(epochs: EpochFacts) -> Fix:
     if epochs.again < epochs.batches:
-        does = "let the generator begin anew when it ends (while True), and give steps_per_epoch; or pass a data set"
+        does = "let the generator start over when it ends (while True) and set steps_per_epoch; or pass a data set"
     else:
-        does = "leave steps_per_epoch out, or let the data repeat (.repeat())"
+        does = "leave out steps_per_epoch, or repeat the data (.repeat())"
     return Fix(does=does, safety=Safety.SAFE)

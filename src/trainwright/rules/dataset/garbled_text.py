@@ -1,9 +1,10 @@
 """TW116 garbled-text: the tokens keep almost nothing of the texts they were made from.
 
-Why it matters: the model is trained on empty or equal rows, or on the unknown token, and the loss stays at chance.
-Evidence: the sampled rows decoded again: how many are empty, how many differ against the raw texts, and the share of
-unknown tokens.
-Fix (unsafe): raise max_length; or use the tokenizer that was made for these texts.
+Why it matters: The model is trained on empty or identical rows, or on the unknown token, and the loss stays at chance
+level.
+Evidence: Sampled rows are decoded: how many are empty, how many are distinct compared with the raw texts, and the share
+of unknown tokens.
+Fix (unsafe): Raise max_length, or use a tokenizer that was made for such texts.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _cut_to_nothing(texts: TextFacts, where: Place | None, said: str) -> Finding
         },
         where=where,
         proof=Proof(_example(texts)),
-        fix=Fix(does=f"raise max_length{raise_to} where the texts are tokenized", safety=Safety.UNSAFE),
+        fix=Fix(does=f"raise max_length{raise_to} in the tokenizer call", safety=Safety.UNSAFE),
     )
 
 

@@ -1,11 +1,12 @@
 """TW109 imbalanced-classes: one class dominates, and the model predicts nothing else.
 
-Why it matters: the accuracy looks good and is that of a model which has learnt nothing; the rare class, mostly the one
-that matters, is never found.
-Evidence: the census of the labels, the predictions after a short run, and that its loss is that of the class
-frequencies. It is more than a note where, on the same rows and over more steps, the loss weighted by class tells the
-classes apart on three seeds while the loss as it is does not.
-Fix (unsafe): class weights in the loss, or a sampler; judge by a metric that counts each class (balanced accuracy, F1).
+Why it matters: The accuracy looks good, but a model that has learned nothing would reach it too. The rare class,
+usually the one that matters, is never found.
+Evidence: The counts of the labels, the predictions after a short run, and a loss equal to that of the class
+frequencies. It is more than a note if, on the same rows and over more steps, a class-weighted loss tells the classes
+apart on three seeds while the unweighted loss does not.
+Fix (unsafe): Use class weights in the loss, or a sampler. Judge by a metric that counts each class (balanced accuracy,
+F1).
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def _finding(
         f"accuracy of {share:.1%}, and after {baseline.steps} steps the model predicts nothing else"
     )
     if outcome is not None:
-        message += f"; with class weights {1 - mean(outcome.after):.0%} of the rows a class are right"
+        message += f"; with class weights, {1 - mean(outcome.after):.0%} of the rows per class are right"
     return Finding(
         severity=Severity.WARNING if outcome else Severity.NOTE,
         message=message,
@@ -115,8 +116,8 @@ def _finding(
         proof=outcome,
         repair=change if outcome else None,
         fix=Fix(
-            does="weigh the classes in the loss (weight = rows / (classes x count)) or draw rare ones more often, and "
-            "judge by balanced accuracy or F1 beside accuracy",
+            does="weight the classes in the loss (weight = rows / (classes x count)) or sample rare ones more often, and "
+            "judge by balanced accuracy or F1 in addition to accuracy",
             safety=Safety.UNSAFE,
         ),
     )
@@ -136,4 +137,4 @@ def _weigh(labels: LabelFacts, classes: int, function: str) -> Repair | None:
             return call
         return call.replace(weight=call.tensors.like(weights, call["logits"]))
 
-    return Repair("weigh the classes by the inverse of their frequency", Seam.LOSS, change)
+    return Repair("weight the classes by the inverse of their frequency", Seam.LOSS, change)

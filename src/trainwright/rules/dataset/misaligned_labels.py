@@ -1,13 +1,13 @@
 """TW105 misaligned-labels: the labels are attached to the wrong rows.
 
-Why it matters: no error is raised and one batch can still be memorized, but nothing learnt holds for other rows; no
-change to the model or its learning rate helps.
-Evidence: a ridge regression on words, pixels or columns predicts the labels of left-out rows no better than it
-predicts random permutations of them, although it does learn the labels of the other set, or those that stand beside the
-same columns in a table of the script, or a label made of half of the inputs from the other half. For two classes of
-similar sentences, the probe must also be able to learn from pairs of words.
-Or a label's number names one class in the training set and another in the evaluation set.
-Fix (manual): shuffle, sort, split and merge inputs and labels together, in one table.
+Why it matters: No error is raised and one batch can still be memorized, but nothing that is learned applies to other
+rows. No change to the model or its learning rate helps.
+Evidence: A ridge regression on words, pixels or columns predicts the labels of held-out rows no better than it predicts
+random permutations of them, although it does learn the labels of the other set, or the labels next to the same columns
+in a table of the script, or a label made from half of the inputs given the other half. For two classes of similar
+sentences, the probe must also be able to learn from pairs of words. Alternatively, a label number stands for one class
+in the training set and for another in the evaluation set.
+Fix (manual): Shuffle, sort, split and merge inputs and labels together, in one table.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _renumber(column: str, numbers: list[int]) -> Repair:
             mended = call.tensors.change_rows(held, renumbered)
         return call.replace(eval_dataset=mended)
 
-    return Repair("number the classes of the evaluation set as those of training", Seam.TRAINER, change)
+    return Repair("number the classes of the evaluation set as in training", Seam.TRAINER, change)
 
 
 def _tells(source: AlignedSource, train: Alignment) -> bool:
@@ -151,7 +151,7 @@ def _finding(name: str, seen: Alignment, proof: Proof, where: Place | None) -> F
         found = f"a probe fits the {name} targets no better than the same targets in random order"
         measured = {}
     return Finding(
-        message=f"{found} ({seen.rows:,} rows): the labels do not belong to the rows they stand beside",
+        message=f"{found} ({seen.rows:,} rows): the labels do not belong to their rows",
         measured={**measured, "rows": seen.rows, "deviations_above_permuted": round(seen.score, 2)},
         where=where,
         proof=proof,
@@ -179,6 +179,6 @@ def _proof_of_source(source: AlignedSource) -> Proof:
 
 def _proof_of_control(seen: Alignment) -> Proof:
     return Proof(
-        f"the same probe learns a label made of half of the {seen.inputs} from the other half, "
+        f"the same probe learns a label made from half of the {seen.inputs} given the other half, "
         f"{seen.control_score:.0f} standard deviations above its permutations; these labels reach {seen.score:.1f}"
     )

@@ -1,9 +1,9 @@
 """TW110 missing-classes: training never sees a class that the evaluation set contains or the data set declares.
 
-Why it matters: the model cannot predict what it was never shown; its score on that class stays 0.
-Evidence: the census of the labels of both sets, over all training rows. That a rare class fell out of training by
-chance is left out: the finding needs a class of which training would be expected to hold several rows.
-Fix (manual): look at how the rows were chosen: a filter, a range of sorted rows, two files of different origin.
+Why it matters: The model cannot predict a class it was never shown; its score on that class stays 0.
+Evidence: The counts of the labels in both sets, over all training rows. A rare class that is missing by chance is not
+reported: training would have to be expected to contain several rows of the class.
+Fix (manual): Look at how the rows were chosen: a filter, a range of sorted rows, or two files of different origin.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _unseen(
     count = sum(unseen.values())
     shown = _names(list(unseen), labels)
     yield Finding(
-        message=f"the evaluation set holds {shown} in {count} of {total} rows; none of the {rows} training rows does",
+        message=f"the evaluation set contains {shown} in {count} of {total} rows; none of the {rows} training rows does",
         measured={
             "classes": ", ".join(map(str, unseen)),
             "evaluation_rows": count,
@@ -62,10 +62,10 @@ def _unseen(
         },
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
-            f"drawn like the evaluation set, {rows} rows would hold about {round(count / total * rows)} of them"
+            f"with the frequencies of the evaluation set, {rows} rows would contain about {round(count / total * rows)} of them"
         ),
         fix=Fix(
-            does=f"look at how the training rows were chosen: they hold {_names(sorted(labels.census, key=str), labels)} only"
+            does=f"look at how the training rows were chosen: they contain only {_names(sorted(labels.census, key=str), labels)}"
         ),
     )
 
@@ -90,7 +90,7 @@ def _declared(
         message=f"{by} {total} classes; {_names(absent, labels)} never {'occurs' if len(absent) == 1 else 'occur'} in the {rows} training rows",
         measured={"declared": total, "absent": ", ".join(map(str, absent)), "rows": rows},
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
-        proof=Proof(f"the census over all {rows} rows has {labels.classes} of {total} values"),
+        proof=Proof(f"all {rows} rows together have {labels.classes} of {total} values"),
         fix=Fix(
             does="look at how the training rows were chosen: a filter, or a range of rows that are sorted by class"
         ),

@@ -1,12 +1,12 @@
 """TW108 non-finite-data: inputs or labels are NaN, infinite or missing.
 
-Why it matters: one such value makes the loss NaN, and from that step on all weights; the Trainer logs it as a loss of
-0.0. A missing label stops the collator with a message on padding.
-Evidence: a count over all rows of the columns that reach the model, and a training step on these rows, against one on
-others. Infinite masks and labels that the loss leaves out pass that step and are not named.
+Why it matters: A single such value makes the loss NaN, and from that step on all weights; the Trainer logs it as a loss
+of 0.0. A missing label stops the collator with a message about padding.
+Evidence: A count over all rows of the columns that reach the model, and a training step on these rows compared with one
+on others. Infinite masks, and labels that the loss ignores, pass that step and are not reported.
 Error: `cannot convert float NaN to integer`
 Error: `must be real number, not NoneType`
-Fix (unsafe): drop or fill these rows, and look at where they come from.
+Fix (unsafe): Drop or fill these rows, and find out where they come from.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _finding(column: ColumnFacts, split: SplitFacts, outcome: str, setup: SetupF
     # The rows of a stream have other numbers in its next pass.
     drop = split.kind == "map" and len(rows) <= MOST_DROPPED_SHARE * column.counted
     return Finding(
-        message=f'the column "{column.name}" of the {split.name} set holds {" and ".join(parts)} in {len(rows)} of '
+        message=f'the column "{column.name}" of the {split.name} set has {" and ".join(parts)} in {len(rows)} of '
         f"{column.counted} rows, first in row {rows[0]}",
         measured={"column": column.name, "rows": len(rows), "first_row": rows[0], "counted": column.counted},
         where=setup.place(role.made, role, Role.TRAINER),

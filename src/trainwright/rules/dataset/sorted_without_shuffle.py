@@ -1,9 +1,10 @@
 """TW111 sorted-without-shuffle: the rows are sorted by label, and training reads them in that order.
 
-Why it matters: each batch holds one class, the model forgets the others while it learns this one, and the loss looks
+Why it matters: Each batch contains one class. While the model learns it, it forgets the others, and the loss looks
 excellent.
-Evidence: the mean run of equal labels in the order in which training reads the rows, against that of shuffled rows.
-Fix (safe): shuffle the rows, or let the loader do it.
+Evidence: The mean length of runs of equal labels in the order in which training reads the rows, compared with shuffled
+rows.
+Fix (safe): Shuffle the rows, or let the loader do it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator
     )
     majority = dataset.batch_majority
     of_batches = {"batch_majority": round(majority, 3)} if majority is not None else {}
-    seen = f"nearly every batch holds one class{f' ({majority:.0%} of its rows)' if majority is not None else ''}"
+    seen = f"nearly every batch contains one class{f' ({majority:.0%} of its rows)' if majority is not None else ''}"
     yield Finding(
         message=f"the labels come in runs of {run:.0f} rows (shuffled: {expected:.1f}) and training reads them in this "
         f"order, in batches of {rows}: {seen}",
@@ -53,11 +54,11 @@ def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator
         },
         where=overridden or setup.place(Role.TRAIN_SAMPLING_STRATEGY, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
-            f"{labels.rows_read:,} labels read in the order of training change {labels.rows_read / run:.0f} times"
+            f"over {labels.rows_read:,} rows in training order, the label changes {labels.rows_read / run:.0f} times"
         ),
         repair=Repair("shuffle the training rows", Seam.TRAINER, _shuffle),
         fix=Fix(
-            does="shuffle the rows before they are streamed, with a buffer longer than a class's run"
+            does="shuffle the rows before streaming them, with a buffer longer than a run of one class"
             if iterable
             else "let the loader shuffle, or pass a shuffled training set",
             safety=Safety.SAFE,

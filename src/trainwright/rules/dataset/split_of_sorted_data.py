@@ -1,9 +1,10 @@
-"""TW112 split-of-sorted-data: rows that are sorted by class were cut in two without shuffling.
+"""TW112 split-of-sorted-data: rows sorted by class were split in two without shuffling.
 
-Why it matters: evaluation holds other classes than training, so its score says nothing, and part of the classes is
-never learnt.
-Evidence: the run lengths of the labels of both sets, which show the sorting, and how little their classes overlap.
-Fix (unsafe): shuffle before the split, or split with stratification.
+Why it matters: The evaluation set contains other classes than the training set, so its score means nothing, and some
+classes are never learned.
+Evidence: The lengths of runs of equal labels in both sets, which show the sorting, and how little their classes
+overlap.
+Fix (unsafe): Shuffle before the split, or use a stratified split.
 """
 
 from __future__ import annotations
@@ -42,16 +43,18 @@ def split_of_sorted_data(
         return  # learning to compare: evaluation on classes never seen is the usual way there
     moved = _distance(labels, held)
     yield Finding(
-        message=f"training holds the classes {_shares(labels)}, evaluation {_shares(held)}, both in runs of "
-        f"{labels.mean_run:.0f} and {held.mean_run:.0f} equal labels: sorted rows were cut in two",
+        message=f"training has the classes {_shares(labels)}, evaluation {_shares(held)}, in runs of "
+        f"{labels.mean_run:.0f} and {held.mean_run:.0f} equal labels: sorted rows were split in two",
         measured={
             "distance": round(moved, 3),
             "train_run": round(labels.mean_run, 1),
             "evaluation_run": round(held.mean_run, 1),
         },
         where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAIN_DATASET, Role.TRAINER),
-        proof=Proof(f"{moved:.0%} of the rows would have to change their class to make the two sets alike"),
-        repair=Repair("mix both sets and split them anew, in the same sizes", Seam.TRAINER, _split_anew),
+        proof=Proof(
+            f"{moved:.0%} of the rows would have to change their class for the two sets to have the same distribution"
+        ),
+        repair=Repair("mix both sets and split them again, with the same sizes", Seam.TRAINER, _split_anew),
         fix=Fix(
             does="shuffle before the split: "
             + (

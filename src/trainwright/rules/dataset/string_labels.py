@@ -1,13 +1,13 @@
-"""TW103 string-labels: the labels are text, and the loss takes numbers.
+"""TW103 string-labels: the labels are text, but the loss expects numbers.
 
-Why it matters: the collator stops with a message on tensors or padding that does not name the labels.
-Evidence: the census of the label column, and what forming a batch raised or left without a label tensor.
+Why it matters: The collator stops with a message about tensors or padding that does not mention the labels.
+Evidence: The counts of the label column, and the error that forming a batch raised, or a batch without a label tensor.
 Error: `too many dimensions 'str'`
 Error: `Unable to create tensor, you should probably activate truncation and/or padding`
 Error: `Invalid dtype: str`
 Error: `Cast string to … is not supported`
 Error: `Unsupported object type str`
-Fix (safe): give each label its number, by the sorted order of all labels (`class_encode_column`).
+Fix (safe): Number the labels in the sorted order of all labels (`class_encode_column`).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def string_labels(dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts) -
     names = sorted({str(v) for census in (labels.census, held.census if held else {}) for v in census})
     few = len(names) <= MOST_CLASSES
     shown = ", ".join(repr(n) for n in names[:4]) + (", …" if len(names) > 4 else "")
-    proof = str(batch.failure) if batch.failure else "a batch holds no label tensor"
+    proof = str(batch.failure) if batch.failure else "a batch has no label tensor"
     yield Finding(
-        message=f'the label column "{labels.column}" holds {len(names)} different texts ({shown}); the loss takes numbers',
+        message=f'the label column "{labels.column}" contains {len(names)} different texts ({shown}); the loss expects numbers',
         measured={"column": labels.column, "texts": len(names), "rows": labels.rows_read},
         where=dataset.label_place or setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(f"forming a batch: {proof}"),

@@ -1,11 +1,11 @@
-"""TW113 train-eval-overlap: rows of the evaluation set are training rows too.
+"""TW113 train-eval-overlap: rows of the evaluation set are also training rows.
 
-Why it matters: what the model has memorized counts as what it can do, and overfitting is not seen.
-Evidence: hashes of the inputs of all rows. How often rows are alike by nature is told by training itself: where rows
-are short, only what exceeds its own repetitions counts. Rows that repeat with their labels, and differ from every other
-row in several values, are copies: rows that are alike by chance have others that are nearly so.
-Fix (unsafe): leave these rows out of one of the sets; remove duplicates before the split, and repeat rows of rare classes
-after it, in the training part.
+Why it matters: What the model has memorized counts as what it can do, and overfitting stays invisible.
+Evidence: Hashes of the inputs of all rows. The training set itself shows how often rows coincide naturally: if rows are
+short, only repetitions beyond that rate count. Rows that repeat together with their labels, and differ from every other
+row in several values, are copies; rows that coincide by chance have near neighbors.
+Fix (unsafe): Remove these rows from one of the sets. Remove duplicates before the split, and oversample rare classes
+after it, in the training set only.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""TW107 unscaled-targets: a regression's targets lie far outside the range of the model's initial outputs.
+"""TW107 unscaled-targets: a regression's targets are far outside the range of the model's initial outputs.
 
-Why it matters: outputs begin near 0 with a spread of about 1; the steps go into reaching the targets' mean, and the
-size of the loss throws the weights about.
-Evidence: from the same weights on the same rows, with targets standardised by the training rows the loss falls
-clearly further below that of predicting the mean, on three seeds, than it does now at up to ten times the rate.
-Fix (unsafe): standardise the targets, and scale predictions back for the metrics.
+Why it matters: Outputs begin near 0 with a spread of about 1. The steps are spent on reaching the targets' mean, and
+the size of the loss disrupts the weights.
+Evidence: From the same weights on the same rows, with targets standardized by the training rows, the loss falls clearly
+further below that of predicting the mean, on three seeds, than it does now at up to ten times the rate.
+Fix (unsafe): Standardize the targets, and scale predictions back for the metrics.
 """
 
 from __future__ import annotations

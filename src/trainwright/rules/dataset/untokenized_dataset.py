@@ -1,11 +1,12 @@
-"""TW101 untokenized-dataset: raw texts reach the Trainer instead of tokens.
+"""TW101 untokenized-dataset: the Trainer gets raw texts instead of tokens.
 
-Why it matters: the framework drops the text columns, and the model is called with none of its inputs.
-Evidence: the set holds text and none of the model's token inputs; an object in the script with the same rows does.
+Why it matters: The framework drops the text columns, so the model is called with none of its inputs.
+Evidence: The set contains text and none of the model's token inputs, and (if there is one) an object in the script with
+the same rows does contain them.
 Error: `You must specify exactly one of input_ids or inputs_embeds`
 Error: `You should provide an encoding … that includes input_ids`
 Error: `You should supply an encoding … that includes input_ids`
-Fix (safe where such an object exists): pass it; else map the tokenizer over the set.
+Fix (safe where such an object exists): Pass that object; otherwise map the tokenizer over the set.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """TW704 argmax-of-one-column: the evaluation takes the argmax over a single output, which is always 0.
 
-Why it matters: the accuracy is the share of class 0, whatever the model learns.
-Evidence: the metrics are the same for perfect scores, for their opposite and for the model's own. In a loop: the index was taken
-over an axis of size one, and compared with labels of several classes.
-Fix (unsafe): compare the output with a threshold: 0 for a logit, 0.5 for a probability.
+Why it matters: The accuracy is the share of class 0, whatever the model learns.
+Evidence: The metrics are the same for perfect scores, for their opposite and for the model's own. In a loop: the index
+was taken over a dimension of size one and compared with labels of several classes.
+Fix (unsafe): Compare the output with a threshold: 0 for a logit, 0.5 for a probability.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ def argmax_of_one_column(evaluation: EvaluationFacts, setup: SetupFacts) -> Iter
         return
     same = first_of(evaluation.returned)
     yield Finding(
-        message=f"{evaluation.metrics_by} takes the argmax of {evaluation.predictions[0].shape} scores, one a row: "
+        message=f"{evaluation.metrics_by} takes the argmax of {evaluation.predictions[0].shape} scores, one per row: "
         f"it is 0 for every row, and {same} whatever the scores",
         measured={"columns": 1, "rows": evaluation.predictions[0].shape[0]},
         where=setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(
-            f"perfect scores and their opposite both give {same}; as two columns perfect scores give "
+            f"perfect scores and their opposite both give {same}; as two columns, perfect scores give "
             f"{first_of(perfect)}"
         ),
         repair=Repair(
-            "give the metrics two columns, the threshold and the score", Seam.METRICS, _two_columns
+            "pass two columns to the metrics, the threshold and the score", Seam.METRICS, _two_columns
         ),
         fix=Fix(
             does="write predictions = (logits[:, 0] > 0).astype(int) instead of the argmax",
@@ -57,10 +57,10 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
         labels = one.labels
         if one.columns != 1 or one.predictions.maximum != 0 or labels.minimum == labels.maximum:
             continue
-        right = f"; by a threshold it is {one.right_share:.1%}" if one.right_share is not None else ""
+        right = f"; with a threshold it is {one.right_share:.1%}" if one.right_share is not None else ""
         share = f"{one.equal_share:.1%} of the labels are 0" if one.equal_share is not None else "it is 0"
         yield Finding(
-            message=f"the index of the largest is taken over 1 score a row: it is 0 for each of "
+            message=f"the argmax is taken over 1 score per row: it is 0 for each of "
             f"{one.predictions.shape[0]} rows, and the accuracy is the share of class 0",
             measured={"columns": 1, "rows": one.predictions.shape[0], "scores": str(one.scores)},
             where=one.indexed_at or one.where,

@@ -1,9 +1,9 @@
 """TW705 broadcast-metric: predictions (N, 1) and labels (N) are broadcast to (N, N) in the metric.
 
-Why it matters: no error is raised, and the number says nothing of the model; an accuracy can exceed 1.
-Evidence: perfect predictions in the model's shape do not get the best score; reshaped like the labels, they do. In a loop: the shapes of
-both sides of a comparison or difference, and of what came out of it.
-Fix (safe): give both the same shape.
+Why it matters: No error is raised, and the number says nothing about the model. An accuracy can exceed 1.
+Evidence: Perfect predictions in the model's shape do not get the best score; in the labels' shape, they do. In a loop:
+the shapes of both sides of a comparison or difference, and of its result.
+Fix (safe): Give both the same shape.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
     returned = evaluation.returned.get(name, perfect[name])
     right = evaluation.when(Given.ALIGNED).get(name, returned)
     yield Finding(
-        message=f"{evaluation.metrics_by} was given scores of shape {scores} and labels of shape {labels} and returned "
+        message=f"{evaluation.metrics_by} got scores of shape {scores} and labels of shape {labels} and returned "
         f"{name} = {returned:.4g}"
-        + (f"; in equal shapes it is {right:.4g}" if not equal(returned, right) else ""),
+        + (f"; with equal shapes it is {right:.4g}" if not equal(returned, right) else ""),
         measured={"scores": str(scores), "labels": str(labels), "returned": returned},
         where=setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(
@@ -72,7 +72,7 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
             },
             where=one.where,
             proof=Proof(
-                f"each prediction met each label: the result has {pairs / rows:g} elements for each row"
+                f"each prediction was combined with each label: the result has {pairs / rows:g} elements per row"
             ),
             repair=align_where_as_many(),
             fix=Fix(

@@ -1,9 +1,10 @@
-"""TW713 constant-predictions: after the short runs the model predicts one class for every row.
+"""TW713 constant-predictions: after the short runs, the model predicts a single class for every row.
 
-Why it matters: an accuracy that equals the share of that class says that nothing was learnt of the inputs.
-Evidence: the predictions in evaluation mode after one batch was trained on, and after several were, against their
-labels. A model that learns slowly begins so too, hence a note.
-Fix (manual): a higher learning_rate or more updates; look whether what tells the rows apart reaches the last layer.
+Why it matters: An accuracy that equals the share of that class shows that nothing was learned from the inputs.
+Evidence: The predictions in evaluation mode after training on one batch, and after training on several, compared with
+their labels. A model that learns slowly starts like this too, so this is only a note.
+Fix (manual): Use a higher learning_rate or more updates, and check that the information that distinguishes the rows
+reaches the last layer.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def constant_predictions(
         return
     yield Finding(
         message=f"after {len(overfit.losses)} steps on one batch, and after {baseline.steps} on several, the model predicts "
-        f"one class for every row; the labels there are of {baseline.label_classes}",
+        f"a single class for every row; the labels there have {baseline.label_classes} classes",
         measured={
             "predicted_classes": 1,
             "label_classes": baseline.label_classes or 0,
@@ -50,6 +51,6 @@ def constant_predictions(
         },
         where=setup.place(Role.LEARNING_RATE, Role.ARGUMENTS, Role.MODEL, Role.TRAINER),
         fix=Fix(
-            does="train at a higher learning_rate or for more updates, and look whether the predictions differ then"
+            does="train with a higher learning_rate or for more updates, and check whether the predictions then differ"
         ),
     )

@@ -1,12 +1,12 @@
-"""TW702 crashing-metrics: the metric function raises.
+"""TW702 crashing-metrics: the metric function raises an error.
 
-Why it matters: it is first called after an epoch, and takes the run down with it.
-Evidence: it raised on the model's own predictions, before any training; the shapes that it was given.
+Why it matters: It is first called after an epoch, and its error ends the run.
+Evidence: It raised an error on the model's own predictions, before any training; the shapes of its arguments.
 Error: `setting an array element with a sequence. The requested array has an inhomogeneous shape`
 Error: `'tuple' object has no attribute '…'`
 Error: `out of range integral type conversion attempted`
-Fix (manual): write it for what it is given: a tuple where the model returns several outputs, labels that are -100
-where they do not count.
+Fix (manual): Write it for the arguments it gets: a tuple if the model returns several outputs, and labels of -100 where
+they do not count.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
     }
     if ignored:
         measured["ignored_share"] = round(evaluation.ignored_share, 3)
-    does = f"make {evaluation.metrics_by} take these shapes" + (
+    does = f"make {evaluation.metrics_by} accept these shapes" + (
         ", and leave out labels of -100" if ignored else ""
     )
     if failure.function == "" and failure.message.startswith("the Trainer needs a dict"):
         does = 'return a dict from compute_metrics: {"accuracy": value}'
     yield Finding(
-        message=f"{evaluation.metrics_by} was given {shapes(evaluation)} and raised {failure}{ignored}"
+        message=f"{evaluation.metrics_by} got {shapes(evaluation)} and raised {failure}{ignored}"
         + (f"; {cure.says}" if cure else ""),
         measured=measured,
         where=failure.where or setup.place(Role.METRICS, Role.TRAINER),
@@ -108,8 +108,10 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
         message=f"the evaluation raised {failure}{met}",
         measured={"raised": failure.type},
         where=failure.where,
-        proof=Proof("it was run before any training, with two batches and with all of them"),
+        proof=Proof("it was run before any training, once with two batches and once with all of them"),
         fix=Fix(
-            does="make the evaluation take these shapes" if met else "mend the evaluation before the long run"
+            does="make the evaluation accept these shapes"
+            if met
+            else "fix the evaluation before the long run"
         ),
     )

@@ -1,8 +1,8 @@
 """TW714 evaluation-on-training-data: the evaluation set is the training set.
 
-Why it matters: the metrics rise as rows are memorized, and say nothing of rows that were not seen.
-Evidence: both sets have as many rows, with the same inputs.
-Fix (unsafe): split before training, and pass the part that was held out.
+Why it matters: The metrics rise as rows are memorized, and say nothing about unseen rows.
+Evidence: Both sets have the same number of rows, with the same inputs.
+Fix (unsafe): Split before training, and evaluate on the held-out part.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def evaluation_on_training_data(
     if len(train.hashes) * 2 < train.hashed or not train.hashes:
         return
     yield Finding(
-        message=f"the evaluation set holds the {train.rows:,} rows of the training set",
+        message=f"the evaluation set consists of the {train.rows:,} rows of the training set",
         measured={"rows": train.rows, "compared": train.hashed, "different": 0},
         where=setup.place(Role.EVAL_DATASET, Role.TRAINER),
         proof=Proof(f"the inputs of all {train.hashed:,} rows that were compared are the same in both sets"),

@@ -1,13 +1,14 @@
 """TW701 metrics-on-logits: the metric function, or the accuracy in a loop, compares scores with labels.
 
-Why it matters: it raises after a whole epoch, with a message of shapes only; or it raises nothing and returns 0.
-Evidence: given (N, C) scores it fails, or rates perfect ones and their opposite the same; given classes it works, and
-rates the labels themselves best. In a loop: scores that are no whole numbers are compared with classes by ==.
+Why it matters: It raises an error after a whole epoch, with a message only about shapes; or it raises nothing and
+returns 0.
+Evidence: Given (N, C) scores, it fails, or rates perfect ones and their opposite the same. Given classes, it works, and
+rates the labels themselves best. In a loop: non-integer scores are compared with classes by ==.
 Error: `operands could not be broadcast together with shapes`
 Error: `only size-1 arrays can be converted to Python scalars`
 Error: `Classification metrics can't handle a mix of`
 Error: `The size of tensor a (…) must match the size of tensor b (…) at non-singleton dimension`
-Fix (safe): take the argmax over the classes first.
+Fix (safe): Take the argmax over the classes first.
 """
 
 from __future__ import annotations
@@ -47,20 +48,20 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
     failure = evaluation.metrics_failure
     if failure is not None:
         seen = f"raised {failure.type}; it works on their argmax"
-        proof = f"on the argmax over the last axis it returns {first_of(classes)}"
+        proof = f"on the argmax over the last dimension it returns {first_of(classes)}"
     elif blind:
         name = blind[0]
         now = evaluation.returned.get(name, perfect[name])
         seen = f"returned {name} = {now:.4g}; on their argmax it is {classes.get(name, 0.0):.4g}"
         proof = (
             f"for scores that are right in every row, and for their opposite, it returns {name} = "
-            f"{perfect[name]:.4g}; for the right classes {ideal[name]:.4g}"
+            f"{perfect[name]:.4g}; for the correct classes {ideal[name]:.4g}"
         )
     else:
         return
     labels = evaluation.labels
     yield Finding(
-        message=f"{evaluation.metrics_by} was given {shapes(evaluation)} and {seen}",
+        message=f"{evaluation.metrics_by} got {shapes(evaluation)} and {seen}",
         measured={
             "scores": str(evaluation.predictions[0].shape),
             "labels": str(labels.shape) if labels else "none",
@@ -80,7 +81,9 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
         if not on_scores(one):
             continue
         wide = prod(one.scores) > prod(one.labels.shape)
-        classes = "their largest in each row" if wide else "the side of the middle they lie on"
+        classes = (
+            "the largest score in each row" if wide else "the sign of each score's distance to the middle"
+        )
         raised = f"raised {one.failure.type}" if one.failure else f"found {one.equal_share:.1%} equal"
         yield Finding(
             message=f"the evaluation compares scores of shape {compared(one)} by {one.operation} and {raised}; "
@@ -104,8 +107,8 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
 
 def _seen(one: Comparison) -> str:
     low, high = one.predictions.minimum or 0.0, one.predictions.maximum or 0.0
-    kind = "whole numbers" if one.whole_predictions else "numbers that are not whole"
-    return f"what is compared are {kind} from {low:.3g} to {high:.3g}, the labels are classes"
+    kind = "integers" if one.whole_predictions else "non-integer numbers"
+    return f"the comparison uses {kind} from {low:.3g} to {high:.3g}, but the labels are classes"
 
 
 def _argmax(call: Call) -> Call:

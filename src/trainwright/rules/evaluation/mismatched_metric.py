@@ -1,10 +1,11 @@
-"""TW707 mismatched-metric: real-valued predictions are scored by how many equal their label.
+"""TW707 mismatched-metric: real-valued predictions are scored by how many equal their label exactly.
 
-Why it matters: the accuracy of a regression is 0 for the best of models, so nothing that it chooses is chosen well.
-Evidence: the labels are no integers; predictions off by a thousandth of the labels' deviation are rated 0.
+Why it matters: The accuracy of a regression is 0 even for the best model, so it cannot be used to choose anything.
+Evidence: The labels are not integers, and predictions that are off by a thousandth of the labels' standard deviation
+score 0.
 Error: `Classification metrics can't handle a mix of continuous`
 Error: `continuous is not supported`
-Fix (manual): use a metric of distances: mean absolute or squared error, R², Pearson's correlation.
+Fix (manual): Use a metric based on distances: mean absolute or squared error, R², Pearson's correlation.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
     if refuses_continuous(evaluation) and failure is not None:
         seen, proof = (
             f"raised {failure}",
-            "the labels are no integers, and the metric function counts equal classes",
+            "the labels are not integers, but the metric function counts equal classes",
         )
     elif name:
         near = evaluation.when(Given.NEAR_ALIGNED).get(name, evaluation.returned.get(name, 0.0))
         seen = f"returned {name} = {evaluation.returned.get(name, near):.4g}"
-        proof = f"for predictions off by a thousandth of the labels' deviation {name} is {near:.4g}"
+        proof = f"for predictions off by a thousandth of the labels' standard deviation, {name} is {near:.4g}"
     else:
         return
     labels = evaluation.labels
@@ -53,7 +54,9 @@ def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
         measured={"labels": span},
         where=(failure.where if failure else None) or setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(proof),
-        fix=Fix(does=f"rate distances in {evaluation.metrics_by}: mean_absolute_error, r2_score or pearsonr"),
+        fix=Fix(
+            does=f"measure distances in {evaluation.metrics_by}: mean_absolute_error, r2_score or pearsonr"
+        ),
     )
 
 
@@ -71,10 +74,8 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
                 "equal_share": round(one.equal_share or 0.0, 4),
             },
             where=one.where,
-            proof=Proof(
-                "the predictions are numbers that are not whole, so none equals its label but by chance"
-            ),
-            fix=Fix(does="rate distances: (predictions - labels).abs().mean(), the squared error, or R²"),
+            proof=Proof("the predictions are not integers, so they equal their labels only by chance"),
+            fix=Fix(does="measure distances: (predictions - labels).abs().mean(), the squared error, or R²"),
         )
 
 

@@ -1,8 +1,8 @@
-"""TW711 missing-evaluation-labels: the evaluation gives neither a loss nor metrics, because it finds no labels.
+"""TW711 missing-evaluation-labels: the evaluation returns neither a loss nor metrics because it finds no labels.
 
-Why it matters: nothing is raised; the log shows runtimes only, and no checkpoint can be called the best.
-Evidence: the label names that the framework looks for, against the keys of an evaluation batch.
-Fix (safe): pass label_names=["…"] to TrainingArguments, or give the column the name it has in training.
+Why it matters: No error is raised. The log shows only runtimes, and no best checkpoint can be chosen.
+Evidence: The label names that the framework looks for, compared with the keys of an evaluation batch.
+Fix (safe): Pass label_names=["…"] to TrainingArguments, or give the column the same name as in training.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def missing_evaluation_labels(
     looked = (
         f"looks for {', '.join(wanted)}"
         if wanted
-        else "looks for no label, as no argument of forward is named label"
+        else "looks for no label, because no argument of forward is named label"
     )
     keys = ", ".join(evaluation.batch_keys)
     measured = {"looked_for": ", ".join(wanted) or "nothing", "batch_keys": keys}
@@ -45,7 +45,7 @@ def missing_evaluation_labels(
         names = list(evaluation.loss_keys[:1])
         at = setup.place(Role.ARGUMENTS)
         yield Finding(
-            message=f"the evaluation returns no loss and no metrics: it {looked}, and the batch holds {keys}",
+            message=f"the evaluation returns no loss and no metrics: it {looked}, but the batch contains {keys}",
             measured=measured,
             where=setup.place(Role.LABEL_NAMES) or at,
             proof=Proof(
@@ -65,7 +65,7 @@ def missing_evaluation_labels(
             message=f"the evaluation returns no loss and no metrics: it {looked}, and the set has {other} instead",
             measured={**measured, "column": other},
             where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAINER),
-            proof=Proof(f"training batches hold {label}; evaluation batches hold {keys}"),
+            proof=Proof(f"training batches contain {label}; evaluation batches contain {keys}"),
             repair=_rename(other, label),
             fix=Fix(does=f'rename the column: rename_column("{other}", "{label}")', safety=Safety.SAFE),
         )

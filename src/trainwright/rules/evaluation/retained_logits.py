@@ -1,10 +1,10 @@
-"""TW708 retained-logits: the evaluation keeps every score of every row, or every graph, and they do not fit in memory.
+"""TW708 retained-logits: the evaluation keeps all scores of all rows, or every graph, and they do not fit in memory.
 
-Why it matters: the run is killed in its first evaluation, often without a message.
-Evidence: rows times the scores of a row times their bytes, against the machine's memory.
-In a loop: the graphs of evaluated batches that are still held when the pass ends; a note where they fit.
-Fix (manual): keep only what the metrics need: preprocess_logits_for_metrics, or prediction_loss_only. In a loop: evaluate under
-torch.no_grad(), or add up .item().
+Why it matters: The run is killed during its first evaluation, often without a message.
+Evidence: The number of rows times the scores per row times their size in bytes, compared with the machine's memory. In
+a loop: the graphs of evaluated batches that are still held when the pass ends (a note if they fit in memory).
+Fix (manual): Keep only what the metrics need: use preprocess_logits_for_metrics or prediction_loss_only. In a loop:
+evaluate under torch.no_grad(), or accumulate .item().
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""TW703 training-mode-evaluation: the model is evaluated with dropout or the batch's statistics, as in training.
+"""TW703 training-mode-evaluation: the model is evaluated with dropout or batch statistics, as in training.
 
-Why it matters: the metrics change from one evaluation to the next, are too low, and choose the wrong checkpoint.
-Evidence: dropout that was active, or batch normalisation by the batch at hand, during the evaluation; the same batch
-evaluated twice.
-Fix (safe): leave the model in evaluation mode; give functional dropout training=self.training.
+Why it matters: The metrics change from one evaluation to the next, are too low, and select the wrong checkpoint.
+Evidence: Dropout that was active, or batch normalization with the statistics of the current batch, during the
+evaluation; the same batch evaluated twice.
+Fix (safe): Leave the model in evaluation mode. Pass training=self.training to functional dropout.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> 
             else ("pass training=self.training to the functional batch_norm")
         )
     elif of_loop is not None:
-        does = "call model.eval() before the evaluation, and model.train() before training goes on"
+        does = "call model.eval() before the evaluation, and model.train() before training continues"
     else:
-        does = "leave out model.train() where the model is evaluated"
+        does = "remove model.train() from the evaluation"
     differ = (
         "the same batch, evaluated twice, gave different predictions"
         if evaluation.repeatable is False
@@ -55,7 +55,7 @@ def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> 
         or _override(setup)
         or setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(differ),
-        repair=Repair("put the model in evaluation mode while it is evaluated", Seam.EVALUATION, _evaluate)
+        repair=Repair("put the model in evaluation mode during the evaluation", Seam.EVALUATION, _evaluate)
         if of_loop and not functional
         else None,
         fix=Fix(does=does, safety=Safety.SAFE),

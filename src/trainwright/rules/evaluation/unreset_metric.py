@@ -1,8 +1,9 @@
 """TW706 unreset-metric: the evaluation's counters are not reset between passes.
 
-Why it matters: the accuracy grows with every epoch whatever the model learns, or mixes all epochs, old weights and new.
-Evidence: two passes over the same rows with the same weights: the variable's value after each.
-Fix (safe): set it to zero, or call reset(), where each pass begins (Keras: in the metric's reset_state).
+Why it matters: The accuracy grows with every epoch whatever the model learns, or mixes all epochs, with old weights and
+new.
+Evidence: Two passes over the same rows with the same weights, and the variable's value after each.
+Fix (safe): Set it to zero or call reset() at the beginning of each pass (in Keras, in the metric's reset_state).
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ def unreset_metric(evaluation: EvaluationFacts) -> Iterator[Finding]:
         if not counter.survives or (counter.training and not grows):
             continue
         shares = f"{counter.share} is {_shown(counter.share_once)} and {_shown(counter.share_twice)}"
-        effect = f": {shares}" if grows else ", so it tells of all passes so far"
+        effect = f": {shares}" if grows else ", so it covers all passes so far"
         measured: dict[str, Number] = {"once": round(counter.once, 4), "twice": round(counter.twice, 4)}
         yield Finding(
-            message=f"{counter.name} is not set back: {_shown(counter.once)} after one pass, {_shown(counter.twice)} "
+            message=f"{counter.name} is not reset: {_shown(counter.once)} after one pass, {_shown(counter.twice)} "
             f"after two over the same rows{effect}",
             measured=measured,
             where=counter.begun_at or counter.added_at,
@@ -56,12 +57,14 @@ def _does(counter: Counter) -> str:
     if counter.set_back_by:
         return f"assign 0 to {counter.name.rpartition('.')[2]} in {counter.set_back_by}"
     if "." in counter.name:
-        return f"set {counter.name.split('.')[0]} back (reset) where each pass begins"
-    return f"write {counter.name} = {counter.start:g} where each pass begins, inside the loop over epochs"
+        return f"reset {counter.name.split('.')[0]} at the beginning of each pass"
+    return (
+        f"write {counter.name} = {counter.start:g} at the beginning of each pass, inside the loop over epochs"
+    )
 
 
 def _clear(name: str) -> Repair:
     def change(call: Call) -> Call:
         return call.replace(cleared=(*call["cleared"], name))
 
-    return Repair(f"set {name} back before each pass", Seam.EVALUATION, change)
+    return Repair(f"reset {name} before each pass", Seam.EVALUATION, change)

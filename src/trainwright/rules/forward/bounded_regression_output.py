@@ -1,8 +1,8 @@
 """TW305 bounded-regression-output: an activation keeps the output from reaching the targets.
 
-Why it matters: the error cannot fall below the distance between the activation's range and the targets.
-Evidence: the range of the targets against that of the activation, and the share of their variance that lies outside.
-Fix (unsafe): leave the last activation out, or bring the targets into its range.
+Why it matters: The error cannot fall below the distance between the activation's range and the targets.
+Evidence: The range of the targets compared with that of the activation, and the share of their variance outside it.
+Fix (unsafe): Remove the last activation, or scale the targets into its range.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _of_call(call: LossCall, setup: SetupFacts) -> Iterator[Finding]:
     bounds = _RANGES[call.activation]
     shown = f"{share:.0%}" if share < 10 else f"{share:,.0f} times"
     yield Finding(
-        message=f"the targets of a batch go from {least:.4g} to {most:.4g}, and the {call.activation} at the end gives {bounds}: "
+        message=f"the targets of a batch range from {least:.4g} to {most:.4g}, but the final {call.activation} outputs {bounds}: "
         f"{shown} {'of ' if share < 10 else ''}the targets' variance is out of reach",
         measured={
             "smallest_target": least,
@@ -53,9 +53,9 @@ def _of_call(call: LossCall, setup: SetupFacts) -> Iterator[Finding]:
             "unreachable_share": share,
         },
         where=call.activation_at or setup.place(Role.MODEL),
-        proof=Proof(f"the nearest values that the {call.activation} can give are that far from the targets"),
+        proof=Proof(f"the nearest possible outputs of the {call.activation} are that far from the targets"),
         repair=swap_activation("identity", call),
         fix=Fix(
-            does=f"leave the {call.activation} out, or scale the targets to its range", safety=Safety.UNSAFE
+            does=f"remove the {call.activation}, or scale the targets to its range", safety=Safety.UNSAFE
         ),
     )

@@ -1,9 +1,9 @@
 """TW307 constant-output: the model's output does not depend on its input.
 
-Why it matters: the best it can learn is one answer for all.
-Evidence: two batches of other rows give the same output, and still do when every weight is moved a little (a last
-layer that starts at zero is no fault); the call after which nothing differs.
-Fix (manual): look at that call: it averages, normalises or overwrites what came.
+Why it matters: The best it can learn is one answer for all inputs.
+Evidence: Two batches with different rows give the same output, and still do when every weight is moved a little (a last
+layer that starts at zero is not a fault); the call after which there is no difference left.
+Fix (manual): Look at that call: it averages, normalizes or overwrites its input.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def constant_output(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | 
     after = f" after {origin.operation}" if origin else ""
     shape = f" {output.shape}" if output else ""
     yield Finding(
-        message=f"two batches of different inputs give the same output{shape}: nothing differs between them{after}",
+        message=f"two batches of different inputs give the same output{shape}: there is no difference{after}",
         measured={"operation": origin.operation if origin else "", "relative_difference": 0.0},
         where=(origin.where if origin else None) or setup.place(Role.MODEL),
         proof=Proof(
-            "the outputs agree to 1e-6 of their scale, with the weights as they are and with each of them moved"
+            "the outputs agree to 1e-6 of their scale, both with the original weights and with every weight moved"
         ),
         fix=Fix(
-            does=f"mend the call of {origin.operation}" if origin else "let the output depend on the input"
+            does=f"fix the call of {origin.operation}" if origin else "make the output depend on the input"
         ),
     )

@@ -1,11 +1,11 @@
-"""TW312 crossed-samples: a row's output depends on the other rows of its batch.
+"""TW312 crossed-samples: a row's output depends on the other rows in its batch.
 
-Why it matters: the model is trained on mixtures of rows, and its prediction changes with the rest of the batch.
-Evidence: in evaluation mode the other rows are replaced and row 0's output changes; the first call that shows it is
-named. Or the scores that the loss is given sum to one over the rows. Scores that compare rows with each other (N, N),
-and batch statistics, are not reported.
-Fix (manual): permute or transpose axes where view or reshape was used, or batch_first=True for recurrent and
-attention layers; keep softmax and means off axis 0.
+Why it matters: The model is trained on mixtures of rows, and its prediction changes with the rest of the batch.
+Evidence: In evaluation mode, row 0's output changes when the other rows are replaced; the finding names the first call
+where this happens. Or the scores given to the loss sum to one over the rows. Scores that compare rows with each other
+(N, N), and batch statistics, are not reported.
+Fix (manual): Use permute or transpose instead of view or reshape to swap dimensions, and batch_first=True for recurrent
+and attention layers. Do not take a softmax or mean over dimension 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trainwright.stages.setup import SetupFacts
 
 # Of the output's scale; batched products differ by some 1e-6 between batches.
 LEAKING_BEYOND = 1e-3
-_OVER_CLASSES = "take the softmax over the classes: dim=-1 where dim=0 is written"
+_OVER_CLASSES = "take the softmax over the classes: dim=-1 instead of dim=0"
 
 
 @rule("TW312", Severity.ERROR)
@@ -51,12 +51,12 @@ def _leak(forward: ForwardFacts, leak: float, over_rows: LossCall | None, setup:
         message=f"row {row}'s output changes by {leak:.2g} of its scale when only the other rows of the batch change{first}",
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
         where=softmax or (origin.where if origin else None) or setup.place(Role.MODEL),
-        proof=Proof(f"row {row} was kept and the other rows were replaced, in evaluation mode"),
+        proof=Proof(f"only the rows other than row {row} were replaced, in evaluation mode"),
         repair=_over_classes(over_rows) if over_rows else None,
         fix=Fix(
             does=_OVER_CLASSES
             if softmax
-            else "keep the rows apart: permute instead of view, batch_first=True, or another axis than 0"
+            else "keep the rows separate: permute instead of view, batch_first=True, or a dimension other than 0"
         ),
     )
 
@@ -70,8 +70,8 @@ def _normalised_over_rows(call: LossCall, setup: SetupFacts) -> Finding:
     rows, classes = call.inputs.shape[:2]
     what = "probabilities" if call.columns_sum_to_one else "log-probabilities"
     return Finding(
-        message=f"the scores that {call.function} is given are {what} over the {rows} rows of the batch, for each of "
-        f"{classes} classes; each row should be normalised over its classes instead",
+        message=f"the scores given to {call.function} are {what} over the {rows} rows of the batch, for each of "
+        f"{classes} classes; each row should be normalized over its classes instead",
         measured={"rows": rows, "classes": classes, "function": call.function},
         where=call.softmax_at or call.activation_at or call.at or setup.place(Role.MODEL),
         proof=Proof(
@@ -94,4 +94,4 @@ def _over_classes(seen: LossCall) -> Repair | None:
         scores = call.tensors.log(call["logits"]) if use_log else call["logits"]
         return call.replace(logits=call.tensors.log_softmax(scores))
 
-    return Repair("normalise the scores over the classes", Seam.LOSS, change)
+    return Repair("normalize the scores over the classes", Seam.LOSS, change)

@@ -1,9 +1,9 @@
 """TW310 dead-units: nearly all units of a rectifier are zero for every row.
 
-Why it matters: a unit that is zero for all rows gets no gradient and never comes back.
-Evidence: the share of units that are zero for all rows of a batch; with centred inputs, the
-batch is learnt clearly better.
-Fix (unsafe): a smaller negative bias or a lower rate, normalisation before the rectifier, or LeakyReLU or GELU.
+Why it matters: A unit that is zero for all rows gets no gradient and never recovers.
+Evidence: The share of units that are zero for all rows of a batch. With centered inputs, the batch is learned clearly
+better.
+Fix (unsafe): Use a less negative bias, a lower rate, normalization before the rectifier, or LeakyReLU or GELU.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
         proof=outcome,
         repair=revived,
         fix=Fix(
-            does="centre the rectifier's inputs (bias, normalisation), or use LeakyReLU or GELU",
+            does="center the rectifier's inputs (bias, normalization), or use LeakyReLU or GELU",
             safety=Safety.UNSAFE,
         ),
     )

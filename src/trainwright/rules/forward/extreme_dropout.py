@@ -1,8 +1,8 @@
-"""TW316 extreme-dropout: dropout is so strong that one batch cannot be learnt.
+"""TW316 extreme-dropout: dropout is so strong that one batch cannot be learned.
 
-Why it matters: too little of the signal is left to fit even what is seen again and again.
-Evidence: the batch is not memorized with it, and clearly better without.
-Fix (unsafe): a probability of 0.1 to 0.5.
+Why it matters: Too little of the signal is left to fit even rows that are seen again and again.
+Evidence: The batch is not memorized with the dropout, and learned clearly better without it.
+Fix (unsafe): Use a probability of 0.1 to 0.5.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def extreme_dropout(forward: ForwardFacts, overfit: OverfitFacts, setup: SetupFa
         return
     first = max(strong, key=lambda m: m.dropout or 0.0)
     yield Finding(
-        message=f"{first.name} drops {first.dropout:.0%} of its values, and a batch is not memorized; without it, it is learnt better",
+        message=f"{first.name} drops {first.dropout:.0%} of its values, so a batch is not memorized; without dropout, it is learned better",
         measured={"probability": first.dropout or 0.0, "modules": len(strong)},
         where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=Repair("set dropout to 0.1", Seam.FORWARD, _mild),
         fix=Fix(
-            does="set the probability of dropping to 0.1 to 0.5 (p is the share that is dropped)",
+            does="set the dropout probability to 0.1 to 0.5 (p is the fraction that is dropped)",
             safety=Safety.UNSAFE,
         ),
     )

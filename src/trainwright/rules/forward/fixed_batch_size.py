@@ -1,12 +1,12 @@
-"""TW302 fixed-batch-size: the model works with one number of rows only.
+"""TW302 fixed-batch-size: the model works with only one batch size.
 
-Why it matters: the last batch of an epoch and the batches of the evaluation have other sizes; training stops there,
+Why it matters: The last batch of an epoch and the batches of the evaluation have other sizes. Training stops there,
 often after a whole epoch.
-Evidence: the forward pass with the numbers of rows that training and evaluation will meet, and what each raised.
+Evidence: The forward pass with the batch sizes that training and evaluation will use, and the error that each raised.
 Error: `shape '…' is invalid for input of size`
 Error: `Expected hidden size`
 Error: `Expected more than 1 value per channel when training`
-Fix (unsafe): take the number of rows from the input (x.size(0), or -1 in a view), or drop incomplete batches.
+Fix (unsafe): Take the batch size from the input (x.size(0), or -1 in a view), or drop incomplete batches.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
                 does="drop incomplete batches (drop_last=True of the loader, dataloader_drop_last=True of a Trainer): batch "
                 "statistics need two rows"
                 if alone
-                else f"take the number of rows from the input instead of {batch.rows}, or drop incomplete batches",
+                else f"take the batch size from the input instead of {batch.rows}, or drop incomplete batches",
                 safety=Safety.UNSAFE,
             ),
         )

@@ -1,9 +1,9 @@
 """TW313 future-leak: a model trained to predict the next token can see it.
 
-Why it matters: the loss falls to almost nothing by copying, and generated text is worthless.
-Evidence: the loss's targets are the inputs moved by one, and the output at earlier positions changes when only later
+Why it matters: The loss falls to almost nothing because the model copies, and generated text is worthless.
+Evidence: The loss's targets are the inputs shifted by one, and the output at earlier positions changes when only later
 tokens change; the first call whose result does.
-Fix (manual): a causal mask (is_causal=True, or a triangle of minus infinity; Keras: use_causal_mask=True), or
+Fix (manual): Use a causal mask (is_causal=True, or a triangle of minus infinity; use_causal_mask=True in Keras), or
 is_decoder=True in the configuration.
 """
 

@@ -1,9 +1,9 @@
-"""TW308 identical-units: the units of a layer are equal, and training keeps them so.
+"""TW308 identical-units: the units of a layer are identical, and training keeps them identical.
 
-Why it matters: units that start equal get equal gradients; a layer of 100 of them is one unit.
-Evidence: the rows of the weight are equal before and after three steps, although a gradient arrives. A last layer,
-an adapter or a gate that starts at zero differs by then.
-Fix (safe): draw the weights at random; leave the layer's own initialisation in place.
+Why it matters: Units that start equal get equal gradients; a layer of 100 of them acts as one unit.
+Evidence: The rows of the weight are equal before and after three steps, although a gradient arrives. A last layer, an
+adapter or a gate that starts at zero has different rows by then.
+Fix (safe): Draw the weights at random, or keep the layer's own initialization.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """TW317 ignored-input: one of the model's inputs has no effect on its output.
 
-Why it matters: what it was to contribute is not used.
-Evidence: its rows were exchanged among each other, and neither scores nor loss changed, with the weights moved too.
-Fix (manual): use it in forward, or leave it out of the batch.
+Why it matters: Its information is not used.
+Evidence: Permuting its rows changed neither scores nor loss, even with the weights moved.
+Fix (manual): Use it in forward, or leave it out of the batch.
 """
 
 from __future__ import annotations

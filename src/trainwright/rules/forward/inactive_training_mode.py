@@ -1,10 +1,9 @@
 """TW314 inactive-training-mode: dropout or batch norm is in evaluation mode during training.
 
-Why it matters: dropout drops nothing, batch norm neither normalises by the batch nor gathers statistics.
-Evidence: the modules' modes during the training step, as they were set or as each call said. In a loop, the
-second epoch is checked too, after the evaluation. Checkpoint statistics that are kept on purpose, and frozen blocks, are
-not reported.
-Fix (safe): call model.train(); let an overridden train() call super().train(mode). Where layers are told their mode with
+Why it matters: Dropout drops nothing, and batch norm neither normalizes by the batch nor gathers statistics.
+Evidence: The modules' modes during the training step, as set or as passed to each call. In a loop, the second epoch is
+checked too, after the evaluation. Checkpoint statistics that are kept on purpose, and frozen blocks, are not reported.
+Fix (safe): Call model.train(), and let an overridden train() call super().train(mode). If layers get their mode with
 each call, as in Keras, call the model with training=True.
 """
 

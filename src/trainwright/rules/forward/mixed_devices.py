@@ -1,10 +1,11 @@
-"""TW319 mixed-devices: one step needs tensors of two devices.
+"""TW319 mixed-devices: one step needs tensors on two devices.
 
-Why it matters: the step raises on its first batch; the message names a kernel's argument and no tensor of the script.
-Evidence: the error of the step, on a GPU or where the CPU stands in for one, and the two devices in it.
+Why it matters: The step raises an error on its first batch; the message names an argument of a kernel, but no tensor of
+the script.
+Evidence: The error of the step, on a GPU or with the CPU standing in for one, and the two devices in it.
 Error: `Expected all tensors to be on the same device, but found at least two devices`
 Error: `Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same`
-Fix (safe): move the model once, and each tensor of the batch in the step, to the same device.
+Fix (safe): Move the model once, and each tensor of the batch in the step, to the same device.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def mixed_devices(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
         return
     one, other, which = devices
     yield Finding(
-        message=f"the step needs tensors of {one} and of {other} at once{which}",
+        message=f"the step needs tensors on {one} and on {other} at once{which}",
         measured={"devices": f"{one}, {other}"},
         where=failure.where or setup.place(Role.TRAIN_STEP, Role.MODEL),
         proof=Proof(f"the step raised {failure.type}: {failure.message.splitlines()[0]}"[:300]),

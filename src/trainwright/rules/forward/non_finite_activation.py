@@ -1,8 +1,8 @@
 """TW303 non-finite-activation: NaN or infinity appears inside the model.
 
-Why it matters: the loss is NaN from the first step, every weight follows, and some trainers log it as 0.0.
-Evidence: the first call whose input is finite and whose result is not, or the weights that are not finite themselves.
-Fix (manual): keep the operation within its domain; weights that are NaN come from another checkpoint.
+Why it matters: The loss is NaN from the first step, and every weight follows. Some trainers log it as 0.0.
+Evidence: The first call whose input is finite and whose result is not, or the weights that are not finite themselves.
+Fix (manual): Keep the operation within its domain. If the weights are NaN, use another checkpoint.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def non_finite_activation(forward: ForwardFacts, setup: SetupFacts, loss: LossFa
     count = origin.count if origin else first.output.non_finite if first and first.output else 0
     named = f"{operation} in {module}" if module else operation
     yield Finding(
-        message=f"{named} made {count:,} non-finite {'value' if count == 1 else 'values'} of finite ones; the loss is {loss.value}",
+        message=f"{named} produced {count:,} non-finite {'value' if count == 1 else 'values'} from finite ones; the loss is {loss.value}",
         measured={"operation": operation, "module": module, "non_finite": count},
         where=(origin.where if origin else None) or forward.place_of(module) or setup.place(Role.MODEL),
-        proof=Proof(f"what {operation} was given is finite, its result is not"),
-        fix=Fix(does=f"keep what {operation} is given inside its domain (clamp it, or add a small constant)"),
+        proof=Proof(f"the input of {operation} is finite, its result is not"),
+        fix=Fix(does=f"keep the input of {operation} inside its domain (clamp it, or add a small constant)"),
     )
 
 
@@ -70,7 +70,7 @@ def _weights(weights: list[ParameterFacts], setup: SetupFacts) -> Finding:
         fix=Fix(
             does="load a checkpoint from before its training diverged"
             if loaded
-            else "initialise the weights with finite values"
+            else "initialize the weights with finite values"
         ),
     )
 

@@ -1,8 +1,8 @@
-"""TW304 one-unit-softmax: a softmax over an axis of size one.
+"""TW304 one-unit-softmax: a softmax is taken over a dimension of size one.
 
-Why it matters: it gives 1 for every input; the loss is constant and nothing is learnt.
-Evidence: the scores that reach the loss are 1.0 throughout, and a softmax over one unit made them.
-Fix (unsafe): a sigmoid, or no activation and binary_cross_entropy_with_logits; or one unit a class.
+Why it matters: It returns 1 for every input, so the loss is constant and nothing is learned.
+Evidence: The scores that reach the loss are all 1.0, and a softmax over one unit made them.
+Fix (unsafe): Use a sigmoid, or no activation with binary_cross_entropy_with_logits; or one unit per class.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def one_unit_softmax(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     ):
         return
     yield Finding(
-        message=f"{call.activation} runs over an axis of size 1: each of the {scores.shape[0]} outputs is {constant}, whatever the input",
+        message=f"{call.activation} runs over a dimension of size 1: each of the {scores.shape[0]} outputs is {constant}, whatever the input",
         measured={"units": 1, "outputs": scores.shape[0], "value": constant},
         where=call.activation_at or setup.place(Role.MODEL),
         proof=Proof(f"all {scores.shape[0]} outputs of the batch are {constant}"),
         repair=swap_activation("sigmoid", call),
-        fix=Fix(does="use a sigmoid for one unit, or give the head one unit a class", safety=Safety.UNSAFE),
+        fix=Fix(does="use a sigmoid for one unit, or give the head one unit per class", safety=Safety.UNSAFE),
     )

@@ -1,13 +1,14 @@
 """TW315 out-of-memory: the device runs out of memory during a training step.
 
-Why it matters: the message names the last request only, not what holds the rest.
-Evidence: the bytes of weights, gradients, optimizer state and activations, and the largest batch that fits, by
+Why it matters: The message gives only the last request, not what uses the rest.
+Evidence: The bytes of weights, gradients, optimizer state and activations, and the largest batch that fits, found by
 bisection.
 Error: `CUDA out of memory. Tried to allocate`
 Error: `DefaultCPUAllocator: can't allocate memory`
 Error: `OOM when allocating tensor with shape`
 Error: `RESOURCE_EXHAUSTED: Out of memory`
-Fix (unsafe): a smaller batch with as many times more accumulation; gradient checkpointing where activations prevail.
+Fix (unsafe): Use a smaller batch with correspondingly more accumulation steps, or gradient checkpointing if activations
+dominate.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
     of_total = f" of {_size(memory.total_bytes)}" if memory.total_bytes else ""
     fits = memory.largest_rows
     yield Finding(
-        message=f"a batch of {memory.batch_rows} rows does not fit in the memory{of_total}: {held}; "
+        message=f"a batch of {memory.batch_rows} rows does not fit in memory{of_total}: {held}; "
         + (f"the largest that fits has {fits} rows" if fits else "not even one row fits"),
         measured={
             **{f"{k.replace(' ', '_')}_bytes": v for k, v in parts.items()},
@@ -51,7 +52,7 @@ def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
         },
         where=setup.place(Role.PER_DEVICE_TRAIN_BATCH_SIZE, Role.BATCH_SIZE, Role.ARGUMENTS, Role.TRAINER),
         proof=Proof(
-            f"{fits} rows went through forward, backward and an update, {fits + 1} did not"
+            f"{fits} rows completed forward, backward and an update, {fits + 1} did not"
             if fits
             else "a step with one row ended in the same error"
         ),

@@ -1,9 +1,9 @@
-"""TW309 oversized-initialisation: weights are drawn so large that the first loss is far above chance.
+"""TW309 oversized-initialisation: the initial weights are so large that the first loss is far above chance.
 
-Why it matters: training spends its first epochs, or all of them, shrinking confident nonsense.
-Evidence: the first loss against that of chance, and the weights' deviation against the framework's own; scaled to
-that, the batch is learnt clearly better.
-Fix (unsafe): leave the framework's initialisation in place, or give a deviation of about 1/sqrt(inputs).
+Why it matters: Training spends its first epochs, or all of them, on reducing confident nonsense.
+Evidence: The first loss compared with that of chance, and the weights' standard deviation compared with the framework's
+own. Scaled to that, the batch is learned clearly better.
+Fix (unsafe): Keep the framework's initialization, or use a standard deviation of about 1/sqrt(inputs).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: Setu
     more = f" and {len(large) - 1} more" if len(large) > 1 else ""
     unit = "nats, and chance is" if loss.chance_nats else "and that of the mean is"
     yield Finding(
-        message=f"{first.name}{more} {'are' if more else 'is'} drawn with a deviation of {first.deviation:.3g}, where the framework's own is "
+        message=f"{first.name}{more} {'have' if more else 'has'} an initial standard deviation of {first.deviation:.3g}, but the framework's own is "
         f"{first.default_deviation:.3g}: the first loss is {loss.value:.4g} {unit} {loss.expected:.4g}",
         measured={
             "parameter": first.name,
@@ -70,7 +70,7 @@ def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: Setu
         proof=outcome,
         repair=_scale(large, Seam.TRAINER),
         fix=Fix(
-            does=f"draw {first.name} with a deviation of about {first.default_deviation:.2g}",
+            does=f"initialize {first.name} with a standard deviation of about {first.default_deviation:.2g}",
             safety=Safety.UNSAFE,
         ),
     )
@@ -81,4 +81,4 @@ def _scale(factors: dict[str, float], seam: Seam) -> Repair:
         call.tensors.scale_parameters(call["model"], factors)
         return call
 
-    return Repair("scale the weights to the framework's own deviation", seam, change)
+    return Repair("scale the weights to the framework's own standard deviation", seam, change)

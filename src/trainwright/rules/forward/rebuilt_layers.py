@@ -1,10 +1,10 @@
 """TW318 rebuilt-layers: the model builds layers each time it is called, so their weights are never trained.
 
-Why it matters: TensorFlow stops at the first step and speaks of variables and functions; on torch training goes on with
-a part of the model that is another one at each step, on JAX with one that never learns.
-Evidence: two calls of the model on one batch use different layers on the same line.
+Why it matters: TensorFlow stops at the first step with a message about variables and functions. On torch, training
+continues with a part of the model that is replaced at each step; on JAX, with a part that never learns.
+Evidence: Two calls of the model on one batch use different layers at the same line.
 Error: `tf.function only supports singleton tf.Variables created on the first call`
-Fix (safe): build the layers in __init__, as attributes of the model, and call them in call.
+Fix (safe): Build the layers in __init__, as attributes of the model, and call them in call.
 """
 
 from __future__ import annotations
@@ -28,13 +28,11 @@ def rebuilt_layers(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding
     weights = sum(one.parameters for one in forward.rebuilt)
     what = f"a {first.kind} layer" if count == 1 else f"{count} layers ({first.kind} first)"
     yield Finding(
-        message=f"each call of the model builds {what} anew: {weights:,} weights that stay as they are drawn, "
-        "as no optimizer holds them",
+        message=f"each call of the model builds {what} again: {weights:,} weights that stay random, "
+        "because no optimizer holds them",
         measured={"layers": count, "parameters": weights, "kind": first.kind},
         where=first.where or setup.place(Role.CALL, Role.MODEL),
-        proof=Proof(
-            "called twice on one batch, the model used other layers the second time on the same line"
-        ),
+        proof=Proof("called twice on one batch, the model used different layers at the same line"),
         fix=Fix(
             does=f"build it in __init__ (self.head = layers.{first.kind}(…)), and call that",
             safety=Safety.SAFE,

@@ -1,10 +1,10 @@
-"""TW306 rectified-logits: a ReLU stands between the last layer and the loss of a classification.
+"""TW306 rectified-logits: there is a ReLU between the last layer and the loss of a classification.
 
-Why it matters: no score can fall below zero, so that a class is never ruled out, and a score that is zero for a row gets
-no gradient from it. A loss that takes probabilities gets none at all.
-Evidence: the share of scores that are exactly zero; with the activation that the loss takes in the ReLU's place, the batch
-is learnt clearly better, on three seeds.
-Fix (safe): leave the ReLU out; before a loss that takes probabilities, a softmax or sigmoid instead.
+Why it matters: No score can fall below zero, so a class is never ruled out, and a score that is zero for a row gets no
+gradient from it. A loss that expects probabilities does not get them.
+Evidence: The share of scores that are exactly zero. With the activation that the loss expects in place of the ReLU, the
+batch is learned clearly better, on three seeds.
+Fix (safe): Remove the ReLU. If the loss expects probabilities, use a softmax or sigmoid instead.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def rectified_logits(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     before, after = mean(outcome.before), mean(outcome.after)
     without = "without it" if fitting == "identity" else f"with a {fitting} instead"
     yield Finding(
-        message=f"the scores that {call.own_name or call.function} is given passed a {call.activation}: {share:.0%} of them "
+        message=f"the scores given to {call.own_name or call.function} come from a {call.activation}: {share:.0%} of them "
         f"are zero; after {outcome.steps} updates the loss is {before:.3g}, {without} {after:.3g}",
         measured={"zero_share": round(share, 3), "loss": before, "loss_without": after},
         where=call.activation_at or setup.place(Role.MODEL),
@@ -67,5 +67,5 @@ def _fitting(call: LossCall) -> str:
 
 def _advice(call: LossCall, fitting: str) -> str:
     if fitting == "identity":
-        return f"leave the {call.activation} out: the loss takes scores of any sign"
+        return f"remove the {call.activation}: the loss takes scores of any sign"
     return f"make the last {call.activation} a {fitting}"

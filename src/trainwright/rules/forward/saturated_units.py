@@ -1,9 +1,9 @@
 """TW311 saturated-units: a sigmoid or tanh is saturated.
 
-Why it matters: at its ends its slope is below 0.01, and the layers before it get next to no gradient.
-Evidence: the share of values within 0.01 of an end, with inputs of an ordinary scale; with what it is given scaled to
-a deviation of one or two, the batch is learnt clearly better.
-Fix (unsafe): smaller weights before it, normalisation, or ReLU or GELU.
+Why it matters: Near the ends of its range, its slope is below 0.01, so the layers before it get almost no gradient.
+Evidence: The share of values within 0.01 of an end of the range, with inputs of an ordinary scale. With its inputs
+scaled to a standard deviation of one or two, the batch is learned clearly better.
+Fix (unsafe): Use smaller weights before it, normalization, or ReLU or GELU.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts)
         proof=outcome,
         repair=scaled,
         fix=Fix(
-            does=f"initialise the layer before {first.name} with smaller weights, or normalise its outputs",
+            does=f"initialize the layer before {first.name} with smaller weights, or normalize its outputs",
             safety=Safety.UNSAFE,
         ),
     )

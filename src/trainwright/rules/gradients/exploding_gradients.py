@@ -1,8 +1,9 @@
-"""TW505 exploding-gradients: the gradient is so large that a step with it destroys the weights.
+"""TW505 exploding-gradients: the gradient is so large that a single step destroys the weights.
 
-Why it matters: the loss jumps or turns NaN, and a lower rate that survives it is too low for everything else.
-Evidence: the norm before clipping; with the gradient clipped to norm 1 the batch is learnt clearly better, three seeds.
-Fix (unsafe): clip the gradient: max_grad_norm=1.0.
+Why it matters: The loss jumps or becomes NaN, and a rate low enough to survive this is too low for everything else.
+Evidence: The norm before clipping. With the gradient clipped to norm 1, the batch is learned clearly better, on three
+seeds.
+Fix (unsafe): Clip the gradient: max_grad_norm=1.0.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """TW512 in-place-change: a tensor that backward needs is changed in place after it was used.
 
-Why it matters: the first backward raises; its message names a shape and no line.
-Evidence: the shape in the message, and the last in-place call of that shape in user code.
+Why it matters: The first backward raises an error; its message gives a shape but no line.
+Evidence: The shape in the message, and the last in-place call with that shape in user code.
 Error: `one of the variables needed for gradient computation has been modified by an inplace operation`
-Fix (safe): make a new tensor instead: x = x + y, torch.where, masked_fill without the underscore.
+Fix (safe): Make a new tensor instead: x = x + y, torch.where, or masked_fill without the trailing underscore.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""TW503 no-gradient: the loss is not connected to any trainable parameter, so backward raises; or backward is never run.
+"""TW503 no-gradient: the loss is not connected to any trainable parameter, so backward raises; or backward never runs.
 
-Why it matters: training stops at its first step, with a message that names neither the line nor the reason; without
-backward it goes on and learns nothing.
-Evidence: trainable parameters exist, the loss requires no gradient, and the calls that took it off the graph; or no
-backward pass in a step that ran to its end. Or a first step that goes through, freezes parameters and does not free them, so
-that the second raises.
+Why it matters: Training stops at its first step, with a message that gives neither the line nor the reason. Without a
+backward pass, training continues and learns nothing.
+Evidence: Trainable parameters exist, the loss requires no gradient, and the calls that detached it from the graph. Or a
+step that completed without a backward pass. Or a first step that completes, but freezes parameters and does not
+unfreeze them, so that the second step raises an error.
 Error: `element 0 of tensors does not require grad and does not have a grad_fn`
 Error: `No gradients provided for any variable`
-Fix (unsafe): leave the tensor on the graph.
+Fix (unsafe): Keep the tensor on the graph.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def _told(cut: CutOff | None) -> tuple[str, str]:
         return "it was computed without any trainable parameter", "compute the loss from the model's output"
     if cut.operation in _IN_STEPS:
         return (
-            f"the result of {cut.operation} changes in steps, and has no gradient",
-            f"compute the loss from the scores that {cut.operation} is given; keep {cut.operation} for metrics",
+            f"the result of {cut.operation} is piecewise constant, so it has no gradient",
+            f"compute the loss from the input of {cut.operation}; keep {cut.operation} for metrics",
         )
     return (
-        f"{cut.operation} took it off the graph",
-        f"leave the tensor on the graph (no {cut.operation} there)",
+        f"{cut.operation} detached it from the graph",
+        f"keep the tensor on the graph (no {cut.operation} there)",
     )
 
 
@@ -90,12 +90,12 @@ def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]
     count = len(gradients.gradients)
     by_framework = setup.framework == "lightning"
     yield Finding(
-        message=f"a step ends without a backward pass: none of the {count} trainable parameters gets a gradient",
+        message=f"a step completes without a backward pass: none of the {count} trainable parameters gets a gradient",
         measured={"trainable": count, "backwards": 0},
         where=setup.place(
             Role.TRAINING_STEP, Role.OPTIMIZER_STEP, Role.COMPUTE_LOSS, Role.TRAINER, Role.TRAIN_CALL
         ),
-        proof=Proof("backward was not called once in the step, and every gradient is empty after it"),
+        proof=Proof("backward was never called in the step, and every gradient is empty after it"),
         fix=Fix(
             does="return the loss from training_step"
             if by_framework
@@ -108,7 +108,7 @@ def _in_second_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
     """A first step after which nothing that the next one's loss is computed from can be trained."""
     frozen, second = gradients.frozen_by_step, gradients.second_failure
     why = (
-        f"the first step freezes {len(frozen)} parameters ({frozen[0]}, …) and does not free them again: "
+        f"the first step freezes {len(frozen)} parameters ({frozen[0]}, …) and does not unfreeze them: "
         if frozen
         else ""
     )
@@ -116,7 +116,7 @@ def _in_second_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
         message=f"{why}the loss of the second step depends on no trainable parameter, and backward raises",
         measured={"frozen": len(frozen), "trainable": len(gradients.gradients)},
         where=(second.where if second else None) or setup.place(Role.BACKWARD, Role.TRAINER),
-        proof=Proof(f"step 1 went through; step 2 raised {second}"),
+        proof=Proof(f"step 1 completed; step 2 raised {second}"),
         fix=Fix(
             does="set requires_grad back to True at the end of the step"
             if frozen

@@ -1,9 +1,9 @@
-"""TW506 non-finite-gradients: a finite loss has gradients that are NaN or infinite.
+"""TW506 non-finite-gradients: a finite loss has NaN or infinite gradients.
 
-Why it matters: one update with them makes every weight NaN, and the loss before it looked right.
-Evidence: the first parameter whose gradient is not finite, and the call whose backward made it so (anomaly mode).
+Why it matters: One update with them makes every weight NaN, although the loss before it looked right.
+Evidence: The first parameter whose gradient is not finite, and the call whose backward caused it (anomaly mode).
 Error: `returned nan values in its 0th output`
-Fix (manual): keep the operation away from the point where its slope is infinite: sqrt(x + 1e-8), clamp before log.
+Fix (manual): Keep the operation away from points where its slope is infinite: sqrt(x + 1e-8), or clamp before log.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def non_finite_gradients(gradients: GradientFacts, loss: LossFacts, setup: Setup
     if not bad or not gradients.loss_finite or gradients.failure or setup.precision == "fp16":
         return
     operation = gradients.anomaly
-    made = f"; the backward of {operation} made the first" if operation else ""
+    made = f"; the backward of {operation} produced the first" if operation else ""
     yield Finding(
-        message=f"the loss is finite ({loss.value:.4g}) and the gradient of {len(bad)} of {len(gradients.gradients)} "
+        message=f"the loss is finite ({loss.value:.4g}), but the gradient of {len(bad)} of {len(gradients.gradients)} "
         f"parameters is not ({bad[0].name} first){made}",
         measured={
             "non_finite_parameters": len(bad),
@@ -44,7 +44,7 @@ def non_finite_gradients(gradients: GradientFacts, loss: LossFacts, setup: Setup
         proof=Proof(f"{bad[0].non_finite} of the values of {bad[0].name}'s gradient are NaN or infinite"),
         fix=Fix(
             does=_ADVICE.get(
-                operation, f"keep {operation or 'the operation'} away from where its slope is infinite"
+                operation, f"keep {operation or 'the operation'} away from points where its slope is infinite"
             )
         ),
     )

@@ -1,10 +1,11 @@
 """TW511 repeated-backward: backward runs a second time through a graph that was already freed.
 
-Why it matters: the second step raises; retain_graph=True, which the message proposes, hides it and fills the memory.
-Evidence: the first step went through, the second one raised, and an attribute holds a part of the first one's graph;
+Why it matters: The second step raises an error. The message suggests retain_graph=True, which hides the fault and fills
+the memory.
+Evidence: The first step completed, the second raised an error, and an attribute holds part of the first step's graph;
 or backward was called twice in one step.
 Error: `Trying to backward through the graph a second time`
-Fix (safe): detach what is kept for the next batch; or leave the second backward out.
+Fix (safe): Detach what is kept for the next batch, or remove the second backward.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ def _kept(gradients: GradientFacts, setup: SetupFacts) -> Finding:
     # An attribute of the trainer is one its own framework may keep; one of the model comes first.
     kept = sorted(gradients.kept, key=lambda k: (k.where is None, k.name.startswith("trainer.")))[0]
     return Finding(
-        message=f"{kept.name} holds a part of the first step's graph, and the second step's backward goes through it again",
+        message=f"{kept.name} holds part of the first step's graph, and the second step's backward runs through it again",
         measured={"attribute": kept.name, "kept": len(gradients.kept)},
         where=kept.where or setup.place(Role.MODEL, Role.TRAINER),
-        proof=Proof(f"step 1 went through; step 2 raised {gradients.second_failure}"),
-        repair=Repair("detach what the model keeps before each batch", Seam.FORWARD, _detach),
+        proof=Proof(f"step 1 completed; step 2 raised {gradients.second_failure}"),
+        repair=Repair("detach the tensors that the model keeps, before each batch", Seam.FORWARD, _detach),
         fix=Fix(
             does=f"keep it detached: {_detached(kept)}",
             safety=Safety.SAFE,
@@ -67,7 +68,7 @@ def _detach(call: Call) -> Call:
 
 def _twice(calls: int, place: Place | None, setup: SetupFacts) -> Finding:
     return Finding(
-        message=f"backward was called {calls} times on one graph",
+        message=f"backward was called {calls} times on the same graph",
         measured={"backward_calls": calls},
         where=place or setup.place(Role.COMPUTE_LOSS, Role.TRAINING_STEP, Role.TRAINER),
         proof=Proof(f"{calls} calls of backward in one step, and the last one raised"),

@@ -1,10 +1,10 @@
-"""TW502 severed-graph: user code takes a tensor off the graph, and the parameters behind it get no gradient.
+"""TW502 severed-graph: user code detaches a tensor from the graph, so the parameters behind it get no gradient.
 
-Why it matters: a part of the model never learns, without an error; the rest learns to live with random features.
-Evidence: trainable parameters that were used in the forward pass and got no gradient, and the call between them and
-the loss that cut them off. A branch that nothing depends on is not reported, nor a loaded encoder under no_grad.
+Why it matters: A part of the model never learns, without an error; the rest learns to live with random features.
+Evidence: Trainable parameters that were used in the forward pass but got no gradient, and the call between them and the
+loss that cut them off. A branch that nothing depends on is not reported, nor is a loaded encoder under no_grad.
 Error: `Gradients do not exist for variables`
-Fix (unsafe): leave the tensor on the graph; where the part is to stay as it is, set its requires_grad to False.
+Fix (unsafe): Keep the tensor on the graph. If the part is meant to stay unchanged, set its requires_grad to False.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupF
 def _finding(cut: CutOff, lost: list[str], gradients: GradientFacts, setup: SetupFacts) -> Finding:
     total = len(gradients.gradients)
     return Finding(
-        message=f"{cut.operation} takes a tensor off the graph: {len(lost)} of {total} trainable parameters behind it "
+        message=f"{cut.operation} detaches a tensor from the graph: {len(lost)} of {total} trainable parameters behind it "
         f"get no gradient ({_some(lost)})",
         measured={
             "without_gradient": len(lost),

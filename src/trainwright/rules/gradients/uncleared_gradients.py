@@ -1,9 +1,10 @@
 """TW501 uncleared-gradients: the gradients of earlier steps are still there at the next step.
 
-Why it matters: every step follows the sum of all batches so far, so the updates grow and are dominated by stale gradients.
-Evidence: two steps are taken as training takes them; subtracting the second batch's own gradient from the second step's
-leaves the first batch's gradient, and no accumulation was asked for.
-Fix (unsafe): clear the gradients after each update.
+Why it matters: Every step follows the sum of all batches so far, so the updates grow and are dominated by stale
+gradients.
+Evidence: Two steps are taken as in training. Subtracting the second batch's own gradient from the second step's
+gradient leaves the first batch's gradient, and the script did not ask for accumulation.
+Fix (unsafe): Clear the gradients after each update.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ def uncleared_gradients(gradients: GradientFacts, setup: SetupFacts) -> Iterator
         where=setup.place(
             Role.ZERO_GRAD, Role.TRAINING_STEP, Role.BACKWARD, Role.TRAIN_STEP, Role.OPTIMIZER, Role.TRAINER
         ),
-        proof=Proof(f"gradient of step 2 less that of its batch alone = {left:.3f} x gradient of step 1"),
+        proof=Proof(f"gradient of step 2 minus that of its batch alone = {left:.3f} x gradient of step 1"),
         repair=Repair("clear the gradients before each step", Seam.FORWARD, _clear)
         if gradients.accumulation == 1
         else None,
-        fix=Fix(does="call zero_grad() once for each update", safety=Safety.UNSAFE),
+        fix=Fix(does="call zero_grad() once per update", safety=Safety.UNSAFE),
     )
 
 

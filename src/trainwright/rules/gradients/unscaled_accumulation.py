@@ -1,9 +1,10 @@
-"""TW509 unscaled-accumulation: the accumulated gradient is a multiple of the full batch's.
+"""TW509 unscaled-accumulation: the accumulated gradient is a multiple of the full batch's gradient.
 
-Why it matters: with k micro-batches the gradient and the logged loss are k times too large, so clipping bites k times
-harder and rates found without accumulation do not hold.
-Evidence: a window is taken as training takes it; its gradient in multiples of the mean of the micro-batches' own.
-Fix (unsafe): divide by num_items_in_batch, or set loss_is_scaled_for_ga = False in the Trainer's subclass.
+Why it matters: With k micro-batches, the gradient and the logged loss are k times too large, so clipping is k times
+stronger, and rates found without accumulation do not work.
+Evidence: One accumulation window is run as in training, and its gradient is measured in multiples of the mean of the
+micro-batches' own gradients.
+Fix (unsafe): Divide by num_items_in_batch, or set loss_is_scaled_for_ga = False in the Trainer subclass.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def unscaled_accumulation(
     too = "large" if factor > 1 else "small"
     yield Finding(
         message=f"the gradient accumulated over {count} micro-batches is {share:.2f} times their mean; 1 is expected, "
-        f"so with {gradients.accumulation} of them to an update it is {gradients.accumulation} times too {too}",
+        f"so with {gradients.accumulation} of them per update it is {gradients.accumulation} times too {too}",
         measured={
             "accumulated_share": round(share, 3),
             "micro_batches": count,
@@ -54,7 +55,7 @@ def unscaled_accumulation(
         fix=Fix(
             does="divide the loss by the number of micro-batches (loss_is_scaled_for_ga = False lets a Trainer do it)"
             if factor > 1
-            else "divide once only: the framework already does",
+            else "divide only once: the framework already does",
             safety=Safety.UNSAFE,
         ),
     )

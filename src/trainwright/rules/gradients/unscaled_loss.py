@@ -1,10 +1,10 @@
 """TW515 unscaled-loss: the optimizer divides the gradients by a loss scale that the loss was never multiplied by.
 
-Why it matters: every update is made of gradients tens of thousands of times too small; the weights hardly move.
-Evidence: two steps on the same batch from the same weights, the second with twice the scale: its gradients are the same,
-where those of a scaled loss are twice as large.
+Why it matters: The gradients in every update are tens of thousands of times too small; the weights hardly move.
+Evidence: Two steps on the same batch from the same weights, the second with twice the scale: the gradients are the
+same, but those of a scaled loss would be twice as large.
 Error: `Attempted unscale_ but _scale is None`
-Fix (unsafe): multiply the loss by the scale before its gradients are taken: optimizer.scale_loss(loss).
+Fix (unsafe): Multiply the loss by the scale before computing its gradients: optimizer.scale_loss(loss).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def unscaled_loss(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Findi
     if scale is None or follows is None or abs(follows) >= FOLLOWS:
         return
     yield Finding(
-        message=f"the optimizer divides the gradients by its loss scale of {scale:,.0f}, and the loss is not multiplied by it",
+        message=f"the optimizer divides the gradients by its loss scale of {scale:,.0f}, but the loss is not multiplied by it",
         measured={"loss_scale": scale, "follows_loss_scale": round(follows, 4)},
         where=setup.place(Role.TRAIN_STEP, Role.OPTIMIZER, Role.TRAIN_CALL),
         proof=Proof(
-            f"with twice the scale the gradients of the same batch are {1 + follows:.3f} times as large; 2 is right"
+            f"with twice the scale, the gradients of the same batch are {1 + follows:.3f} times as large; 2 is correct"
         ),
         fix=Fix(
-            does="take the gradients of optimizer.scale_loss(loss) in place of those of the loss",
+            does="take the gradients of optimizer.scale_loss(loss) instead of those of the loss",
             safety=Safety.UNSAFE,
         ),
     )

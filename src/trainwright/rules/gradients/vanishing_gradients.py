@@ -1,9 +1,10 @@
 """TW504 vanishing-gradients: hardly any of the gradient reaches the first layers.
 
-Why it matters: the early layers keep their random weights, and the late ones learn from what those make of the input.
-Evidence: the gradient per weight of the first layers against that of the last; with an activation that passes
-gradients (ReLU on standardised values) in place of sigmoid or tanh the batch is learnt clearly better, three seeds.
-Fix (manual): use ReLU or GELU between the layers, with normalisation or residual connections.
+Why it matters: The early layers keep their random weights, and the later ones learn from what those make of the input.
+Evidence: The gradient per weight of the first layers compared with that of the last. With an activation that passes
+gradients (ReLU on standardized values) in place of sigmoid or tanh, the batch is learned clearly better, on three
+seeds.
+Fix (manual): Use ReLU or GELU between the layers, with normalization or residual connections.
 """
 
 from __future__ import annotations
@@ -78,4 +79,4 @@ def _passing(names: frozenset[str]) -> Repair:
             return call
         return call.replace(function="relu", values=call.tensors.normalise_rows(call["values"]))
 
-    return Repair("ReLU of standardised values between the layers", Seam.ACTIVATION, change)
+    return Repair("ReLU of standardized values between the layers", Seam.ACTIVATION, change)

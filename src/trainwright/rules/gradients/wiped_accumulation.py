@@ -1,10 +1,10 @@
 """TW508 wiped-accumulation: the gradients are cleared before the update they belong to.
 
-Why it matters: inside an accumulation window each update uses the last micro-batch alone; between backward and the
-optimizer's step nothing is learnt at all.
-Evidence: a window is taken as training takes it; what was accumulated is the last micro-batch's gradient alone. Or: backward
-gave the parameters gradients, and at the optimizer's step none is left.
-Fix (safe): clear the gradients once for each update, before its backward passes or after its step.
+Why it matters: Inside an accumulation window, each update uses only the last micro-batch; between backward and the
+optimizer's step, nothing is learned at all.
+Evidence: One accumulation window is run as in training, and the accumulated gradient is that of the last micro-batch
+alone. Or: backward gave the parameters gradients, and at the optimizer's step they are gone.
+Fix (safe): Clear the gradients once per update, before its backward passes or after its step.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
             f"the accumulated gradient equals micro-batch {count}'s within 0.1%, and differs from micro-batch 1's"
         ),
         fix=Fix(
-            does="clear the gradients once for each update, after it, and not for each micro-batch",
+            does="clear the gradients once per update, after it, not once per micro-batch",
             safety=Safety.SAFE,
         ),
     )
@@ -58,9 +58,7 @@ def _before_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
         message=f"the gradients of {count} parameters are cleared between backward and the optimizer's step, so the step updates nothing",
         measured={"cleared": count, "trainable": len(gradients.gradients)},
         where=gradients.wiped_at or setup.place(Role.OPTIMIZER_STEP, Role.BACKWARD, Role.TRAINER),
-        proof=Proof(
-            f"after backward {count} parameters have a gradient, and at the step none of them has one"
-        ),
+        proof=Proof(f"after backward, {count} parameters have a gradient; at the step, none of them has one"),
         fix=Fix(does="clear the gradients before backward, or after the step", safety=Safety.SAFE),
     )
 
@@ -73,10 +71,10 @@ def _within_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
         measured={"backward_passes": count},
         where=gradients.wiped_at or setup.place(Role.CLEAR_CALL, Role.BACKWARD, Role.TRAINER),
         proof=Proof(
-            f"before the optimizer's step the same line goes backward {count} times, and between any two the gradients are cleared"
+            f"before the optimizer's step, the same line runs backward {count} times, and the gradients are cleared in between"
         ),
         fix=Fix(
-            does="clear the gradients once for each update, before its first backward pass",
+            does="clear the gradients once per update, before its first backward pass",
             safety=Safety.SAFE,
         ),
     )

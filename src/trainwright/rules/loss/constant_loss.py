@@ -1,8 +1,8 @@
 """TW413 constant-loss: the loss does not depend on the model's weights.
 
-Why it matters: nothing can be learnt, whatever the learning rate; a loss of exactly 0 looks like a success.
-Evidence: no weight gets a gradient, and with every trained weight moved the loss is the same to the last bit.
-Fix (manual): compute the loss of what the model gives; for one output and labels of 0 and 1, with a binary loss.
+Why it matters: Nothing can be learned, whatever the learning rate; a loss of exactly 0 looks like a success.
+Evidence: No weight gets a gradient, and moving every trained weight leaves the loss unchanged to the last bit.
+Fix (manual): Compute the loss from the model's output. For one output and labels of 0 and 1, use a binary loss.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def constant_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         and len(call.inputs.shape) == 2
         and call.inputs.shape[1] == 1
     )
-    why = ": the softmax of one output is 1, whatever the model gives" if one else ""
+    why = ": the softmax of a single output is 1, whatever the model computes" if one else ""
     yield Finding(
         message=f"the loss is {loss.value:.4g} and does not depend on the weights{why}",
         measured={"loss": loss.value, **({"outputs": 1} if one else {})},
         where=loss_place(loss, setup),
         proof=Proof(
-            "with every trained weight moved by a tenth of its spread the loss is the same to the last bit"
+            "moving every trained weight by a tenth of its spread leaves the loss the same to the last bit"
         ),
         repair=_binary(call) if one and call is not None else None,
         fix=Fix(

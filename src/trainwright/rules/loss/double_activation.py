@@ -1,10 +1,10 @@
-"""TW402 double-activation: scores pass a softmax or sigmoid before a loss that applies one itself.
+"""TW402 double-activation: scores pass through a softmax or sigmoid before a loss that applies one itself.
 
-Why it matters: nothing fails; the loss cannot fall below ln(1 + (C-1)/e) for C classes (0.5514 nats for three),
-its gradients are small, and the model learns slowly or not at all.
-Evidence: what the loss is given are probabilities, and the floor that follows; given their logarithms instead, the
-batch is learnt better.
-Fix (safe): give the loss the scores as they leave the last layer.
+Why it matters: Nothing fails, but the loss cannot fall below ln(1 + (C-1)/e) for C classes (0.5514 nats for three), its
+gradients are small, and the model learns slowly or not at all.
+Evidence: The loss gets probabilities, which implies that lower bound. Given their logarithms instead, the batch is
+learned better.
+Fix (safe): Give the loss the scores from the last layer, without an activation.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
             return
     floor = _floor(call)
     yield Finding(
-        message=f"{call.function} was given the result of a {word} where it takes scores: it cannot fall below {floor:.4f} nats",
+        message=f"{call.function} expects scores but gets the result of a {word}: it cannot fall below {floor:.4f} nats",
         measured={
             "smallest_score": call.inputs.minimum or 0.0,
             "largest_score": call.inputs.maximum or 0.0,
@@ -56,9 +56,11 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
         where=_where(call, forward) or call.at or setup.place(Role.MODEL),
         proof=outcome
         if outcome.clearly_better
-        else Proof(f"all scores lie in 0 to 1; at the best of them {floor:.4f} nats are left"),
+        else Proof(
+            f"all scores are between 0 and 1; even with the best possible ones, the loss is {floor:.4f} nats"
+        ),
         repair=change,
-        fix=Fix(does=f"leave the {word} out: {call.function} applies it itself", safety=Safety.SAFE),
+        fix=Fix(does=f"remove the {word}: {call.function} applies it itself", safety=Safety.SAFE),
     )
 
 
@@ -78,12 +80,12 @@ def _by_hand(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     if not outcome.clearly_better:
         return
     yield Finding(
-        message=f"{twice.function} is given the result {twice.shape} of a softmax where it takes scores",
+        message=f"{twice.function} expects scores but gets the result {twice.shape} of a softmax",
         measured={"outputs": str(twice.shape), "function": twice.function},
         where=twice.softmax_at or twice.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=repair,
-        fix=Fix(does=f"leave the softmax out: {twice.function} applies it itself", safety=Safety.SAFE),
+        fix=Fix(does=f"remove the softmax: {twice.function} applies it itself", safety=Safety.SAFE),
     )
 
 

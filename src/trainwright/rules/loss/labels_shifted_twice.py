@@ -1,9 +1,9 @@
-"""TW411 labels-shifted-twice: the script moves the labels of a causal model by one, and the model moves them again.
+"""TW411 labels-shifted-twice: the script shifts the labels of a causal model by one, and the model shifts them again.
 
-Why it matters: nothing fails, and the loss falls; the model learns to predict the token after the next, and
-generates every other token.
-Evidence: the targets at the loss call are the input tokens two places on.
-Fix (safe): give the input ids themselves as labels.
+Why it matters: Nothing fails, and the loss falls. The model learns to predict the token after the next, and generates
+every other token.
+Evidence: The targets at the loss call are the input tokens shifted by two.
+Fix (safe): Use the input ids themselves as labels.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def labels_shifted_twice(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) 
     made = Role.TRAIN_DATASET_MADE
     roles = (made, Role.TRAIN_DATASET) if in_items else (Role.COLLATOR, made)
     yield Finding(
-        message="the labels are the input tokens moved by one, and the model moves them again: at each position the "
-        "loss is that of the token 2 places on; 1 is the next token",
+        message="the labels are the input tokens shifted by one, and the model shifts them again: at each position, the "
+        "target is the token 2 positions later instead of the next token",
         measured={"places": loss.token_offset, "live_positions": mask.live},
         where=setup.place(*roles, Role.TRAINER),
         proof=Proof("each target at the loss call equals the input token two positions later"),
@@ -47,4 +47,4 @@ def _move_back(key: str) -> Repair:
         labels[:, 0] = -100
         return call.replace(**{key: call.tensors.like(labels, call[key])})
 
-    return Repair("move the labels back by one", Seam.BATCH, change)
+    return Repair("shift the labels back by one", Seam.BATCH, change)

@@ -1,10 +1,11 @@
-"""TW403 missing-activation: raw scores were given to a loss that takes probabilities or their logarithms.
+"""TW403 missing-activation: a loss that expects probabilities or their logarithms gets raw scores.
 
-Why it matters: the loss stops, or becomes NaN or negative and falls for ever without anything being learnt.
-Evidence: the range of the scores against what the loss takes; in its form for scores it goes through.
+Why it matters: The loss stops with an error, or becomes NaN or negative and keeps falling without anything being
+learned.
+Evidence: The range of the scores compared with what the loss expects; the variant of the loss for scores works.
 Error: `all elements of input should be between 0 and 1`
 Error: `Assertion … input_val >= zero && input_val <= one`
-Fix (safe): use the loss that takes scores (cross_entropy, binary_cross_entropy_with_logits).
+Fix (safe): Use the loss that takes scores (cross_entropy, binary_cross_entropy_with_logits).
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ def missing_activation(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     wanted = "probabilities from 0 to 1" if binary else "log-probabilities"
     kind = "probabilities" if call.rows_sum_to_one else "scores"
     yield Finding(
-        message=f"{_MODULES[call.function]} takes {wanted}, and was given {kind} from {call.inputs.minimum:.3g} to "
+        message=f"{_MODULES[call.function]} expects {wanted}, but gets {kind} from {call.inputs.minimum:.3g} to "
         f"{call.inputs.maximum:.3g}" + (f": the loss is {call.value:.3g}" if call.value is not None else ""),
         measured={"smallest_score": call.inputs.minimum, "largest_score": call.inputs.maximum},
         where=call.at or (call.failure.where if call.failure else None) or setup.place(Role.MODEL),
-        proof=Proof(f"the values given lie outside what {_MODULES[call.function]} takes"),
+        proof=Proof(f"these values are outside the range that {_MODULES[call.function]} accepts"),
         repair=_logits_form(call),
         fix=Fix(does=_advice(call), safety=Safety.SAFE),
     )
@@ -57,7 +58,7 @@ def _outside(call: LossCall) -> bool:
 
 def _advice(call: LossCall) -> str:
     if call.rows_sum_to_one and call.function == "nll_loss":
-        return "apply log_softmax where softmax is applied"
+        return "apply log_softmax instead of softmax"
     if call.function == "ctc_loss":
         return _NORMALISED
     return f"use {_INSTEAD[call.function]}"

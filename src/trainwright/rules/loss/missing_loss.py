@@ -1,12 +1,11 @@
 """TW419 missing-loss: fit is called on a model that was compiled without a loss, and nothing else computes one.
 
-Why it matters: some backends stop at their first step; on JAX training goes on to the end, with a loss of 0 that looks like
-a success and gradients of 0 that change nothing.
-Evidence: compile was given no loss, no call of a loss was seen in a step, no layer adds a loss, and no method of the
-model's class computes one.
+Why it matters: Some backends stop at their first step. On JAX, training runs to the end, with a loss of 0 that looks
+like a success and gradients of 0 that change nothing.
+Evidence: compile got no loss, no step calls a loss, no layer adds one, and no method of the model's class computes one.
 Error: `No loss to compute`
 Error: `No loss found`
-Fix (manual): compile with a loss.
+Fix (manual): Compile with a loss.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ def missing_loss(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Itera
         else "the loss of a step is 0, and so is every gradient"
     )
     yield Finding(
-        message=f"no loss was given to compile, and nothing else computes one: {seen}",
+        message=f"compile was called without a loss, and nothing else computes one: {seen}",
         measured={
             "loss": loss.value if loss.value is not None else "none",
             "target": batch.label_key or "none",
         },
         where=setup.place(Role.COMPILE, Role.TRAIN_CALL),
-        proof=Proof("no loss was computed in a step: none that was compiled, none that a layer added"),
+        proof=Proof("a step computed no loss, neither a compiled one nor one added by a layer"),
         fix=Fix(
             does='give compile a loss: "sparse_categorical_crossentropy" for class numbers and probabilities, '
             'keras.losses.SparseCategoricalCrossentropy(from_logits=True) for raw scores, "mse" for real targets'

@@ -1,8 +1,8 @@
-"""TW414 non-finite-loss: the loss is NaN or infinite, though the scores are finite.
+"""TW414 non-finite-loss: the loss is NaN or infinite, although the scores are finite.
 
-Why it matters: one such step makes every weight NaN; the Trainer logs it as `loss: 0.0`.
-Evidence: the loss of each row by itself, and the label that the rows without a finite loss share.
-Fix (manual): give every class a finite weight; keep logarithms and divisions away from 0.
+Why it matters: One such step makes every weight NaN; the Trainer logs it as `loss: 0.0`.
+Evidence: The loss of each row by itself, and the label that the rows without a finite loss have in common.
+Fix (manual): Give every class a finite weight, and keep logarithms and divisions away from 0.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def non_finite_loss(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -
     weights = int(loss.call.options.get("non_finite_weights", 0)) if loss.call else 0
     cause = f"{weights} class weights are not finite" if weights else ""
     yield Finding(
-        message=f"the loss is {loss.value} of finite scores: "
+        message=f"the loss is {loss.value}, although the scores are finite: "
         + "; ".join(filter(None, [cause, _which(loss, bad)])),
         measured={
             "rows_without_a_finite_loss": len(bad),
@@ -44,7 +44,7 @@ def non_finite_loss(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -
         },
         where=(loss.call.at if loss.call else None) or _origin(forward) or loss_place(loss, setup),
         proof=Proof(f"the scores are finite, from {scores.minimum:.3g} to {scores.maximum:.3g}"),
-        repair=Repair("leave out the class weights", Seam.LOSS, _unweighted) if weights else None,
+        repair=Repair("remove the class weights", Seam.LOSS, _unweighted) if weights else None,
         fix=Fix(
             does="give every class a finite weight"
             if weights
@@ -63,7 +63,7 @@ def _which(loss: LossFacts, bad: list[int]) -> str:
     """The rows whose own loss is not finite, and what they share."""
     rows = len(loss.row_losses)
     if not bad or not rows:
-        return "no single row's loss is to blame" if rows else "its rows could not be told apart"
+        return "no single row's loss is to blame" if rows else "its rows could not be examined separately"
     text = f"that of {len(bad)} of {rows} rows is not finite"
     if len(loss.row_labels) < rows:
         return text

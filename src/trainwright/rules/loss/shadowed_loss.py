@@ -1,10 +1,10 @@
 """TW416 shadowed-loss: the loss function's name was reassigned to the loss value, so the next step calls a tensor.
 
-Why it matters: the first step works, and the second raises an error that does not name the assignment.
-Evidence: a second step raised; the line that gives the called name another value.
+Why it matters: The first step works, and the second raises an error that does not mention the assignment.
+Evidence: The second step raised an error; the line that assigns another value to the called name.
 Error: `'Tensor' object is not callable`
 Error: `cannot assign 'torch…' as child module '…'`
-Fix (safe): give the loss's value another name than its function.
+Fix (safe): Use different names for the loss value and the loss function.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def shadowed_loss(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
         measured={"step": 2 if second else 1},
         where=(loss.rebound_at if loss else None) or failure.where or setup.place(Role.TRAINER),
         proof=Proof(
-            "the first step went through, and the same step again raised" if second else failure.message
+            "the first step completed, and the same step raised when repeated" if second else failure.message
         ),
         fix=Fix(
-            does="give the loss's value a name of its own: loss = self.loss_fn(outputs, labels)",
+            does="use another name for the loss value: loss = self.loss_fn(outputs, labels)",
             safety=Safety.SAFE,
         ),
     )

@@ -1,9 +1,9 @@
-"""TW410 softmax-on-multilabel: rows with several labels are trained through a softmax, which shares one among them.
+"""TW410 softmax-on-multilabel: rows with several labels are trained with a softmax, which allows only one.
 
-Why it matters: nothing fails; two true labels can have at most a half each, the loss never comes near zero, and a
-threshold of 0.5 finds next to none.
-Evidence: the row sums of the targets that the loss was given.
-Fix (unsafe): use binary_cross_entropy_with_logits on the scores; in Keras a sigmoid and binary_crossentropy.
+Why it matters: Nothing fails. Two true labels can have a probability of at most one half each, the loss never comes
+near zero, and a threshold of 0.5 finds almost none of them.
+Evidence: The row sums of the targets that the loss gets.
+Fix (unsafe): Use binary_cross_entropy_with_logits on the scores; in Keras, a sigmoid and binary_crossentropy.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFa
         return
     several, rows = call.rows_of_several_labels, call.targets.shape[0]
     soft = call.function == "binary_cross_entropy"
-    shared = "a softmax gives all labels of a row one probability together"
+    shared = "a softmax makes all labels of a row share a total probability of 1"
     if _divides(call):
-        shared = f"{call.own_name} divides one probability among all labels of a row"
+        shared = f"{call.own_name} makes all labels of a row share a total probability of 1"
     yield Finding(
         message=f"{several} of the batch's {rows} rows have several labels, and {shared}",
         measured={"rows_of_several_labels": several, "rows": rows},
         where=(call.activation_at if soft else None) or call.at or setup.place(Role.MODEL),
         proof=Proof(
-            f"the targets of {several} rows sum to more than 1, the probabilities they are compared with to 1"
+            f"the targets of {several} rows sum to more than 1, but the probabilities they are compared with sum to 1"
         ),
         repair=_binary_form(call),
         fix=Fix(does=_advice(call), safety=Safety.UNSAFE),

@@ -1,8 +1,8 @@
-"""TW406 sparse-dense-mismatch: class indices were given to a loss that takes one-hot rows, or the reverse.
+"""TW406 sparse-dense-mismatch: a loss that expects one-hot rows gets class indices, or the reverse.
 
-Why it matters: the loss call stops with two shapes, and its message does not say that there are two losses of nearly
+Why it matters: The loss call stops with two shapes, and its message does not say that there are two losses with almost
 the same name.
-Evidence: the shape and the values of the targets against what the loss takes; with the other loss it goes through.
+Evidence: The shape and the values of the targets compared with what the loss expects; the other loss works.
 Error: `Arguments … and … must have the same rank`
 Error: `Arguments … and … must have the same shape`
 Error: `Shapes … and … are incompatible`
@@ -10,7 +10,7 @@ Error: `must be equal to output's shape except for the last dimension`
 Error: `must have rank (ndim)`
 Error: `must have the same shape up until the last dimension`
 Error: `logits and labels must have the same first dimension`
-Fix (safe): use the other loss (sparse_categorical_crossentropy for indices, categorical_crossentropy for one-hot rows).
+Fix (safe): Use the other loss (sparse_categorical_crossentropy for indices, categorical_crossentropy for one-hot rows).
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def _in_training(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
 
 def _in_evaluation(call: LossCall, label: str, setup: SetupFacts) -> Finding:
     return Finding(
-        message=f"{_message(call)} in the evaluation; in the training the targets have the form that it takes",
+        message=f"{_message(call)} in the evaluation; in training the targets have the form that it expects",
         measured=_measured(call),
         where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"the loss of an evaluation batch raised {call.failure}") if call.failure else None,
         repair=_reform(label, call.inputs.shape[-1] if _other(call) == SPARSE else 0),
-        fix=Fix(does="give the evaluation labels of the form that the training has", safety=Safety.SAFE),
+        fix=Fix(does="use labels of the same form in the evaluation as in training", safety=Safety.SAFE),
     )
 
 
@@ -76,7 +76,7 @@ def _message(call: LossCall) -> str:
     scores, targets, is_rows = call.inputs.shape, call.targets.shape, _other(call) == DENSE
     what = f"one-hot rows {targets}" if is_rows else f"class indices {targets}"
     takes = "class indices" if is_rows else f"a row of {scores[-1]} numbers for each label"
-    return f"{call.own_name} takes {takes}, and is given {what} for outputs {scores}"
+    return f"{call.own_name} expects {takes}, but gets {what} for outputs {scores}"
 
 
 def _measured(call: LossCall) -> dict[str, Number]:
@@ -128,4 +128,4 @@ def _reform(label: str, width: int) -> Repair:
     def change(call: Call) -> Call:
         return call.replace(eval_dataset=call.tensors.change_rows(call.part("eval_dataset"), of))
 
-    return Repair("give the evaluation's labels the form of the training's", Seam.TRAINER, change)
+    return Repair("convert the evaluation's labels to the form of the training labels", Seam.TRAINER, change)

@@ -1,11 +1,11 @@
-"""TW409 squared-error-on-classes: a classification is trained by a squared or absolute error.
+"""TW409 squared-error-on-classes: a classification is trained with a squared or absolute error.
 
-Why it matters: its gradient fades where a row is plainly wrong and pulls at rows that are right already, so that
-classes are learnt slowly, rare ones last.
-Evidence: the targets are one-hot rows, of which the cross-entropy of the same scores leaves clearly fewer in the wrong
-class after the same steps; or they are the numbers of classes, and a probe fits them no better than the same classes
-in any other order. A note where neither is shown.
-Fix (unsafe): cross_entropy with class indices; binary_cross_entropy_with_logits for a single score.
+Why it matters: Its gradient fades where a row is clearly wrong and pulls on rows that are already right, so classes are
+learned slowly, rare ones last.
+Evidence: The targets are one-hot rows, and after the same steps, the cross-entropy of the same scores leaves clearly
+fewer rows in the wrong class; or they are class numbers, and a probe fits them no better than the same classes in any
+other order. A note if neither is shown.
+Fix (unsafe): Use cross_entropy with class indices, or binary_cross_entropy_with_logits for a single score.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def squared_error_on_classes(
 def _of_one_hot(call: LossCall, outcome: Outcome | None, where: Place | None) -> Finding:
     classes = call.targets.shape[1]
     measured: dict[str, Number] = {"function": call.function, "classes": classes}
-    message = f"{call.function} is computed of scores and one-hot rows of {classes} classes"
+    message = f"{call.function} is computed from scores and one-hot rows of {classes} classes"
     if outcome is not None:
         message += (
             f": after {outcome.steps} updates {mean(outcome.before):.0%} of the rows are in the wrong class, "
@@ -89,7 +89,7 @@ def _of_binary(call: LossCall, dataset: DatasetFacts, where: Place | None) -> Fi
     labels = dataset.train.labels
     return Finding(
         severity=Severity.NOTE,
-        message=f"{call.function} is computed of labels that are 0 or 1 in all {labels.counted if labels else 0:,} rows",
+        message=f"{call.function} is computed from labels that are 0 or 1 in all {labels.counted if labels else 0:,} rows",
         measured={"function": call.function, "classes": 2},
         where=where,
         fix=Fix(
@@ -102,8 +102,8 @@ def _of_binary(call: LossCall, dataset: DatasetFacts, where: Place | None) -> Fi
 def _of_numbers(call: LossCall, dataset: DatasetFacts, seen: Alignment, where: Place | None) -> Finding:
     values = len(call.target_values)
     return Finding(
-        message=f"{call.function} takes the numbers of classes for a quantity: a probe leaves {seen.numbering_error:.0%} of "
-        f"their variance unexplained, and {seen.other_numberings_error:.0%} when the classes are numbered otherwise",
+        message=f"{call.function} treats class numbers as a quantity: a probe leaves {seen.numbering_error:.0%} of "
+        f"their variance unexplained, and {seen.other_numberings_error:.0%} when the classes are numbered differently",
         measured={
             "function": call.function,
             "distinct_labels": values,
@@ -113,10 +113,10 @@ def _of_numbers(call: LossCall, dataset: DatasetFacts, seen: Alignment, where: P
         },
         where=where,
         proof=Proof(
-            f"on {seen.rows:,} rows the labels as they are numbered are fitted no better than in the median of other "
-            "numberings: their order says nothing"
+            f"on {seen.rows:,} rows, the labels are fitted no better than with the median of other "
+            "numberings: their order means nothing"
         ),
-        fix=Fix(does="give the model one output a class, int64 labels, and cross_entropy"),
+        fix=Fix(does="give the model one output per class, and use int64 labels and cross_entropy"),
     )
 
 

@@ -1,12 +1,12 @@
 """TW421 swapped-targets: in a model with several outputs, two losses receive each other's targets.
 
-Why it matters: where the order of the targets is not that of the outputs, one loss stops at numbers that are no class, or
-takes them for classes all the same, and the other learns class numbers as if they were measured.
-Evidence: a loss that takes class numbers was given others; the targets at another output's place are class numbers that
-it takes, and exchanged the losses go through.
+Why it matters: If the order of the targets differs from that of the outputs, one loss stops at numbers that are not
+classes, or treats them as classes anyway, and the other learns class numbers as if they were measurements.
+Evidence: A loss that expects class numbers got something else; the targets of another output are class numbers that it
+accepts, and with the targets exchanged, both losses work.
 Error: `Received a label value of`
 Error: `Target … is out of bounds.`
-Fix (safe): give the targets in the order of the outputs, or as a dictionary by the outputs' names.
+Fix (safe): Give the targets in the order of the outputs, or as a dictionary keyed by the outputs' names.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def _fits(call: LossCall, targets: TensorFacts | None) -> bool:
 def _finding(call: LossCall, given: str, other: str, loss: LossFacts, setup: SetupFacts) -> Finding:
     low, high = call.targets.minimum or 0.0, call.targets.maximum or 0.0
     return Finding(
-        message=f"{call.own_name or call.function} takes class numbers 0 to {call.inputs.shape[-1] - 1}, and is given {given}, "
-        f"which holds {low:.3g} to {high:.3g}, not whole; {other} holds such class numbers, and goes to another loss",
+        message=f"{call.own_name or call.function} expects class numbers 0 to {call.inputs.shape[-1] - 1}, but gets {given}, "
+        f"which ranges from {low:.3g} to {high:.3g} and is not integer; {other} holds such class numbers, but goes to another loss",
         measured={"given": given, "fitting": other, "outputs": ", ".join(loss.outputs)},
         where=setup.place(Role.LABELS, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"the loss raised {loss.failure}") if loss.failure else None,

@@ -1,12 +1,12 @@
 """TW418 two-losses: the framework's loss removes the labels, which the model also needs to build its decoder inputs.
 
-Why it matters: an encoder-decoder model builds its decoder's inputs from the labels. Without them it stops, or its decoder
-reads the source in place of the target and learns a task that generation never asks for.
-Evidence: the batch has token labels, the model was called without them and without decoder inputs.
+Why it matters: An encoder-decoder model builds its decoder inputs from the labels. Without them it stops, or its
+decoder reads the source instead of the target and learns a task that generation never uses.
+Evidence: The batch has token labels, and the model was called without them and without decoder inputs.
 Error: `You must specify exactly one of input_ids or inputs_embeds`
 Error: `You must specify exactly one of decoder_input_ids or decoder_inputs_embeds`
 Error: `You have to specify either decoder_input_ids or decoder_inputs_embeds`
-Fix (safe): DataCollatorForSeq2Seq(tokenizer, model=model), which makes decoder_input_ids of the labels.
+Fix (safe): Use DataCollatorForSeq2Seq(tokenizer, model=model), which makes decoder_input_ids from the labels.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def two_losses(batch: BatchFacts, forward: ForwardFacts, setup: SetupFacts) -> I
         return
     if failure is None and (output is None or len(output.shape) != 3):
         return  # a decoder that reads the source on purpose: a classification
-    then = f"the model raised {failure}" if failure else "the decoder is given the source, moved by one"
+    then = f"the model raised {failure}" if failure else "the decoder gets the source, shifted by one"
     yield Finding(
         severity=Severity.ERROR if failure else Severity.WARNING,
-        message=f"{_taker(setup)} takes the labels out of the batch, and {setup.model_class} is left without decoder "
+        message=f"{_taker(setup)} removes the labels from the batch, so {setup.model_class} has no decoder "
         f"inputs, which it builds from the labels",
         measured={"given": ", ".join(forward.given), "batch_keys": ", ".join(batch.tensors)},
         where=setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
-        proof=Proof(f"the model was called with {', '.join(forward.given)} alone; {then}"),
+        proof=Proof(f"the model was called with only {', '.join(forward.given)}; {then}"),
         repair=_make_decoder_inputs(batch.label_key or "labels"),
         fix=Fix(
             does="give the collator the model: DataCollatorForSeq2Seq(tokenizer, model=model)",
@@ -81,4 +81,4 @@ def _make_decoder_inputs(key: str) -> Repair:
 
         return call.replace(collator=ChangedCollator(call["collator"], add))
 
-    return Repair("make decoder_input_ids of the labels", Seam.TRAINER, change)
+    return Repair("make decoder_input_ids from the labels", Seam.TRAINER, change)

@@ -1,9 +1,8 @@
-"""TW415 unequal-loss-terms: of several losses that are added unweighted, one is hundreds of times the others.
+"""TW415 unequal-loss-terms: of several losses added without weights, one is hundreds of times larger than the others.
 
-Why it matters: the others are added for nothing: their part of the gradient is lost in that of the large one.
-Evidence: the size of each term in the sum that is minimised; trained without the large one, the others are learnt
-clearly better.
-Fix (unsafe): weight the terms, or bring their targets to one scale.
+Why it matters: The others are added in vain: their part of the gradient is lost in that of the large one.
+Evidence: The size of each term in the minimized sum. Without the large one, the others are learned clearly better.
+Fix (unsafe): Weight the terms, or bring their targets to the same scale.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def unequal_loss_terms(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
         return
     yield Finding(
         message=f"{large.function} is {size:.3g} of the summed loss and the next term {rest:.3g}: "
-        f"{size / rest:,.0f} times, and the smaller is learnt clearly worse beside it",
+        f"{size / rest:,.0f} times larger, and the smaller one is learned clearly worse because of it",
         measured={"largest_term": size, "next_term": rest, "terms": len(terms)},
         where=large.at or loss_place(loss, setup),
         proof=outcome,

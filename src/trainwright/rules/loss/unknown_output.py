@@ -1,8 +1,8 @@
-"""TW420 unknown-output: losses, metrics or targets name an output that the model does not have, or losses leave one out.
+"""TW420 unknown-output: losses, metrics or targets name an output that the model lacks, or losses leave one out.
 
-Why it matters: a model of several outputs finds its losses, metrics and targets by the outputs' names; a name that is
-none of them stops the training, for metrics after the first step, with a page about structures.
-Evidence: the names that compile and the data use, against the names of the model's outputs.
+Why it matters: A model with several outputs finds its losses, metrics and targets by the outputs' names. An unknown
+name stops the training (for metrics, after the first step) with a page about structures.
+Evidence: The names that compile and the data use, compared with the names of the model's outputs.
 Error: `y_true and y_pred have different structures`
 Error: `Expected …, but got … of type 'str'`
 Error: `Expected keys … in loss dict, but found`
@@ -10,7 +10,7 @@ Error: `can't be found in the model's output`
 Error: `can't be found in either the model's output`
 Error: `should contain metrics objects and …match`
 Error: `Cannot convert '…' to EagerTensor of dtype`
-Fix (safe): write the output's own name: the name= of the layer that gives it, or its key in the dictionary.
+Fix (safe): Write the output's own name: the name= of its layer, or its key in the dictionary.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         meant = _meant(unknown, [n for n in outputs if n not in names])
         renamed = len(meant) == len(unknown) and not (role == "labels" and loss.outputs_keyed)
         yield Finding(
-            message=f"{'the targets name' if role == 'labels' else f'{role} names'} {_listed(unknown)}, and the model has no "
+            message=f"{'the targets name' if role == 'labels' else f'{role} names'} {_listed(unknown)}, but the model has no "
             f"such output: it has {_listed(outputs)}",
             measured={"argument": role, "names": ", ".join(names), "outputs": ", ".join(outputs)},
             where=setup.place(
@@ -54,11 +54,11 @@ def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
             proof=Proof(
                 str(loss.failure)
                 if loss.failure
-                else f"the model answers with {_listed(outputs)}, and no other names"
+                else f"the model's outputs are {_listed(outputs)} and no others"
             ),
             repair=_rename(role, meant) if renamed else None,
             fix=Fix(
-                does="write " + ", ".join(f'"{new}" in place of "{old}"' for old, new in meant.items())
+                does="write " + ", ".join(f'"{new}" instead of "{old}"' for old, new in meant.items())
                 if meant
                 else f"use the names of the model's outputs: {_listed(outputs)}",
                 safety=Safety.SAFE if meant else Safety.MANUAL,
@@ -72,14 +72,14 @@ def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 def _unnamed(named: Sequence[str], missing: Sequence[str], loss: LossFacts, setup: SetupFacts) -> Finding:
     return Finding(
-        message=f"loss names {_listed(named)}, and not the model's output {_listed(missing)}",
+        message=f"loss names {_listed(named)}, but not the model's output {_listed(missing)}",
         measured={"argument": "loss", "names": ", ".join(named), "outputs": ", ".join(loss.outputs)},
         where=setup.place(Role.LOSS, Role.COMPILE),
         proof=Proof(str(loss.failure)),
         repair=Repair(
             f"give {_listed(missing)} no loss", Seam.TRAINER, lambda call: _without_loss(call, missing)
         ),
-        fix=Fix(does=f"give {_listed(missing)} a loss, or None where it is to have none"),
+        fix=Fix(does=f"give {_listed(missing)} a loss, or None if it should have none"),
     )
 
 

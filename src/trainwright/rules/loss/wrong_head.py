@@ -1,11 +1,11 @@
-"""TW408 wrong-head: a head for whole rows was given a label for each token, the reverse, or classes for real numbers.
+"""TW408 wrong-head: a head for whole rows gets one label per token, the reverse, or several scores meet one real number.
 
-Why it matters: the loss stops, and its message speaks of batch sizes that nobody chose.
-Evidence: the shape of the labels in the batch, and how many scores and targets reached the loss.
+Why it matters: The loss stops with a message about batch sizes that nobody chose.
+Evidence: The shape of the labels in the batch, and how many scores and targets reached the loss.
 Error: `Target size … must be the same as input size …`
 Error: `logits` and `labels` must have the same shape`
 Error: `Expected input batch_size (…) to match target batch_size (…).`
-Fix (manual): use the model class whose head gives one score vector for each label.
+Fix (manual): Use the model class whose head gives one score vector per label.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def wrong_head(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterato
     per_token = len(labels.shape) == 2 and labels.shape[1] > 1
     one_a_row = labels.shape in ((batch.rows,), (batch.rows, 1))
     if per_token and given == batch.rows and wanted == batch.rows * labels.shape[1]:
-        message = f"the labels are one a token ({labels.shape}), and the model gives {given} score vectors, one a row"
+        message = f"there is one label per token ({labels.shape}), but the model outputs {given} score vectors, one per row"
         fix = "use a head for tokens (AutoModelForTokenClassification), or give each row one label"
         repair = None
     elif one_a_row and given > batch.rows and given % batch.rows == 0 and wanted == batch.rows:
-        message = f"the labels are one a row ({labels.shape}), and the model gives {given} score vectors, one a token"
+        message = f"there is one label per row ({labels.shape}), but the model outputs {given} score vectors, one per token"
         fix = "use a head for whole rows (AutoModelForSequenceClassification), or give each token a label"
         repair = _first_of_each(batch.rows)
     else:
@@ -74,8 +74,8 @@ def _real_labels(call: LossCall) -> bool:
 def _one_output(call: LossCall, setup: SetupFacts) -> Finding:
     width, targets = call.inputs.shape[1], call.targets
     return Finding(
-        message=f"the labels are real numbers from {targets.minimum:.3g} to {targets.maximum:.3g}, one a row, and the "
-        f"head gives {width} scores a row ({setup.model_class})",
+        message=f"the labels are real numbers from {targets.minimum:.3g} to {targets.maximum:.3g}, one per row, but the "
+        f"head outputs {width} scores per row ({setup.model_class})",
         measured={
             "outputs": width,
             "smallest_label": targets.minimum or 0.0,

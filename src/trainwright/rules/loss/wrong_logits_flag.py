@@ -1,11 +1,11 @@
 """TW404 wrong-logits-flag: the loss expects scores but gets probabilities, or the reverse.
 
-Why it matters: nothing fails. Scores that are read as probabilities are cut at 0 and 1, so the loss and its gradients
-are of other numbers than the model gives; probabilities that are read as scores pass a second softmax, and the loss
-cannot fall below ln(1 + (C-1)/e) for C classes. A loss named by a string takes probabilities.
-Evidence: the range of what the loss was given against its from_logits; with the other setting the batch is learnt
-better, or what was given cannot be what the setting says.
-Fix (safe): set from_logits to what the last layer gives.
+Why it matters: Nothing fails. Scores taken for probabilities are clipped to 0 and 1, so the loss and its gradients are
+computed from other numbers than the model's. Probabilities taken for scores pass through a second softmax, and the loss
+cannot fall below ln(1 + (C-1)/e) for C classes. A loss given as a string expects probabilities.
+Evidence: The range of the loss's input compared with its from_logits. With the other setting the batch is learned
+better, or the input cannot be what the setting says.
+Fix (safe): Set from_logits to match the last layer's output.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def wrong_logits_flag(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     floor = math.log(1 + (call.inputs.shape[-1] - 1 if _of_classes(call) else 1) / math.e)
     word = call.activation or "softmax"
     yield Finding(
-        message=f"{_name(call)} was told from_logits=True, and is given the result of a {word}: it cannot fall below "
+        message=f"{_name(call)} has from_logits=True but gets the result of a {word}: it cannot fall below "
         f"{floor:.4f} nats",
         measured={
             "from_logits": 1,
@@ -52,7 +52,7 @@ def wrong_logits_flag(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
         if outcome.clearly_better
         else Proof(f"all scores lie in 0 to 1; at the best of them {floor:.4f} nats are left"),
         repair=change,
-        fix=Fix(does=f"leave the {word} out of the last layer, or set from_logits=False", safety=Safety.SAFE),
+        fix=Fix(does=f"remove the {word} from the last layer, or set from_logits=False", safety=Safety.SAFE),
     )
 
 
@@ -61,13 +61,13 @@ def _scores(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
     low, high = call.inputs.minimum or 0.0, call.inputs.maximum or 0.0
     value = f": the loss is {call.value:.4g}" if call.value is not None else ""
     return Finding(
-        message=f"{_name(call)} takes probabilities (from_logits=False), and is given scores from {low:.3g} to "
+        message=f"{_name(call)} expects probabilities (from_logits=False) but gets scores from {low:.3g} to "
         f"{high:.3g}{value}",
         measured={"from_logits": 0, "smallest_score": low, "largest_score": high},
         where=loss_place(loss, setup),
-        proof=Proof(f"a probability lies between 0 and 1; {low:.3g} does not")
+        proof=Proof(f"a probability is between 0 and 1; {low:.3g} is not")
         if low < 0
-        else Proof(f"a probability lies between 0 and 1; {high:.3g} does not"),
+        else Proof(f"a probability is between 0 and 1; {high:.3g} is not"),
         repair=_set(call, from_logits=True),
         fix=Fix(
             does=f"pass {_class(call)}(from_logits=True) as the loss, or end the model with a "

@@ -1,15 +1,15 @@
 """TW405 wrong-target-dtype: the targets have a dtype that the loss rejects or misinterprets.
 
-Why it matters: the loss or its gradient stops, and the message names neither the labels nor the line that made them.
-With float labels a Hugging Face classifier takes its task to be one of several labels a row.
-Evidence: the type of the targets at the loss call and the error that it raised; cast, the loss goes through.
+Why it matters: The loss or its gradient stops, and the message names neither the labels nor the line that made them.
+With float labels, a Hugging Face classifier assumes a task with several labels per row.
+Evidence: The dtype of the targets at the loss call and the error that it raised; with the targets cast, the loss works.
 Error: `expected target dtype to be Long or Byte, but got …`
 Error: `expected scalar type Long but found …`
 Error: `Expected floating point type for target with class probabilities, got …`
 Error: `Found dtype … but expected …`
 Error: `result type Float can't be cast to the desired output type …`
 Error: `Target size … must be the same as input size …`
-Fix (safe): make class labels int64, and targets of other losses float32, where they are built.
+Fix (safe): Make class labels int64, and targets of other losses float32, where they are built.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def wrong_target_dtype(
         else f"; {call.function} takes {wanted}"
     )
     yield Finding(
-        message=f"the targets are {call.targets.dtype}, one a row{taken}"
+        message=f"the targets are {call.targets.dtype}, one per row{taken}"
         if len(call.targets.shape) == 1
         else f"the targets are {call.targets.dtype}{taken}",
         measured={
@@ -127,7 +127,7 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
             message=f"the targets are an array of Python objects ({kind}), of which no tensor can be made",
             measured={"target_dtype": "object", "wanted_dtype": dtype},
             where=setup.place(Role.LABELS_MADE, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
-            proof=Proof(f"each of the batch's targets is a Python {kind}; as {dtype} the step is made"),
+            proof=Proof(f"each of the batch's targets is a Python {kind}; cast to {dtype}, the step works"),
             repair=Repair(f"cast the targets to {dtype}", Seam.BATCH, cast),
             fix=Fix(does=f'give the targets one number type: .astype("{dtype}")', safety=Safety.SAFE),
         )

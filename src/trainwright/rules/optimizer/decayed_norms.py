@@ -1,8 +1,9 @@
-"""TW612 decayed-norms: the parameter groups should exempt biases and norms from weight decay, but the filter matches none.
+"""TW612 decayed-norms: the filter that should exempt biases and norms from weight decay matches none of them.
 
-Why it matters: a filter on names of another framework ("LayerNorm", "gamma") leaves its group empty, unseen.
-Evidence: the group without decay is empty, and the other holds biases and norms.
-Fix (unsafe): match the names that the model's parameters have.
+Why it matters: A filter with names from another framework ("LayerNorm", "gamma") leaves its group empty, and nobody
+notices.
+Evidence: The group without decay is empty, and the other group contains biases and norms.
+Fix (unsafe): Match the names of the model's own parameters.
 """
 
 from __future__ import annotations
@@ -30,5 +31,5 @@ def decayed_norms(optimizer: OptimizerFacts, forward: ForwardFacts, setup: Setup
         message=f"the group without weight decay is empty; {len(decayed)} biases and norms are decayed ({decayed[0]} first)",
         measured={"decayed": len(decayed), "first": decayed[0]},
         where=setup.place(Role.OPTIMIZER, Role.TRAINER),
-        fix=Fix(does=f"match the names that the model has, such as {decayed[0]}", safety=Safety.UNSAFE),
+        fix=Fix(does=f"match the model's parameter names, such as {decayed[0]}", safety=Safety.UNSAFE),
     )

@@ -1,11 +1,11 @@
-"""TW605 excessive-learning-rate: the learning rate is so high that one batch, or several in turn, cannot be learnt.
+"""TW605 excessive-learning-rate: the learning rate is so high that one batch, or several in turn, cannot be learned.
 
-Why it matters: the first updates throw a pre-trained model's knowledge away or drive the loss up, and the run ends
-at a constant prediction.
-Evidence: from the same weights on the same batch, a usual rate, or a tenth to a thousandth of this one, learns clearly
-better, on three seeds; or, where one batch is learnt all the same, several in turn stay at what a constant prediction
-loses, and with a tenth of the rate they do not.
-Fix (unsafe): write the rate that worked.
+Why it matters: The first updates destroy what a pre-trained model has learned or drive the loss up, and the run ends at
+a constant prediction.
+Evidence: From the same weights on the same batch, a usual rate, or a tenth to a thousandth of this one, learns clearly
+better, on three seeds. Or, if one batch is learned anyway, several in turn stay at the loss of a constant prediction,
+and with a tenth of the rate they do not.
+Fix (unsafe): Write the rate that worked.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """TW603 frozen-model: no parameter of the model requires a gradient, so there is nothing to train.
 
-Why it matters: backward, or the optimizer's constructor, raises a message that does not say which line froze what.
-Evidence: the count of trainable parameters is 0, and the line that set requires_grad to False.
+Why it matters: Backward, or the optimizer's constructor, raises an error that does not say which line froze what.
+Evidence: The number of trainable parameters, which is 0, and the line that set requires_grad to False.
 Error: `optimizer got an empty parameter list`
 Error: `element 0 of tensors does not require grad and does not have a grad_fn`
-Fix (manual): leave the layers that are to learn out of the freezing.
+Fix (manual): Do not freeze the layers that should learn.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def frozen_model(setup: SetupFacts) -> Iterator[Finding]:
         else "every parameter given to it is"
     )
     yield Finding(
-        message=f"{count} frozen: none is left to train",
+        message=f"{count} frozen: nothing is left to train",
         measured={"parameters": setup.parameters, "trainable": 0},
         where=next(iter(setup.frozen_at), None) or setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof("none of them is trainable when training starts" if frozen else f"{setup.failure}"),
         repair=unfreeze_model() if frozen else None,
-        fix=Fix(does="leave the layers that are to learn out of the freezing, the head at least"),
+        fix=Fix(does="do not freeze the layers that should learn, at least not the head"),
     )

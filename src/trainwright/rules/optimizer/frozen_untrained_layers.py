@@ -1,10 +1,10 @@
-"""TW615 frozen-untrained-layers: layers are frozen that were never trained, so random weights stay random.
+"""TW615 frozen-untrained-layers: layers that were never trained are frozen, so their random weights stay random.
 
-Why it matters: the rest of the model learns on top of noise, or a fresh head never learns at all; the loss stalls.
-Evidence: frozen weights that no checkpoint held, or that are spread as they are drawn at the start, in layers that
-the model uses; with them unfrozen the batch is learnt clearly better, three seeds, or what they leave for the head is next
-to nothing.
-Fix (unsafe): leave them out of the freezing, or load a checkpoint first.
+Why it matters: The rest of the model learns on top of noise, or a fresh head never learns at all; the loss stalls.
+Evidence: Frozen weights that no checkpoint provided, or that have the distribution of a fresh initialization, in layers
+that the model uses. With them unfrozen, the batch is learned clearly better, on three seeds; or they leave almost
+nothing for the head.
+Fix (unsafe): Do not freeze them, or load a checkpoint first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnos
     size = sum(_size(p) for p in frozen)
     yield Finding(
         message=f"{len(frozen)} frozen layers were never trained ({frozen[0].name} first): {size:,} of {total:,} weights "
-        "stay as they were drawn",
+        "keep their random initial values",
         measured={
             "frozen_untrained": len(frozen),
             "weights": size,
@@ -58,9 +58,7 @@ def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnos
         where=_line(frozen) or setup.place(Role.MODEL, Role.TRAINER),
         proof=proof,
         repair=change,
-        fix=Fix(
-            does="leave them out of the freezing, or start from a trained checkpoint", safety=Safety.UNSAFE
-        ),
+        fix=Fix(does="do not freeze them, or start from a trained checkpoint", safety=Safety.UNSAFE),
     )
 
 
@@ -100,9 +98,7 @@ def _drowned(forward: ForwardFacts) -> Proof | None:
     given = forward.head.inputs[0] if forward.head and forward.head.inputs else None
     if given is None or not forward.drowned_in_frozen:
         return None
-    return Proof(
-        f"what they leave for the head varies by {given.deviation or 0.0:.2g} over the rows of a batch"
-    )
+    return Proof(f"the head's input varies by only {given.deviation or 0.0:.2g} over the rows of a batch")
 
 
 def _line(frozen: Sequence[ParameterFacts]) -> Place | None:

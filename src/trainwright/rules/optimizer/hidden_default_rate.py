@@ -1,10 +1,10 @@
 """TW607 hidden-default-rate: the optimizer was built without a rate, and its default is far too high for this model.
 
-Why it matters: nobody wrote the rate, so nobody looks for it; 1e-3, the default of Adam, is 10 to 100 times what a
-pre-trained transformer takes.
-Evidence: the call that built the optimizer names no rate; from the same weights on the same batch, or on several
-batches in turn, a lower one learns clearly better, on three seeds.
-Fix (unsafe): write the rate that worked.
+Why it matters: Nobody wrote the rate, so nobody looks for it. Adam's default of 1e-3 is 10 to 100 times too high for a
+pre-trained transformer.
+Evidence: The call that built the optimizer sets no rate. From the same weights on the same batch, or on several batches
+in turn, a lower one learns clearly better, on three seeds.
+Fix (unsafe): Write the rate that worked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def hidden_default_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup:
     rate, lower = optimizer.learning_rate, optimizer.learning_rate * better.factor
     before, after = mean(better.outcome.before), mean(better.outcome.after)
     yield Finding(
-        message=f"{optimizer.kind} was built without a rate and takes its default of {rate:.3g}: the loss of {better.rows} "
+        message=f"{optimizer.kind} was built without a rate and uses its default of {rate:.3g}: the loss of {better.rows} "
         f"is {before:.3g} after {better.outcome.steps} updates, at {lower:.3g} it is {after:.3g}",
         measured={"learning_rate": rate, "loss": before, "lower_rate": lower, "loss_at_lower_rate": after},
         where=rate_place(setup),

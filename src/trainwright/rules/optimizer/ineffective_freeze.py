@@ -1,10 +1,10 @@
 """TW604 ineffective-freeze: an assignment looks as if it froze layers, but freezes nothing.
 
-Why it matters: the layers are trained all the same; a backbone that was to stay is changed by every step.
-Evidence: the attribute that was set (a layer has no requires_grad, and a parameter no require_grad), and the
-parameters below it that still require a gradient; or a step of the compiled training function that changes them.
-Fix (safe): call layer.requires_grad_(False), or set requires_grad on each of layer.parameters(); in Keras, compile
-again after `layer.trainable` was changed.
+Why it matters: The layers are still trained; a backbone that was meant to stay fixed changes with every step.
+Evidence: The attribute that was set (a layer has no requires_grad, and a parameter no require_grad), and the parameters
+below it that still require a gradient; or a step of the compiled training function that changes them.
+Fix (safe): Call layer.requires_grad_(False), or set requires_grad on each of layer.parameters(). In Keras, compile
+again after changing `layer.trainable`.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def ineffective_freeze(setup: SetupFacts) -> Iterator[Finding]:
 
 def _too_late(one: IneffectiveFreeze) -> Finding:
     return Finding(
-        message=f"{one.attribute} = False was set on a layer ({one.kind}) after the training step was compiled, and is not "
-        f"seen by it: one step changes {len(one.parameters)} of its weights",
+        message=f"{one.attribute} = False was set on a layer ({one.kind}) after the training step was compiled, and has no effect "
+        f"on it: one step changes {len(one.parameters)} of its weights",
         measured={"attribute": one.attribute, "objects": one.objects, "changed_weights": len(one.parameters)},
         where=one.where,
-        proof=Proof(f"{one.parameters[0]} is another after one step of the compiled training function"),
+        proof=Proof(f"{one.parameters[0]} differs after one step of the compiled training function"),
         fix=Fix(does="call compile again after the line that freezes", safety=Safety.SAFE),
     )
 

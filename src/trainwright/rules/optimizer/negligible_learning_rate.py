@@ -1,9 +1,9 @@
 """TW606 negligible-learning-rate: all planned updates together are too small for the model to learn anything.
 
-Why it matters: the loss stays where it began to the last step, as it does for ten other reasons.
-Evidence: with the rate raised so far that a few steps move the weights as far as the whole planned training, one batch
-is still not learnt; from the same weights a usual rate learns it clearly better, on three seeds.
-Fix (unsafe): write the rate that worked.
+Why it matters: The loss stays where it began until the last step, which could have ten other reasons.
+Evidence: With the rate raised so far that a few steps move the weights as far as the whole planned training would, one
+batch is still not learned. From the same weights, a usual rate learns it clearly better, on three seeds.
+Fix (unsafe): Write the rate that worked.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""TW609 schedule-before-optimizer: the schedule is stepped by the script as well, before the optimizer.
+"""TW609 schedule-before-optimizer: the script also steps the schedule, before the optimizer.
 
-Why it matters: the Trainer steps the schedule after each update; a second stepping in the training step skips the
-first rate and runs through the schedule twice as fast.
-Evidence: the schedule's counter before and after one training step, in which no update was made.
+Why it matters: The Trainer steps the schedule after each update. A second step in the training step skips the first
+rate and runs through the schedule twice as fast.
+Evidence: The schedule's counter before and after one training step without an update.
 Error: `Detected call of lr_scheduler.step() before optimizer.step()`
-Fix (safe): leave the schedule's step to the Trainer.
+Fix (safe): Leave stepping the schedule to the Trainer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def schedule_before_optimizer(optimizer: OptimizerFacts, setup: SetupFacts) -> I
     if not optimizer.schedule_first:
         return
     yield Finding(
-        message="the training step moves the schedule on before the optimizer has made its update: "
+        message="the training step advances the schedule before the optimizer has updated the weights: "
         "the first rate of the schedule is never used",
         measured={"schedule": optimizer.schedule_kind},
         where=setup.place(Role.SCHEDULE_STEP, Role.TRAINING_STEP, Role.COMPUTE_LOSS, Role.TRAINER),

@@ -1,10 +1,10 @@
 """TW608 schedule-in-wrong-unit: the schedule's length does not match the number of planned updates.
 
-Why it matters: a length in epochs brings the rate to 0, or to its end, after a few updates; one in micro-batches or
-rows, or a warm-up longer than the run, never lets it get where it was to go.
-Evidence: the schedule run dry over the planned updates.
+Why it matters: A length in epochs brings the rate to 0, or to its final value, after a few updates. With a length in
+micro-batches or rows, or a warm-up longer than the run, it never gets where it should.
+Evidence: A dry run of the schedule over the planned updates.
 Error: `Tried to step … times. The specified number of total steps is`
-Fix (manual): count updates: rows / (batch size x accumulation) x epochs.
+Fix (manual): Count updates: rows / (batch size x accumulation) x epochs.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ def _proof(points: tuple[tuple[int, float], ...], optimizer: OptimizerFacts) -> 
 def _advice(planned: int, optimizer: OptimizerFacts) -> str:
     steps = optimizer.schedule_steps
     if optimizer.schedule_failure is not None and optimizer.schedule_length is None:
-        return f"let the schedule give a rate for each of the {steps or planned} times that it is asked"
+        return f"make the schedule provide a rate for each of its {steps or planned} steps"
     if optimizer.schedule_length is None and steps is not None and steps < planned:
-        return f"let the rate fall over all {steps} steps of the schedule, which is asked once an epoch"
+        return f"let the rate decay over all {steps} steps of the schedule, which takes one step per epoch"
     return f"give the schedule its length in updates: {planned}, and a warm-up well below that"
 
 
@@ -100,7 +100,7 @@ def _unmoved(planned: int, optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
     if moves_at is None:
         return
     yield Finding(
-        message=f"the schedule keeps its first rate over all {planned} planned updates: it leaves it after some {moves_at}",
+        message=f"the schedule keeps its first rate over all {planned} planned updates: it changes only after about {moves_at}",
         measured={"planned_updates": planned, "moves_at": moves_at, "schedule": optimizer.schedule_kind},
         severity=Severity.NOTE,
         where=_place(optimizer, setup),
@@ -115,14 +115,14 @@ def _spent(points: tuple[tuple[int, float], ...], planned: int) -> str | None:
     last = max(alive, default=0)
     if peak <= 0 or last >= SPENT_BEFORE * planned:
         return None
-    return f"the rate is spent after update {last + 1} of {planned}: from there on it stays under {SPENT:g} of its peak"
+    return f"the rate has decayed after update {last + 1} of {planned}: from there on it stays below {SPENT:g} of its peak"
 
 
 def _warming(points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts) -> str | None:
     warmup = optimizer.warmup_updates
     if warmup is None or warmup < planned or optimizer.schedule_given:
         return None
-    return f"the warm-up takes {warmup} updates and the run has {planned}: the rate reaches {points[-1][1]:.0%} of what was set"
+    return f"the warm-up takes {warmup} updates, but the run has {planned}: the rate reaches {points[-1][1]:.0%} of its setting"
 
 
 def _too_long(
@@ -132,7 +132,7 @@ def _too_long(
     if length is None or times < 2 or abs(length / planned / times - 1) > SAME_LENGTH:
         return None
     return (
-        f"the schedule is {length} updates long and the run has {planned}: it counts micro-batches, {times} to an update, "
+        f"the schedule is {length} updates long, but the run has {planned}: it counts micro-batches, {times} per update, "
         f"and ends at {points[-1][1]:.0%} of its peak"
     )
 

@@ -1,12 +1,12 @@
-"""TW602 unregistered-parameters: trainable weights that the optimizer does not hold, so they never change.
+"""TW602 unregistered-parameters: the optimizer does not hold some trainable weights, so they never change.
 
-Why it matters: a part of the model, or all of it, stays as it was drawn, without an error.
-Evidence: layers in a plain Python list that are called and get a gradient, and that the model does not have; or an
-optimizer that holds another model's tensors; or one that leaves out layers which no checkpoint has trained, and with
-them the batch is learnt clearly better, three seeds.
+Why it matters: A part of the model, or all of it, keeps its initial random weights, without an error.
+Evidence: Layers in a plain Python list that are called and get a gradient but are not part of the model; or an
+optimizer that holds another model's tensors; or one that leaves out layers that no checkpoint has trained, where
+including them lets the batch be learned clearly better, on three seeds.
 Error: `optimizer got an empty parameter list`
 Error: `This optimizer can only be called for the variables it was originally built with`
-Fix (safe): put the layers in an nn.ModuleList; build the optimizer from the parameters of the model that is trained.
+Fix (safe): Put the layers in an nn.ModuleList. Build the optimizer from the parameters of the model that is trained.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def unregistered_parameters(
     proof: Proof | Outcome | None = None
     if len(names) > MOSTLY * len([p for p in forward.parameters if p.trainable and len(p.shape) > 1]):
         proof = Proof(
-            "backward gives them gradients and no parameter group holds them: they stay as they were drawn"
+            "backward gives them gradients, but no parameter group holds them, so they keep their random initial values"
         )
     else:
         outcome = yield Trial(change=change, steps=24)
@@ -76,7 +76,7 @@ def _plain_list(one: PlainList, setup: SetupFacts) -> Finding:
         measured={"attribute": one.name, "layers": one.modules, "parameters": one.parameters},
         where=one.where or setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(
-            "they were called in the forward pass, backward gave them gradients, the model's parameters lack them"
+            "they were called in the forward pass and got gradients, but they are not among the model's parameters"
         ),
         repair=_register([one.name]),
         fix=Fix(
@@ -90,7 +90,7 @@ def _plain_list(one: PlainList, setup: SetupFacts) -> Finding:
 
 def _other_model(optimizer: OptimizerFacts, setup: SetupFacts) -> Finding:
     return Finding(
-        message=f"{optimizer.kind} holds {optimizer.foreign} tensors that the model does not have, and lacks "
+        message=f"{optimizer.kind} holds {optimizer.foreign} tensors that are not the model's, and lacks "
         f"{len(optimizer.unregistered)} of its {len(optimizer.trainable)} trainable parameters",
         measured={"foreign": optimizer.foreign, "not_held": len(optimizer.unregistered)},
         where=setup.place(Role.OPTIMIZER, Role.CREATE_OPTIMIZER, Role.TRAINER),
@@ -100,7 +100,7 @@ def _other_model(optimizer: OptimizerFacts, setup: SetupFacts) -> Finding:
         if setup.framework == "keras"
         else Repair("hold the model's own parameters", Seam.OPTIMIZER, _hold),
         fix=Fix(
-            does="give each model an optimizer of its own"
+            does="build a separate optimizer for each model"
             if setup.framework == "keras"
             else "build the optimizer from the parameters of the model that is trained",
             safety=Safety.SAFE,

@@ -1,10 +1,10 @@
 """TW601 unstepped-optimizer: an update leaves every weight unchanged, or no update is made.
 
-Why it matters: the loss is computed, the gradients arrive, and nothing is learnt.
-Evidence: the weights before and after one update, with gradients that are not zero and a rate above zero; or epochs that
-are over before the first (Keras counts on from initial_epoch to epochs).
-Fix (manual): let the optimizer's step do its work: call super().step() in an override of it, return the optimizer from
-configure_optimizers.
+Why it matters: The loss is computed, the gradients arrive, and nothing is learned.
+Evidence: The weights before and after one update with nonzero gradients and a rate above zero; or a training without
+epochs (Keras counts from initial_epoch up to epochs).
+Fix (manual): Let the optimizer's step do its work: call super().step() if you override it, and return the optimizer
+from configure_optimizers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 
 _IN_PLACE = (
-    "change the parameter in place (p -= …, under no_grad): p = p - … makes another tensor of that name"
+    "change the parameter in place (p -= …, under no_grad): p = p - … only rebinds the name to a new tensor"
 )
 
 
@@ -51,7 +51,7 @@ def unstepped_optimizer(
         yield _never_called(optimizer, held, setup)
         return
     yield Finding(
-        message=f"one update changed none of the {len(held)} weights that {optimizer.kind} holds; the gradient's norm is "
+        message=f"one update changed none of the {len(held)} weights that {optimizer.kind} holds, although the gradient's norm is "
         f"{norm} and the rate {rate:.3g}",
         measured={"changed": 0, "held": len(held), "learning_rate": rate},
         where=setup.place(
@@ -87,11 +87,11 @@ def _no_epoch(epochs: range, setup: SetupFacts) -> Finding:
     where, end = setup.place(Role.EPOCHS, Role.TRAIN_CALL), epochs.start + max(epochs.stop, 1)
     edits = (SetKeyword(where.file, where.line, "epochs", str(end), "fit"),) if where else ()
     return Finding(
-        message=f"fit begins with epoch {epochs.start} (initial_epoch) and ends at {epochs.stop} (epochs): it makes no update",
+        message=f"fit starts at epoch {epochs.start} (initial_epoch) and ends at {epochs.stop} (epochs), so it makes no update",
         measured={"initial_epoch": epochs.start, "epochs": epochs.stop, "updates": 0},
         where=where,
         proof=Proof(
-            f"epochs is the number of the last epoch, not how many: of {epochs.start} to {epochs.stop} there is none"
+            f"epochs is the number of the last epoch, not a count: there is none from {epochs.start} to {epochs.stop}"
         ),
         fix=Fix(
             does=f"set epochs={end}, counted from the first training on", safety=Safety.UNSAFE, edits=edits
@@ -136,7 +136,7 @@ def _no_optimizer(
             Role.TRAIN_CALL,
         ),
         proof=Proof(
-            "every weight is the same to the last bit before and after the step, which no optimizer takes part in"
+            "every weight is the same to the last bit before and after the step, in which no optimizer takes part"
         ),
         fix=Fix(
             does=_IN_PLACE

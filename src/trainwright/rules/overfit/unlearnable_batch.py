@@ -1,9 +1,11 @@
-"""TW801 unlearnable-batch: one batch cannot be memorized at any learning rate, and no other rule says why.
+"""TW801 unlearnable-batch: one batch cannot be memorized at any learning rate, and no other rule explains it.
 
-Why it matters: a model that works learns one batch in some tens of steps; one that cannot will not learn the set.
-Evidence: the loss after the steps against that of a constant prediction on the same rows, at the script's rate and
-at a tenth, ten and a hundred times it.
-Fix (manual): look for what the forward pass makes anew or loses: layers built there, rows out of order, wrong axes.
+Why it matters: A model that works learns one batch within a few dozen steps. A model that cannot will not learn the
+whole set.
+Evidence: The loss after the steps compared with that of a constant prediction on the same rows, at the script's rate
+and at a tenth, ten and a hundred times that rate.
+Fix (manual): Look for what the forward pass recreates or loses: layers built there, rows out of order, wrong
+dimensions.
 """
 
 from __future__ import annotations
@@ -64,6 +66,6 @@ def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
         where=setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(f"the best loss at {rates} times the rate is {best:.4g}, on three seeds each"),
         fix=Fix(
-            does="look in forward for layers built anew, rows out of order, or inputs that are lost on the way"
+            does="look in forward for layers that are rebuilt on each call, rows out of order, or inputs that get lost"
         ),
     )

@@ -1,14 +1,14 @@
-"""TW004 accelerator-held-by-others: another process holds most of the memory of a GPU that the script uses.
+"""TW004 accelerator-held-by-others: another process uses most of the memory of a GPU that the script needs.
 
-Why it matters: a forgotten notebook or an earlier run keeps what it took until it ends; a batch that fitted yesterday
-does not, and the message blames the script's own last request.
-Evidence: the list of NVIDIA's driver (NVML): process, name and memory of each process on the GPU. An error where
-the script ended for want of memory, else a note. TensorFlow without memory growth is noted beside any other process:
-it takes nearly all that is left.
+Why it matters: A forgotten notebook or an earlier run keeps its memory until it ends. A batch that fit yesterday no
+longer does, and the message blames the script's own last request.
+Evidence: The list of NVIDIA's driver (NVML): process, name and memory of each process on the GPU. An error if the
+script ran out of memory, otherwise a note. TensorFlow without memory growth is noted next to any other process: it
+takes nearly all that is left.
 Error: `failed to allocate memory`
 Error: `CUDA_ERROR_OUT_OF_MEMORY`
 Error: `Dst tensor is not initialized`
-Fix (manual): end that process, if nobody needs it, or choose another GPU.
+Fix (manual): End that process if nobody needs it, or choose another GPU.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def accelerator_held_by_others(setup: SetupFacts) -> Iterator[Finding]:
 
 def _finding(gpu: Accelerator, held: int, setup: SetupFacts) -> Finding:
     first, failure = gpu.others[0], setup.failure
-    who = "another process holds" if len(gpu.others) == 1 else f"{len(gpu.others)} other processes hold"
+    who = "another process uses" if len(gpu.others) == 1 else f"{len(gpu.others)} other processes use"
     rest = " and others" if len(gpu.others) > _NAMED else ""
     taking = (
         "; TensorFlow takes nearly all that is left there, as memory growth is not set"

@@ -1,9 +1,10 @@
 """TW005 ranks-see-different-data: the data sets of a multi-process training differ.
 
-Why it matters: the sampler splits row indices between the ranks, but an index means a different row on each, so some
-rows are used twice and some never; where the lengths differ, the rank with more batches waits forever.
-Evidence: the length of each rank's training set, and hashes of rows at the same indices.
-Fix (manual): build the same set, in the same order, on each rank: seed what is sampled or shuffled, sort what is listed.
+Why it matters: The sampler splits row indices between the ranks, but an index means a different row on each, so some
+rows are used twice and some never. If the lengths differ, the rank with more batches waits forever.
+Evidence: The length of each rank's training set, and hashes of rows at the same indices.
+Fix (manual): Build the same set, in the same order, on each rank: use a fixed seed for sampling and shuffling, and sort
+file listings.
 """
 
 from __future__ import annotations
@@ -46,6 +47,6 @@ def ranks_see_different_data(setup: SetupFacts) -> Iterator[Finding]:
             + ", ".join(f"rank {r.rank}: {r.samples or 'none'}" for r in ranks)
         ),
         fix=Fix(
-            does="build the same rows in the same order on each rank: seed what is sampled, sort what is listed"
+            does="build the same rows in the same order on each rank: use a fixed seed for sampling, and sort file listings"
         ),
     )

@@ -1,12 +1,12 @@
 """TW007 refused-file: the script will save its trained model under a file name that the framework rejects.
 
-Why it matters: saving comes last, so the training runs to its end, and what it learnt is lost with the error.
-Evidence: calls of save and save_weights below the training whose path is known before it; asked to save a model of one
-weight to such a path, the framework raised.
+Why it matters: Saving comes last, so the training runs to its end, and its result is lost with the error.
+Evidence: Calls of save and save_weights after the training whose path is already known; asked to save a one-weight
+model to such a path, the framework raised an error.
 Error: `Invalid filepath extension for saving`
 Error: `The filename must end in `
-Fix (safe where the path is written there alone): give it the ending of the format, `.keras` or `.weights.h5`, wherever it
-is used; a folder for serving is what export writes.
+Fix (safe where the path is written there alone): Use the extension of the format, `.keras` or `.weights.h5`, everywhere
+the path is used. For a serving folder, use export.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def refused_file(setup: SetupFacts) -> Iterator[Finding]:
     for one in setup.refused_files:
         at = one.where
         yield Finding(
-            message=f'once the training is done, {one.method}("{one.path}") raises {one.failure.type}; "{one.taken_as}" is taken',
+            message=f'after the training, {one.method}("{one.path}") will raise {one.failure.type}; "{one.taken_as}" is accepted',
             measured={"path": one.path, "method": one.method},
             where=at,
-            proof=Proof(f"asked to save another model so: {one.failure.message.split('. ')[0]}"),
+            proof=Proof(f"saving another model to such a path raised: {one.failure.message.split('. ')[0]}"),
             fix=Fix(
                 does=f'write {one.method}("{one.taken_as}")'
-                + ("" if one.alone else ", and so wherever the path is used"),
+                + ("" if one.alone else ", and change the path everywhere it is used"),
                 safety=Safety.SAFE if one.alone else Safety.MANUAL,
                 edits=(SetKeyword(at.file, at.line, "filepath", f'"{one.taken_as}"', one.method, 0),)
                 * one.alone,

@@ -1,7 +1,7 @@
 """TW002 removed-api: the script uses a name that the installed version of a library no longer has.
 
-Why it matters: the script stops at its first lines, and the message does not say what to use instead.
-Evidence: the installed version's module or class lacks the name; a table of removals, or the nearest name it has.
+Why it matters: The script stops at its first lines, and the message does not say what to use instead.
+Evidence: The installed version's module or class lacks the name; a table of removals, or the most similar name it has.
 Error: `cannot import name '…' from`
 Error: `module '…' has no attribute`
 Error: `module transformers has no attribute`
@@ -13,7 +13,7 @@ Error: `object has no attribute 'fit_generator'`
 Error: `object has no attribute 'predict_classes'`
 Error: `object has no attribute 'predict_proba'`
 Error: `object has no attribute 'lr'`
-Fix (manual): use the replacement; or install the version that the script was written for.
+Fix (manual): Use the replacement, or install the version that the script was written for.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """TW001 renamed-argument: a framework and the script disagree on the name of an argument.
 
-Why it matters: the script stops before training, or at its first step; what was set under the old name is still wanted.
-Evidence: the installed version's signature lacks the name, and has its successor; or the framework passes an argument
-to a method of the script's own Trainer that the method does not take.
+Why it matters: The script stops before training or at its first step; the setting behind the old name is still wanted.
+Evidence: The installed version's signature lacks the name and has its successor; or the framework passes an argument
+that a method of the script's own Trainer does not accept.
 Error: `got an unexpected keyword argument '…'`
 Error: `Argument(s) not recognized: …`
 Error: `Unrecognized keyword arguments passed to …`
 Error: `compute_loss() got an unexpected keyword argument 'num_items_in_batch'`
-Fix (safe): write the new name; where the argument is gone for good, leave it out; let the method take what is passed.
+Fix (safe): Write the new name. If the argument was removed for good, leave it out. Let the method accept the arguments
+it gets.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def _refused(call: RefusedCall) -> Finding:
         repair = _rename(old, new)
         known = f"{call.library} calls it {new.name}"
     return Finding(
-        message=f"{call.function} was given {old}=, which it does not take; {known}",
+        message=f"{call.function} takes no argument {old}=; {known}",
         measured={"argument": old, **({"new_name": new.name} if new else {}), "library": call.library},
         where=at,
         proof=None if call.repairable else Proof(str(call.failure)),
@@ -220,7 +221,7 @@ def _too_narrow(method: OverriddenMethod, setup: SetupFacts) -> Finding:
         )
 
     return Finding(
-        message=f"the script's own {method.name} does not take {names}, which {library} passes to it",
+        message=f"the script's own {method.name} does not accept {names}, which {library} passes to it",
         measured={"method": method.name, "argument": names, "library": library},
         where=method.where,
         proof=Proof(f"the signature of {method.name} has no {names} and no **kwargs"),

@@ -10,6 +10,7 @@ from typing import Any
 from trainwright.core.report import Report, from_dict, to_dict
 from trainwright.seams.processes import Exchange, Position, position
 from trainwright.stages.setup import RankFacts
+from trainwright.stages.words import Words
 
 _REPORT = "report"
 
@@ -61,7 +62,7 @@ def report_of_children() -> Report | None:
     return from_dict(said) if said is not None else None
 
 
-def remarks(ranks: Sequence[RankFacts]) -> list[str]:
+def remarks(ranks: Sequence[RankFacts], words: Words) -> list[str]:
     """What is to be said of the ranks that no rule has a name for, in sentences."""
     if len(ranks) < 2:
         return []
@@ -71,15 +72,14 @@ def remarks(ranks: Sequence[RankFacts]) -> list[str]:
     if all(r.believed < r.world_size for r in alive):
         alone = (
             f"WORLD_SIZE is {world} and each process believes to be alone: {world} copies are trained, none knows of the "
-            "others. On a CPU write Accelerator(cpu=True) or TrainingArguments(use_cpu=True); without these, call "
-            "torch.distributed.init_process_group."
+            f"others. To join them, {words.joined_processes}."
         )
         return [*said, alone]
     same = len({r.batch for r in alive}) == 1 and bool(alive[0].batch) and len(alive) > 1
     if same and not any(r.sharded for r in alive):
         said.append(
             f"All {world} ranks begin with the same batch: no sampler gives each its share of the rows, so each update sees "
-            f"{world} times the same rows. A DistributedSampler, or Accelerator.prepare, shares them out."
+            f"{world} times the same rows. {words.shared_rows} shares them out."
         )
     if len({r.weights for r in alive}) > 1:
         said.append(

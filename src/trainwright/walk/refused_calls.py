@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainwright.core.finding import Failure
+from trainwright.frameworks.packages import CONFIGURATION
 from trainwright.seams.listening.refusals import unknown_argument
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import keyword_places, resolve_call
@@ -77,8 +78,8 @@ def refused_anywhere(error: BaseException, failure: Failure) -> RefusedCall | No
 
 def _configured(function: str) -> tuple[str, ...]:
     """Names that `from_pretrained` hands on to a model's configuration."""
-    module = sys.modules.get("transformers.configuration_utils")
-    config = getattr(module, "PreTrainedConfig", None)
+    module, kind = CONFIGURATION
+    config = getattr(sys.modules.get(module), kind, None)
     return (
         tuple(n for n in vars(config()) if not n.startswith("_"))
         if config and function.startswith("from_")

@@ -18,6 +18,7 @@ from trainwright.core.repair import Call, Seam
 from trainwright.core.report import Report
 from trainwright.errors import ScriptFailed, TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
 from trainwright.fixes.edits import with_diffs
+from trainwright.frameworks.packages import BESIDE_LOOP, LIGHTNING, LOOP, TRAINER
 from trainwright.options import Options
 from trainwright.seams.devices.cpu_for_gpu import Devices
 from trainwright.seams.failures.blame import failure_of, is_own
@@ -39,7 +40,7 @@ from trainwright.walk.loop_finder import LoopFinder
 from trainwright.walk.pending import PendingTraining
 from trainwright.walk.processes import Ranks, remarks, report_of_children
 from trainwright.walk.undisturbed import undisturbed
-from trainwright.walk.version_check import TRAINER, packages_of, require
+from trainwright.walk.version_check import packages_of, require
 from trainwright.walk.walk import Walk
 
 Say = Callable[[str], None]
@@ -204,7 +205,7 @@ class Session:
             or (loop := self._finder.find(frame, seen, backward=backward)) is None
         ):
             return
-        self._require("torch", *(["accelerate"] if self._accelerates() else []))
+        self._require(*LOOP, *self._beside_loop())
         self._ranks = Ranks()
         if self._ranks.position is not None and not self.reports and not self._followed:
             self._walk_as_rank(lambda: self._measure_loop(loop), lambda: self._walk_loop(loop))
@@ -261,7 +262,7 @@ class Session:
         if self._seen and self._seen.trained:
             return original()
         if not self.reports:
-            self._require("torch", *packages_of(trainer))
+            self._require(*LIGHTNING, *packages_of(trainer))
             self._walk_fit(trainer, frame, given)
         raise WalkFinished
 
@@ -352,9 +353,9 @@ class Session:
         except UnsupportedVersion as error:
             self.unsupported(str(error))
 
-    def _accelerates(self) -> bool:
-        built = self._seen.constructions.values() if self._seen else ()
-        return any(c.name == "Accelerator" for c in built)
+    def _beside_loop(self) -> list[str]:
+        built = {c.name for c in self._seen.constructions.values()} if self._seen else set()
+        return [package for kind, package in BESIDE_LOOP.items() if kind in built]
 
     def _walk_training(self, trainer: Any, frame: FrameType) -> None:
         self._walk_one(pending.of_trainer(trainer, frame, self._seen or Seen()))
@@ -415,7 +416,7 @@ class Session:
                     walk.internal_error("the walk", error)
                 finally:
                     adapter.put_back()
-            said = remarks(self._seen.ranks) if self._seen else []
+            said = remarks(self._seen.ranks, walk.words) if self._seen else []
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             self._close(walk.report(adapter.framework, versions()))
             if (

@@ -20,6 +20,8 @@ from trainwright.seams.failures import repair_log
 from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own_lines
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.overfit import DIVERGED_FACTOR, OverfitFacts
+from trainwright.stages.setup import SetupFacts
+from trainwright.stages.words import Words
 
 # What a stage cannot do without: if one of these failed, it is blocked.
 _NEEDS = {
@@ -120,6 +122,12 @@ class Walk:
         repair_log.begin()
 
     # What was measured
+
+    @property
+    def words(self) -> Words:
+        """The words of the framework that is walked."""
+        setup = self.facts.get(SetupFacts)
+        return setup.words if isinstance(setup, SetupFacts) else Words()
 
     def learn(self, facts: Facts | Iterable[Facts | None] | None) -> None:
         """Keep facts; they replace older ones of their kind."""

@@ -13,7 +13,6 @@ Fix (safe): give the Trainer the tokenizer, or a collator that pads.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -25,21 +24,20 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.core.tensors import Tensors
+from trainwright.frameworks.error_texts import UNEQUAL_ROWS
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts, TokenizerFacts
 from trainwright.stages.setup import SetupFacts
 
 _LABELS = ("labels", "label", "label_ids")
-# What TensorFlow says of rows that it was to stack.
-_UNEQUAL = re.compile(r"different shapes in component \d+\. .*?shape \[(\d+)\b.*?shape \[(\d+)\b", re.DOTALL)
 IGNORED = -100  # cross_entropy's default ignore_index
 
 
 @rule("TW201", Severity.ERROR)
 def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) -> Iterator[Finding]:
     """A batch that could not be formed, of rows with unequal lengths."""
-    if batch.failure is not None and (said := _UNEQUAL.search(batch.failure.message)):
+    if batch.failure is not None and (said := UNEQUAL_ROWS.search(batch.failure.message)):
         yield _of_lengths(batch, setup, int(said[1]), int(said[2]))
         return
     if batch.failure is None:
@@ -108,7 +106,7 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
             proof=Proof(f"{key} is an {batch.others[key]}; padded to one length, a batch is a tensor"),
             repair=_pad_objects(tuple(ragged)),
             fix=Fix(
-                does=f'bring the rows to one length: keras.utils.pad_sequences({key}, padding="post"{floats})',
+                does=f"bring the rows to one length: {setup.words.pad_arrays.format(value=key, type=floats)}",
                 safety=Safety.SAFE,
             ),
         )

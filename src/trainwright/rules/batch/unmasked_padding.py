@@ -162,7 +162,9 @@ def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -
     if batch.has_attention_mask or change is None or change < CHANGED_SCORES or share < COUNTED_SHARE:
         return
     own = (
-        "; the data set has one, which the Trainer drops" if "attention_mask" in batch.dropped_columns else ""
+        f"; the data set has one, which {setup.words.trainer} drops"
+        if "attention_mask" in batch.dropped_columns
+        else ""
     )
     yield Finding(
         severity=Severity.WARNING,

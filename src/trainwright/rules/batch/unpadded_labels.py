@@ -43,7 +43,7 @@ def unpadded_labels(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         where=setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the same batch forms without its {key}; with them: {batch.failure.type}"),
         repair=_pad_labels(key),
-        fix=Fix(does=f"pass data_collator={better}(tokenizer) to the Trainer", safety=Safety.SAFE),
+        fix=Fix(does=setup.words.collator.format(value=f"{better}(tokenizer)"), safety=Safety.SAFE),
     )
 
 

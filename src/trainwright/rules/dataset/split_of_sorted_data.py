@@ -53,12 +53,7 @@ def split_of_sorted_data(
         proof=Proof(f"{moved:.0%} of the rows would have to change their class to make the two sets alike"),
         repair=Repair("mix both sets and split them anew, in the same sizes", Seam.TRAINER, _split_anew),
         fix=Fix(
-            does="shuffle before the split: "
-            + (
-                "train_test_split(x, y, stratify=y)"
-                if setup.framework == "keras"
-                else "train_test_split(…, shuffle=True, stratify_by_column=…)"
-            ),
+            does=f"shuffle before the split: {setup.words.stratified_split}",
             safety=Safety.UNSAFE,
         ),
     )

@@ -39,6 +39,13 @@ class Rule:
     """It speaks only when no other rule explains what is seen: nothing unmended was found before it."""
     raises: bool = True
     """The fault can make a later stage raise; False: whatever raises has another cause."""
+    after: str = ""
+    """The code of the rule that it is judged right after; empty: it is judged in the order of the codes."""
+
+    @property
+    def order(self) -> tuple[bool, str, str]:
+        """Sorts the rules of a stage: residual ones last, a rule after the one that it follows."""
+        return self.residual, self.after or self.code, self.code
 
     @property
     def stage(self) -> Stage:
@@ -72,7 +79,7 @@ class RuleError(TypeError):
 
 
 def rule(
-    code: str, severity: Severity, *, residual: bool = False, raises: bool = True
+    code: str, severity: Severity, *, residual: bool = False, raises: bool = True, after: str = ""
 ) -> Callable[[RuleFunction], Rule]:
     """Declare a function to be a rule; its parameters' types say which facts it needs.
 
@@ -81,6 +88,7 @@ def rule(
     Args:
         residual: speak only when no other rule explains what is seen.
         raises: the fault can make a later stage raise.
+        after: the code of the rule that it is judged right after: one for a fault that the same facts show.
 
     Raises:
         RuleError: if a parameter is not annotated with a Facts class (or `Facts | None`).
@@ -101,6 +109,7 @@ def rule(
             module=function.__module__,
             residual=residual,
             raises=raises,
+            after=after,
         )
 
     return declare

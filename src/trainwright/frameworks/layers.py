@@ -14,3 +14,5 @@ RECURRENT = ("LSTM", "GRU", "SimpleRNN", "RNN", "ConvLSTM", "Bidirectional",
              "lstm", "gru", "simple_rnn", "rnn", "conv_lstm", "bidirectional")  # fmt: skip
 # How a model that refuses an input by its declaration is named in the refusal.
 MODELS = ("functional", "sequential")
+# What declares the input of such a model.
+DECLARED = "keras.Input"

@@ -50,8 +50,6 @@ class Words:
     """The container of layers that stands in for a plain dictionary."""
     causal_mask: str = "give the attention a causal mask"
     """How a model is kept from seeing later tokens."""
-    declared_input: str = "declare an input of {value}"
-    """How a model's input shape is declared, where it is."""
     embedding_rows: str = "rows"
     """The argument that sets an embedding's number of rows."""
     losses: Mapping[str, str] = field(default_factory=dict)

@@ -221,7 +221,7 @@ class Walk:
     def rules_at(self, stage: Stage) -> list[Rule]:
         """The rules that can speak now: those waiting for this stage whose facts exist; residual ones last."""
         ready = [r for r in self._rules if r.runs_at == stage and all(k in self.facts for k in r.needs)]
-        return sorted(ready, key=lambda r: r.residual)
+        return sorted(ready, key=lambda r: r.order)
 
     def rules_of_setup(self) -> list[Rule]:
         """The rules that need nothing but the setup: those that can speak where no training was reached."""

@@ -18,7 +18,6 @@ WORDS = Words(
     backward="return the loss from compute_loss, and let the optimizer apply its gradients",
     causal_mask="give the attention a causal mask (use_causal_mask=True where the layer is called); a convolution "
     'padding="causal"',
-    declared_input="declare keras.Input({value})",
     embedding_rows="input_dim",
     losses={
         "binary_cross_entropy": "binary_crossentropy",

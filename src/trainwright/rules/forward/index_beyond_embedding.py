@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from trainwright.core.finding import Finding, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.rule import rule
-from trainwright.rules.layer_sizes import failed_layer, resize
+from trainwright.rules.layer_sizes import resize
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
 
@@ -21,10 +21,9 @@ from trainwright.stages.setup import SetupFacts
 @rule("TW321", Severity.ERROR, after="TW301")
 def index_beyond_embedding(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     """An embedding that raised."""
-    failed = failed_layer(forward)
-    if failed is None or failed[0].kind != "Embedding":
+    layer = forward.failed_module
+    if layer is None or layer.kind != "Embedding":
         return
-    layer = failed[0]
     given = layer.inputs[0] if layer.inputs else None
     if given is None or given.maximum is None or given.minimum is None or not layer.sizes:
         return

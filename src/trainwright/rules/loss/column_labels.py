@@ -14,7 +14,7 @@ from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
-from trainwright.rules.shapes import Misfit, advice, align, measured_of, message_of, misfitting, proof_of
+from trainwright.rules.shapes import Misfit, align, measured_of, message_of, misfitting, proof_of
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
@@ -35,5 +35,5 @@ def column_labels(
         where=call.at or loss.at or setup.place(Role.MODEL),
         proof=Proof(proof_of(call)),
         repair=align(call.function),
-        fix=Fix(does=advice(call.inputs.shape, call.targets.shape), safety=Safety.SAFE),
+        fix=Fix(does="write targets.squeeze(-1) in the loss", safety=Safety.SAFE),
     )

@@ -92,9 +92,7 @@ def refusal(
         message=f"{name} takes {refused.takes}, and {refused.came} came",
         measured={"layer": refused.layer, "declared": refused.takes, "came": str(refused.came)},
         where=_built_at(forward) or (setup.place(Role.MODEL) if whole else None) or failure.where,
-        proof=Proof(
-            f"the two are compared before {'the model' if whole else refused.layer} is called, and it was refused"
-        ),
+        proof=Proof(f"the input was refused before {'the model' if whole else refused.layer} was called"),
         repair=repair,
         fix=Fix(does=does, safety=Safety.UNSAFE if repair else Safety.MANUAL),
     )

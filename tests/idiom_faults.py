@@ -379,7 +379,7 @@ FAULTS: dict[str, Fault] = {
     "timm_warmup_engine": Fault(
         "torch.randint(0, 3, (n,))\n    for i in range(n):\n        r, c = torch.randint(1, 7, (2,)).tolist()\n        h, w = [(1, 5), (5, 1), (4, 4)][y[i]]",
         "torch.randint(1, 4, (n,))\n    for i in range(n):\n        r, c = torch.randint(1, 7, (2,)).tolist()\n        h, w = [(1, 5), (5, 1), (4, 4)][y[i] - 1]",
-        "label-out-of-range",
+        "misnumbered-labels",
         "train_loader = DataLoader(make_shapes(900), batch_size=30, shuffle=True)",
     ),
     "tqdm_auto_spirals": Fault(

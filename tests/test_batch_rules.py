@@ -5,6 +5,7 @@ import pytest
 
 from trainwright.adapters.keras.input.batch import _kind
 from trainwright.adapters.keras.input.fit_data import fit_data
+from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Place, Severity
 from trainwright.rules.batch.all_labels_masked import all_labels_masked
 from trainwright.rules.batch.mismatched_mask import mismatched_mask
@@ -87,7 +88,7 @@ def test_rows_of_fractions_are_padded_as_floats(rows, told) -> None:
     """pad_sequences makes integers unless it is told otherwise: rows in 0 to 1 would all become zeros."""
     kind = _kind(np.array(rows, dtype=object))
     batch = _batch(others={"x": kind}, item_lengths={"x": (2, 1)})
-    [found] = _found(ragged_batch, batch=batch, setup=SETUP, dataset=DATA)
+    [found] = _found(ragged_batch, batch=batch, setup=SetupFacts(words=WORDS), dataset=DATA)
     assert ('dtype="float32"' in found.fix.does) == told
 
 

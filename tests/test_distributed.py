@@ -12,6 +12,7 @@ import pytest
 
 from trainwright.seams.processes import Exchange, position
 from trainwright.stages.setup import RankFacts
+from trainwright.stages.words import Words
 from trainwright.walk.processes import remarks
 
 TESTS = Path(__file__).parent
@@ -94,15 +95,15 @@ def rank(number: int, **more: Any) -> RankFacts:
 
 
 def test_ranks_that_share_out_one_set_are_not_remarked_on() -> None:
-    assert remarks([rank(0), rank(1)]) == []
-    assert remarks([rank(0, batch=""), rank(1, batch="")]) == []
-    assert remarks([rank(0, sharded=False), rank(1, sharded=False)]) == []
+    assert remarks([rank(0), rank(1)], Words()) == []
+    assert remarks([rank(0, batch=""), rank(1, batch="")], Words()) == []
+    assert remarks([rank(0, sharded=False), rank(1, sharded=False)], Words()) == []
 
 
 def test_other_weights_and_the_same_batch_are_remarked_on() -> None:
-    assert "different weights" in remarks([rank(0), rank(1, weights="v")])[0]
+    assert "different weights" in remarks([rank(0), rank(1, weights="v")], Words())[0]
     same = [rank(n, batch="b", sharded=False) for n in (0, 1)]
-    assert "begin with the same batch" in remarks(same)[0]
+    assert "begin with the same batch" in remarks(same, Words())[0]
 
 
 def test_an_exchange_gives_what_came_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,10 @@ from trainwright.rules.evaluation.crashing_metrics import crashing_metrics
 from trainwright.rules.evaluation.metrics_on_logits import metrics_on_logits
 from trainwright.rules.evaluation.mismatched_metric import mismatched_metric
 from trainwright.rules.evaluation.retained_logits import retained_logits
+from trainwright.rules.evaluation.undirected_metric import undirected_metric
 from trainwright.rules.evaluation.unknown_best_metric import unknown_best_metric
+from trainwright.rules.evaluation.unmatched_strategies import unmatched_strategies
+from trainwright.rules.evaluation.wrong_metric_direction import wrong_metric_direction
 from trainwright.stages.evaluation import EvaluationFacts, Given, Watcher
 from trainwright.stages.setup import RefusedCall, SetupFacts
 from trainwright.stages.tensor import TensorFacts
@@ -136,7 +139,8 @@ def test_the_best_metric_is_one_that_is_returned_in_its_direction(metric, greate
         best_metric=metric, best_greater=greater, metrics={"eval_loss": 1.1, "eval_accuracy": 0.4, "eval_runtime": 1.0},
         returned={"accuracy": 0.4}, metrics_when={Given.PERFECT: {"accuracy": 1.0}}, set_names=sets,
     )  # fmt: skip
-    assert bool(list(unknown_best_metric.function(SETUP, evaluation))) == speaks
+    family = (unknown_best_metric, wrong_metric_direction)
+    assert any(list(rule.function(SETUP, evaluation)) for rule in family) == speaks
 
 
 @pytest.mark.parametrize(("metric", "watcher", "severity"), [
@@ -154,7 +158,8 @@ def test_a_callback_watches_a_metric_that_is_logged_in_its_direction(metric, wat
         watchers=(Watcher(metric=metric, **told),), logged=("accuracy", "loss", "val_accuracy", "val_loss", "val_own"),
         returned={"accuracy": 0.4, "own": 0.2}, metrics_when={Given.PERFECT: {"accuracy": 1.0}},
     )  # fmt: skip
-    found = list(unknown_best_metric.function(SETUP, evaluation))
+    family = (unknown_best_metric, wrong_metric_direction, undirected_metric)
+    found = [f for rule in family for f in rule.function(SETUP, evaluation)]
     assert [f.severity for f in found] == ([severity] if severity else [])
     if metric == "val_acc":
         assert found[0].fix.does == 'write monitor="val_accuracy"'
@@ -177,7 +182,7 @@ def test_a_direction_that_was_given_by_its_position_is_changed_there() -> None:
     evaluation = EvaluationFacts(
         watchers=(watcher,), returned={"accuracy": 0.4}, metrics_when={Given.PERFECT: {"accuracy": 1.0}}
     )
-    (found,) = unknown_best_metric.function(SETUP, evaluation)
+    (found,) = wrong_metric_direction.function(SETUP, evaluation)
     source = 'stop = EarlyStopping("val_accuracy", 0, 5, 0, {})\n'
     assert apply(source.format('"min"'), found.fix.edits) == source.format('"max"')
 
@@ -196,7 +201,7 @@ def refused(message: str, **given) -> SetupFacts:
     ({"eval_strategy": "epoch", "save_strategy": "steps"}, "write save_strategy='epoch'"),
 ])  # fmt: skip
 def test_strategies_are_made_to_match(given, does) -> None:
-    found = list(unknown_best_metric.function(refused("the save and eval strategy to match", **given), None))
+    found = list(unmatched_strategies.function(refused("the save and eval strategy to match", **given)))
     assert [f.fix.does for f in found] == [does]
 
 
@@ -204,7 +209,7 @@ def test_a_save_falls_on_an_evaluation() -> None:
     setup = refused(
         "the saving steps to be a round multiple", eval_strategy="steps", eval_steps=200, save_steps=500
     )
-    assert next(unknown_best_metric.function(setup, None)).fix.does == "write save_steps=600"
+    assert next(unmatched_strategies.function(setup)).fix.does == "write save_steps=600"
 
 
 def test_what_a_metric_function_writes_to_is_put_back() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from trainwright.adapters.trainer.words import WORDS
 from trainwright.core.finding import Failure, Finding, Place
 from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.forward.bounded_regression_output import bounded_regression_output
@@ -16,13 +17,16 @@ from trainwright.rules.forward.future_leak import future_leak
 from trainwright.rules.forward.identical_units import identical_units
 from trainwright.rules.forward.ignored_input import ignored_input
 from trainwright.rules.forward.inactive_training_mode import inactive_training_mode
+from trainwright.rules.forward.index_beyond_embedding import index_beyond_embedding
 from trainwright.rules.forward.layer_size_mismatch import layer_size_mismatch
+from trainwright.rules.forward.mismatched_product import mismatched_product
 from trainwright.rules.forward.non_finite_activation import non_finite_activation
 from trainwright.rules.forward.one_unit_softmax import one_unit_softmax
 from trainwright.rules.forward.out_of_memory import out_of_memory
 from trainwright.rules.forward.oversized_initialisation import oversized_initialisation
 from trainwright.rules.forward.rectified_logits import rectified_logits
 from trainwright.rules.forward.saturated_units import saturated_units
+from trainwright.rules.forward.wrong_number_of_axes import wrong_number_of_axes
 from trainwright.rules.optimizer.frozen_untrained_layers import frozen_untrained_layers
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts, MemoryFacts, ModuleFacts, Origin, ParameterFacts
@@ -31,7 +35,7 @@ from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 
-SETUP = SetupFacts(places={"model": Place("train.py", 1), "arguments": Place("train.py", 2)})
+SETUP = SetupFacts(words=WORDS, places={"model": Place("train.py", 1), "arguments": Place("train.py", 2)})
 BATCH = BatchFacts(rows=16)
 LINE = Place("train.py", 7)
 BETTER = Outcome(changed="it", before=(2.0, 2.1, 2.2), after=(1.0, 1.0, 1.1))
@@ -78,7 +82,10 @@ def failed(kind, sizes, *shape, message="shapes cannot be multiplied", **values)
     ],
 )
 def test_a_layer_is_named_with_what_makes_it_fit(facts, said):
-    (finding,) = run(layer_size_mismatch, SETUP, facts, None)
+    by_size = [
+        f for rule in (layer_size_mismatch, wrong_number_of_axes) for f in run(rule, SETUP, facts, None)
+    ]
+    (finding,) = by_size + run(index_beyond_embedding, facts, SETUP)
     assert said in finding.fix.does
     assert finding.where == LINE
 
@@ -105,7 +112,7 @@ def test_return_sequences_is_advice_where_there_may_be_a_recurrent_layer(before,
     modules = tuple(ModuleFacts(name=k.lower(), kind=k) for k in before or ())
     forward = None if before is None else ForwardFacts(failure=failure, modules=modules)
     setup = replace(SETUP, failure=failure if before is None else None)
-    (finding,) = run(layer_size_mismatch, setup, forward, None)
+    (finding,) = run(wrong_number_of_axes, setup, forward, None)
     assert "x[..., None]" in finding.fix.does
     assert ("return_sequences" in finding.fix.does) == speaks
 
@@ -117,7 +124,7 @@ def test_an_input_that_a_keras_model_refuses_is_read_in_the_words_of_each_backen
         f"Expected shape (None, 144), but input has incompatible shape {came}"
     )
     failure = Failure(type="ValueError", message=message, where=LINE)
-    (finding,) = run(layer_size_mismatch, SETUP, ForwardFacts(failure=failure), None)
+    (finding,) = run(wrong_number_of_axes, SETUP, ForwardFacts(failure=failure), None)
     assert finding.message == "the model's Input takes (None, 144), and (32, 12, 12) came"
 
 
@@ -141,7 +148,7 @@ def test_a_layer_of_the_right_size_that_raised_for_another_reason_is_left_to_oth
 
 def test_a_product_in_the_users_own_module_is_placed_at_its_line():
     facts = failed("Net", (), 16, 32, message="mat1 and mat2 shapes cannot be multiplied (16x32 and 64x10)")
-    assert run(layer_size_mismatch, SETUP, facts, None)[0].where == LINE
+    assert run(mismatched_product, facts)[0].where == LINE
 
 
 def test_a_batch_of_one_row_before_batch_norm_is_placed_at_the_arguments():

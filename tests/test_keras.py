@@ -210,7 +210,7 @@ def test_a_path_that_the_script_uses_elsewhere_is_not_changed_in_one_place(more:
 def test_functions_that_are_named_for_those_of_the_former_backend_are_there() -> None:
     import keras
 
-    from trainwright.rules.setup.removed_api import MODULE_NAMES
+    from trainwright.frameworks.removed_names import MODULE_NAMES
 
     said = [
         re.findall(r"keras\.(\w+)\.(\w+)", text)

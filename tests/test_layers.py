@@ -31,12 +31,24 @@ MAY_IMPORT = {
     "core": {"core"},
     "stages": {"stages", "core"},
     "probes": {"probes", "stages", "core"},
-    "rules": {"rules", "stages", "core"},
+    "frameworks": {"frameworks", "core"},
+    "rules": {"rules", "frameworks", "stages", "core"},
     # A tensor's numbers are facts (stages/tensor.py): the only thing of the stages that tensors know.
     "tensors": {"tensors", "stages.tensor", "core"},
-    "seams": {"seams", "tensors", "probes", "stages", "core", "errors"},
-    "adapters": {"adapters", "seams", "tensors", "probes", "stages", "core"},
-    "walk": {"walk", "adapters", "seams", "tensors", "stages", "core", "options", "errors", "fixes"},
+    "seams": {"seams", "frameworks", "tensors", "probes", "stages", "core", "errors"},
+    "adapters": {"adapters", "seams", "frameworks", "tensors", "probes", "stages", "core"},
+    "walk": {
+        "walk",
+        "adapters",
+        "seams",
+        "frameworks",
+        "tensors",
+        "stages",
+        "core",
+        "options",
+        "errors",
+        "fixes",
+    },
     # Edits are made from where things were written.
     "fixes": {"fixes", "seams.source", "core", "errors"},
     # What the words of a command name; nothing of the walk is loaded for that.

@@ -8,18 +8,24 @@ import pytest
 from trainwright.core.finding import Failure, Place, Severity
 from trainwright.core.repair import Call, Seam
 from trainwright.core.trial import Outcome, Trial
+from trainwright.rules.loss.binary_targets_out_of_range import binary_targets_out_of_range
 from trainwright.rules.loss.broadcast_loss import broadcast_loss
+from trainwright.rules.loss.class_loss_of_one_score import class_loss_of_one_score
 from trainwright.rules.loss.constant_loss import constant_loss
 from trainwright.rules.loss.double_activation import double_activation
 from trainwright.rules.loss.label_out_of_range import label_out_of_range
 from trainwright.rules.loss.labels_shifted_twice import labels_shifted_twice
+from trainwright.rules.loss.misnumbered_labels import misnumbered_labels
 from trainwright.rules.loss.missing_activation import missing_activation
 from trainwright.rules.loss.non_finite_loss import non_finite_loss
+from trainwright.rules.loss.outputs_per_step import outputs_per_step
 from trainwright.rules.loss.softmax_on_multilabel import softmax_on_multilabel
 from trainwright.rules.loss.squared_error_on_classes import squared_error_on_classes
 from trainwright.rules.loss.surprising_initial_loss import surprising_initial_loss
 from trainwright.rules.loss.two_losses import two_losses
 from trainwright.rules.loss.unequal_loss_terms import unequal_loss_terms
+from trainwright.rules.loss.unflattened_scores import unflattened_scores
+from trainwright.rules.loss.unignored_labels import unignored_labels
 from trainwright.rules.loss.wrong_target_dtype import wrong_target_dtype
 from trainwright.stages.alignment import Alignment
 from trainwright.stages.batch import BatchFacts, LabelMaskFacts
@@ -119,7 +125,8 @@ def test_labels_are_renumbered_where_that_makes_them_fit_and_else_the_head_is_wi
         "forward": ForwardFacts(),
         "loss": loss,
     }
-    found = run(label_out_of_range, **given)
+    family = (label_out_of_range, misnumbered_labels, unignored_labels)
+    found = [f for rule in family for f in run(rule, **given)]
     assert [f.repair.does for f in found] == ([repair] if repair else [])
 
 
@@ -141,7 +148,8 @@ def test_one_sigmoid_for_two_labels_asks_for_another_loss(census, activation, re
         "loss": facts(one, classes=None, targets_are_labels=True),
     }
     given["loss"] = replace(given["loss"], classes=1)
-    assert [f.repair.does for f in run(label_out_of_range, **given)] == ([repair] if repair else [])
+    found = [f for rule in (label_out_of_range, class_loss_of_one_score) for f in run(rule, **given)]
+    assert [f.repair.does for f in found] == ([repair] if repair else [])
 
 
 @pytest.mark.parametrize(
@@ -155,8 +163,10 @@ def test_one_sigmoid_for_two_labels_asks_for_another_loss(census, activation, re
 def test_targets_of_a_binary_loss_are_classes_only_where_all_are_whole(values, does):
     targets = tensor((8, 1), minimum=values[0], maximum=values[-1])
     binary = replace(call("binary_cross_entropy", scores=(8, 1), target_values=values), targets=targets)
+    loss = facts(binary, classes=None)
+    [found] = run(binary_targets_out_of_range, setup=SETUP, loss=loss)
     given = {"dataset": DatasetFacts(train=labels((1, 2))), "setup": SETUP, "forward": ForwardFacts()}
-    [found] = run(label_out_of_range, **given, loss=facts(binary, classes=None))
+    assert not run(label_out_of_range, **given, loss=loss)
     assert (found.repair and found.repair.does) == does
     if found.repair:  # the loss of another head is left alone
         other = Call(seam=Seam.LOSS, given={"function": "mse_loss"}, tensors=None)
@@ -254,8 +264,8 @@ def test_shapes_that_spread_over_each_other(scores, targets, speaks):
     ("scores", "takes_indices", "said"),
     [
         ((8, 10, 1), True, "last step"),
-        ((8, 10, 1), None, "nn.Flatten()"),
-        ((8, 10, 1, 1), None, "nn.Flatten()"),
+        ((8, 10, 1), None, "Flatten"),
+        ((8, 10, 1, 1), None, "Flatten"),
         ((8, 10, 5), None, None),
     ],
 )
@@ -263,7 +273,8 @@ def test_axes_that_a_pooling_left_are_no_steps_of_a_sequence(scores, takes_indic
     """torch's classes are on axis 1: (8, 10, 1) is what AdaptiveAvgPool1d(1) makes of 10 classes."""
     stopped = call(scores=scores, failure=FAILED, takes_indices=takes_indices)
     loss, forward = facts(stopped, failure=FAILED), ForwardFacts(output=tensor(scores))
-    found = run(broadcast_loss, loss=loss, setup=SETUP, forward=forward)
+    family = (broadcast_loss, outputs_per_step, unflattened_scores)
+    found = [f for rule in family for f in run(rule, loss=loss, setup=SETUP, forward=forward)]
     assert [said in f.fix.does for f in found] == ([True] if said else [])
 
 

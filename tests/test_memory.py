@@ -9,6 +9,7 @@ import pynvml
 import pytest
 
 from gpu_driver import functions
+from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Severity
 from trainwright.rules.forward.out_of_memory import out_of_memory
 from trainwright.rules.setup.accelerator_held_by_others import accelerator_held_by_others
@@ -73,7 +74,7 @@ def said(held_mib, driver, **more):
 
 def test_what_others_hold_is_noted_and_named_where_the_memory_ends(driver):
     assert not said(40000, driver)[1]
-    setup, (finding,) = said(61440, driver, framework="keras")
+    setup, (finding,) = said(61440, driver, words=WORDS)
     assert finding.severity == Severity.NOTE
     assert "holds 60.0 of the 80.0 GiB of GPU 0" in finding.message
     assert f"python3 (pid {PARENT}) with 60.0 GiB" in finding.message
@@ -86,7 +87,7 @@ def test_what_others_hold_is_noted_and_named_where_the_memory_ends(driver):
 
 
 def test_tensorflow_without_memory_growth_is_noted_beside_any_other_process(driver):
-    _, (finding,) = said(1024, driver, takes_all_memory=True)
+    _, (finding,) = said(1024, driver, takes_all_memory=True, words=WORDS)
     assert finding.severity == Severity.NOTE and "memory growth is not set" in finding.message
     assert "set_memory_growth(gpu, True)" in finding.fix.does
 

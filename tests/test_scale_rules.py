@@ -7,6 +7,7 @@ import pytest
 from trainwright.core.finding import Place, Severity
 from trainwright.core.trial import Outcome, Trial
 from trainwright.rules.baseline.worse_than_constant import worse_than_constant
+from trainwright.rules.dataset.inputs_scaled_twice import inputs_scaled_twice
 from trainwright.rules.dataset.sorted_without_shuffle import sorted_without_shuffle
 from trainwright.rules.dataset.unscaled_inputs import unscaled_inputs
 from trainwright.rules.dataset.unscaled_targets import unscaled_targets
@@ -221,10 +222,9 @@ def test_inputs_are_scaled_away_where_the_first_layer_with_weights_is_given_next
     )
     dense = ModuleFacts(name="dense", kind="Dense", inputs=(made,), output=made, sizes=(4, 2))
     batch = BatchFacts(tensors={"x": given}, label_key="labels")
-    dataset = DatasetFacts(train=SplitFacts(name="train", rows=90))
-    facts = dataset, batch, ForwardFacts(modules=(scaling, dense)), LossFacts(value=1.0, expected=1.0), SETUP
-    assert run(unscaled_inputs, *facts, outcome=SAME) == ([], trials)
-    found, _ = run(unscaled_inputs, *facts)
+    facts = batch, ForwardFacts(modules=(scaling, dense)), LossFacts(value=1.0, expected=1.0), SETUP
+    assert run(inputs_scaled_twice, *facts, outcome=SAME) == ([], trials)
+    found, _ = run(inputs_scaled_twice, *facts)
     assert [f.where for f in found] == [Place("train.py", 7)] * trials
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from trainwright.core.finding import Failure, Place
 from trainwright.core.fix import RenameKeyword
-from trainwright.rules.setup.removed_api import replacement
+from trainwright.frameworks.removed_names import replacement
 from trainwright.rules.setup.renamed_argument import renamed_argument
-from trainwright.stages.setup import MissingName, RefusedCall, SetupFacts
+from trainwright.stages.setup import RefusedCall, SetupFacts
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,7 @@ from trainwright.stages.setup import MissingName, RefusedCall, SetupFacts
     ],
 )
 def test_what_a_removed_name_has_become_goes_by_the_module_it_was_in(owner, name, said) -> None:
-    package = owner.partition(".")[0]
-    missing = MissingName(owner=owner, name=name, of_class=False, package=package, library=f"{package} 3.0")
-    known = replacement(missing)
+    known = replacement(owner, name, package=owner.partition(".")[0], of_class=False)
     assert known is None if said is None else said in str(known)
 
 

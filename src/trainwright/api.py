@@ -72,7 +72,8 @@ def _maker(
 ) -> Callable[[Seen], Adapter]:
     """The function that makes the adapter for the training that the arguments describe."""
     from trainwright.adapters import from_objects
-    from trainwright.walk.version_check import TRAINER, packages_of, require
+    from trainwright.frameworks.packages import TRAINER
+    from trainwright.walk.version_check import packages_of, require
 
     given = [n for n, v in plain.items() if v is not None]
     if from_objects.is_keras_model(training) and not given:

@@ -54,7 +54,7 @@ model = Model().to(device)
 optim = torch.optim.RMSprop(model.parameters(), lr=3e-3)
 for epoch in range(1, 21):
     epoch_loss = 0.0
-    for batch in batches(train, 16):  # expect: label-out-of-range
+    for batch in batches(train, 16):  # expect: misnumbered-labels
         batch = batch.to(device)
         optim.zero_grad()
         out = model(batch.features, batch.species)

@@ -84,7 +84,7 @@ def stripes(n, rng):
 def main():
     torch.manual_seed(1)
     rng = np.random.default_rng(1)
-    train_loader = DataLoader(stripes(800, rng), batch_size=32, shuffle=True)  # expect: label-out-of-range
+    train_loader = DataLoader(stripes(800, rng), batch_size=32, shuffle=True)  # expect: misnumbered-labels
     val_loader = DataLoader(stripes(300, rng), batch_size=100)
     model = nn.Sequential(
         nn.Conv2d(1, 12, 5), nn.BatchNorm2d(12), nn.ReLU(), nn.AdaptiveMaxPool2d(2), nn.Flatten(), nn.Linear(48, 5)

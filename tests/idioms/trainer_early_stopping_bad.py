@@ -42,7 +42,7 @@ with tempfile.TemporaryDirectory() as tmp:
         save_total_limit=2,
         load_best_model_at_end=True,
         metric_for_best_model="accuracy",
-        greater_is_better=False,  # FAULT: accuracy is to grow, so the worst epoch is kept as the best # expect: unknown-best-metric
+        greater_is_better=False,  # FAULT: accuracy is to grow, so the worst epoch is kept as the best # expect: wrong-metric-direction
         report_to="none",
         use_cpu=True,
         disable_tqdm=True,

@@ -39,6 +39,13 @@ class Rule:
     """It runs only if no other rule explains the symptoms, so if there is no unrepaired finding before it."""
     raises: bool = True
     """The fault can make a later stage raise an error; False: any such error has another cause."""
+    after: str = ""
+    """The code of the rule that this one runs right after; empty: rules run in the order of their codes."""
+
+    @property
+    def order(self) -> tuple[bool, str, str]:
+        """Sort key within a stage: residual rules last, a rule right after the one that it follows."""
+        return self.residual, self.after or self.code, self.code
 
     @property
     def stage(self) -> Stage:
@@ -72,7 +79,7 @@ class RuleError(TypeError):
 
 
 def rule(
-    code: str, severity: Severity, *, residual: bool = False, raises: bool = True
+    code: str, severity: Severity, *, residual: bool = False, raises: bool = True, after: str = ""
 ) -> Callable[[RuleFunction], Rule]:
     """Declare a function as a rule; its parameters' types say which facts it needs.
 
@@ -81,6 +88,7 @@ def rule(
     Args:
         residual: run only if no other rule explains the symptoms.
         raises: the fault can make a later stage raise an error.
+        after: the code of the rule that this one runs right after, because the same facts show both faults.
 
     Raises:
         RuleError: if a parameter is not annotated with a Facts class (or `Facts | None`).
@@ -101,6 +109,7 @@ def rule(
             module=function.__module__,
             residual=residual,
             raises=raises,
+            after=after,
         )
 
     return declare

@@ -147,7 +147,7 @@ def set_rate(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> Fix:
     name = "lr" if optimizer.user_built else "learning_rate"
     where = rate_place(setup)
     value = f"{rate:.0e}".replace("e-0", "e-")
-    function = optimizer.kind if optimizer.user_built else "TrainingArguments"
+    function = optimizer.kind if optimizer.user_built else setup.words.arguments
     position = optimizer.rate_position
     if optimizer.rate_given and position is None:  # where it is written, by keyword
         function = ""

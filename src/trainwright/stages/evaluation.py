@@ -138,6 +138,8 @@ class EvaluationFacts(Facts):
     failure: Failure | None = None
     metrics_failure: Failure | None = None
     """The metric function raised."""
+    metrics_named: bool = True
+    """It returned a dictionary of names and numbers; False: something else, which counts as its failure."""
     predictions: tuple[TensorFacts, ...] = ()
     """The predictions passed to the metric function; several if the model returns several outputs."""
     labels: TensorFacts | None = None

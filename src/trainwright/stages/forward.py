@@ -26,6 +26,8 @@ class ModuleFacts:
     sizes: tuple[int, ...] = ()
     """Declared sizes: (in, out) of a linear or convolution layer, (rows, width) of an embedding,
     (features) of a normalisation."""
+    fixed_size: bool = False
+    """It takes no other size once it is built."""
     size_at: Place | None = None
     """The nearest line on the way to its construction on which the last of them stands as a number."""
     dead_share: float | None = None

@@ -67,6 +67,8 @@ class KeptTensor:
     """The user's line that assigns it."""
     several: bool = False
     """It is a tuple or list of tensors."""
+    of_trainer: bool = False
+    """It is the trainer's, which may keep one for its own use; False: the model's, or a variable."""
 
 
 @dataclass(frozen=True, kw_only=True)

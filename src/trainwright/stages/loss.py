@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from trainwright.core.finding import Failure, Place
 from trainwright.core.stage import Facts, Stage
+from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.tensor import TensorFacts
 
 # The losses that tell classes from each other, and those that compare element by element.
@@ -157,6 +158,8 @@ class LossFacts(Facts):
     paired: PairedLoss | None = None
     padding_label_change: float | None = None
     """By how much of itself the loss changes when only the labels of padding change; None: not tried."""
+    ignored_label: int | None = IGNORED_LABEL
+    """The label that a class loss leaves out if it is told no other; None: it leaves none out."""
     unchanged_by_weights: bool | None = None
     """The loss stays the same to the last bit when all trained weights are perturbed."""
     second_step: Failure | None = None

@@ -55,6 +55,8 @@ class OptimizerFacts(Facts):
     """A step that the user wrote gave some optimizer gradients; None: the framework takes the step."""
     foreign: int = 0
     """Tensors that the optimizer holds and the model does not have."""
+    bound: bool = False
+    """It takes the weights of one model for good: the walk goes on with an optimizer made anew."""
     changed: Mapping[str, float] = field(default_factory=dict)
     """Relative change of each trainable parameter by one update."""
     schedule_kind: str = ""

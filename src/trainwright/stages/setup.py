@@ -9,6 +9,7 @@ from typing import Any
 from trainwright.core.finding import Failure, Place
 from trainwright.core.role import Role
 from trainwright.core.stage import Facts, Stage
+from trainwright.stages.words import Words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +159,10 @@ class SetupFacts(Facts):
 
     stage = Stage.SETUP
     framework: str | None = None
+    words: Words = field(default_factory=Words)
+    """What the framework calls the things that rules speak of."""
+    automatic_steps: bool = False
+    """What is given the parts of the training calls backward, the optimizer and the schedule itself."""
     versions: Mapping[str, str] = field(default_factory=dict)
     call: str = ""
     """The call that would start training: `Trainer.train`; empty if none was reached."""

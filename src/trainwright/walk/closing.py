@@ -10,19 +10,7 @@ from collections.abc import Sequence
 from trainwright.core import cells
 from trainwright.core.finding import Severity
 from trainwright.core.report import Report, Status
-
-_SHOWN = (
-    "torch",
-    "transformers",
-    "accelerate",
-    "lightning",
-    "datasets",
-    "keras",
-    "tf_keras",
-    "tensorflow",
-    "jax",
-    "numpy",
-)
+from trainwright.frameworks.packages import SHOWN
 
 
 def stops(report: Report) -> bool:
@@ -34,7 +22,7 @@ def stops(report: Report) -> bool:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the relevant packages that are loaded."""
-    return {"python": platform.python_version(), **{p: _version(p) for p in _SHOWN if p in sys.modules}}
+    return {"python": platform.python_version(), **{p: _version(p) for p in SHOWN if p in sys.modules}}
 
 
 def _version(package: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from trainwright.core.report import Report, from_dict, to_dict
 from trainwright.seams.processes import Exchange, Position, position
 from trainwright.stages.setup import RankFacts
+from trainwright.stages.words import Words
 
 _REPORT = "report"
 
@@ -65,7 +66,7 @@ def report_of_children() -> Report | None:
     return from_dict(said) if said is not None else None
 
 
-def remarks(ranks: Sequence[RankFacts]) -> list[str]:
+def remarks(ranks: Sequence[RankFacts], words: Words) -> list[str]:
     """Remarks on differences between the ranks that no rule covers, as sentences."""
     if len(ranks) < 2:
         return []
@@ -75,15 +76,14 @@ def remarks(ranks: Sequence[RankFacts]) -> list[str]:
     if all(r.believed < r.world_size for r in alive):
         alone = (
             f"WORLD_SIZE is {world}, but each process runs as if it were alone: {world} independent copies are trained. "
-            "On a CPU, write Accelerator(cpu=True) or TrainingArguments(use_cpu=True); otherwise call "
-            "torch.distributed.init_process_group."
+            f"To join them, {words.joined_processes}."
         )
         return [*said, alone]
     same = len({r.batch for r in alive}) == 1 and bool(alive[0].batch) and len(alive) > 1
     if same and not any(r.sharded for r in alive):
         said.append(
             f"All {world} ranks begin with the same batch: no sampler splits the rows between them, so each update sees "
-            f"the same rows {world} times. Use a DistributedSampler or Accelerator.prepare to split them."
+            f"the same rows {world} times. {words.shared_rows} splits them."
         )
     if len({r.weights for r in alive}) > 1:
         said.append(

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from trainwright.core.finding import Failure, Place
+from trainwright.frameworks.packages import CONFIGURATION
 from trainwright.seams.listening.refusals import unknown_argument
 from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.written import call_end, call_node, last_name, look_up
@@ -88,8 +89,8 @@ def _written_call(users: TracebackType, argument: str) -> ast.Call | None:
 
 def _configured(function: str) -> tuple[str, ...]:
     """Names that `from_pretrained` hands on to a model's configuration."""
-    module = sys.modules.get("transformers.configuration_utils")
-    config = getattr(module, "PreTrainedConfig", None)
+    module, kind = CONFIGURATION
+    config = getattr(sys.modules.get(module), kind, None)
     return (
         tuple(n for n in vars(config()) if not n.startswith("_"))
         if config and function.startswith("from_")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import signal
 import subprocess
@@ -12,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+
+from trainwright.seams.devices.release import release_memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,7 @@ class Anew:
         Raises:
             SystemExit: with its status, as a shell gives it, where that is not 0.
         """
-        _make_room()
+        release_memory()  # the real training needs what the walked script held
         sys.stdout.flush()
         sys.stderr.flush()
         process = subprocess.Popen(self.command, cwd=self.folder, env=self.environment)
@@ -47,15 +48,6 @@ class Anew:
             status = process.wait()
         if status:
             raise SystemExit(status if status > 0 else 128 - status)
-
-
-def _make_room() -> None:
-    """Let go of what the walked script held, on the accelerator too: the real training needs the memory."""
-    gc.collect()
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        with contextlib.suppress(RuntimeError):  # a device lost to an assertion frees nothing any more
-            torch.cuda.empty_cache()
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from trainwright.adapters.base import Adapter
 from trainwright.core.repair import Call, Seam
 from trainwright.core.report import Report
 from trainwright.errors import ScriptFailed, TrainwrightError, UnsupportedVersion, UsageError, WalkFinished
+from trainwright.frameworks.packages import BESIDE_LOOP, LIGHTNING, LOOP, TRAINER
 from trainwright.seams.failures.blame import is_own
 from trainwright.seams.failures.repair_log import mended
 from trainwright.seams.intercept import listening
@@ -27,7 +28,7 @@ from trainwright.walk.before_training import judge, refused_facts
 from trainwright.walk.closing import stops
 from trainwright.walk.processes import Ranks
 from trainwright.walk.undisturbed import undisturbed
-from trainwright.walk.version_check import TRAINER, packages_of, require
+from trainwright.walk.version_check import packages_of, require
 from trainwright.walk.walks import Walks
 
 Say = Callable[[str], None]
@@ -159,7 +160,7 @@ class Session(Walks):
             or (loop := self._finder.find(frame, seen, backward=backward)) is None
         ):
             return
-        self._require("torch", *(["accelerate"] if self._accelerates() else []))
+        self._require(*LOOP, *self._beside_loop())
         self._ranks = Ranks()
         if self._ranks.position is not None and not self.reports and not self._followed:
             self._walk_as_rank(lambda: self._measure_loop(loop), lambda: self._walk_loop(loop))
@@ -216,7 +217,7 @@ class Session(Walks):
         if self._seen and self._seen.trained:
             return original()
         if not self.reports:
-            self._require("torch", *packages_of(trainer))
+            self._require(*LIGHTNING, *packages_of(trainer))
             self._walk_fit(trainer, frame, given)
         raise WalkFinished
 
@@ -287,9 +288,9 @@ class Session(Walks):
         except UnsupportedVersion as error:
             self.unsupported(str(error))
 
-    def _accelerates(self) -> bool:
-        built = self._seen.constructions.values() if self._seen else ()
-        return any(c.name == "Accelerator" for c in built)
+    def _beside_loop(self) -> list[str]:
+        built = {c.name for c in self._seen.constructions.values()} if self._seen else set()
+        return [package for kind, package in BESIDE_LOOP.items() if kind in built]
 
     def _raised(self, error: Exception) -> None:
         """Handle an exception that ended the script: the user's, or our own, which is raised later."""

@@ -7,6 +7,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 
+from trainwright.frameworks.packages import LOGGING
 from trainwright.seams.state.snapshot import RandomState
 
 
@@ -26,7 +27,7 @@ def undisturbed() -> Iterator[None]:
 
 
 def _quieted_loggers() -> list[tuple[logging.Logger, int]]:
-    loggers = [logging.getLogger(n) for n in ("transformers", "accelerate", "datasets", "torch")]
+    loggers = [logging.getLogger(n) for n in LOGGING]
     levels = [(logger, logger.level) for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)

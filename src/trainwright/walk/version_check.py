@@ -7,9 +7,6 @@ from typing import Any
 from trainwright.errors import UnsupportedVersion
 from trainwright.seams.requirements import shortfall
 
-# What the walk of a Hugging Face Trainer works with.
-TRAINER = ("torch", "transformers", "accelerate")
-
 
 def require(*packages: str) -> None:
     """Check that these packages are not too old for a walk.

@@ -17,6 +17,8 @@ from trainwright.core.rule import Rule, load_rules
 from trainwright.core.stage import Facts, Stage
 from trainwright.seams.failures import repair_log
 from trainwright.seams.failures.blame import failure_of, is_own, own_errors, own_lines
+from trainwright.stages.setup import SetupFacts
+from trainwright.stages.words import Words
 from trainwright.walk.stage_runs import stage_run
 
 # What a stage cannot do without: if one of these failed, it is blocked.
@@ -119,6 +121,12 @@ class Walk:
 
     # What was measured
 
+    @property
+    def words(self) -> Words:
+        """The words of the framework that is walked."""
+        setup = self.facts.get(SetupFacts)
+        return setup.words if isinstance(setup, SetupFacts) else Words()
+
     def learn(self, facts: Facts | Iterable[Facts | None] | None) -> None:
         """Store facts; they replace older facts of the same kind."""
         for one in facts if isinstance(facts, tuple) else (facts,):
@@ -211,7 +219,7 @@ class Walk:
     def rules_at(self, stage: Stage) -> list[Rule]:
         """The rules that wait for this stage and whose facts exist; residual rules last."""
         ready = [r for r in self._rules if r.runs_at == stage and all(k in self.facts for k in r.needs)]
-        return sorted(ready, key=lambda r: r.residual)
+        return sorted(ready, key=lambda r: r.order)
 
     def rules_of_setup(self) -> list[Rule]:
         """The rules that need only the setup facts and so can run even if no training was reached."""

@@ -117,7 +117,7 @@ class Walks:
                     walk.internal_error("the walk", error)
                 finally:
                     adapter.put_back()
-            said = remarks(self._seen.ranks) if self._seen else []
+            said = remarks(self._seen.ranks, walk.words) if self._seen else []
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             self._close(walk.report(adapter.framework, versions()))
             if (

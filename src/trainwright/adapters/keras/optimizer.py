@@ -150,6 +150,7 @@ def optimizer_facts(
         trainable=tuple(named),
         held=tuple(n for n, v in named.items() if held is None or version().keys_of(inner, [v]) <= held),
         given_gradients=given_gradients,
+        bound=True,
         foreign=len((held or set()) - version().keys_of(inner, model.weights)),
         changed={n: _change(before[n], named[n]) for n in named if n in before},
         schedule_kind=schedule.kind,

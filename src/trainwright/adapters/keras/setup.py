@@ -16,6 +16,7 @@ from trainwright.adapters.keras.backend import Backend, takes_all_memory
 from trainwright.adapters.keras.calls import callbacks_of, own_code
 from trainwright.adapters.keras.optimizer import optimizer_places, resolved
 from trainwright.adapters.keras.schedule import setting_callback
+from trainwright.adapters.keras.words import WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import Construction, Seen
@@ -67,6 +68,8 @@ def setup_facts(
     return (
         SetupFacts(
             framework="keras",
+            words=WORDS,
+            automatic_steps=True,
             versions=versions(),
             call=f"{type(model).__name__}.fit",
             arguments=arguments(model, given, seen, optimizers),
@@ -93,7 +96,7 @@ def setup_facts(
             ranks=seen.ranks,
         )
         if compiled is not None or version().is_compiled(model)
-        else SetupFacts(framework="keras", versions=versions())
+        else SetupFacts(framework="keras", words=WORDS, versions=versions())
     )
 
 

@@ -245,6 +245,7 @@ def loss_facts(fit: FitTraining, record: StepRecord, batch: Batch) -> LossFacts 
         crossed=crossed_targets(fit, record, batch),
         paired=None if fit.own_step else paired_loss(fit, record, batch),
         targets_are_labels=True,
+        ignored_label=None,
         outputs=outputs,
         outputs_named=compiled.outputs_named(fit.model, batch.y, outputs),
         outputs_keyed=isinstance(record.output, dict),

@@ -19,6 +19,7 @@ from torch import nn
 from trainwright.adapters.lightning.answers import detached_answer, first_loader, loaders_made, loss_of_answer
 from trainwright.adapters.lightning.fit import Fit, package_of
 from trainwright.adapters.lightning.stand_in_trainer import StandIn, attached, configured
+from trainwright.adapters.lightning.words import WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.isolation.silence import muted
 from trainwright.seams.listening.seen import Seen
@@ -43,11 +44,13 @@ class LightningBody:
     """One step of what `Trainer.fit` would do. What the user's hooks raise on the way there passes."""
 
     framework = "lightning"
+    words = WORDS
     draws = False
 
     def __init__(self, fit: Fit, seen: Seen) -> None:
         self.fit = fit
         self.module = fit.module
+        self.automatic_steps: bool = fit.module.automatic_optimization
         self.where = fit.where
         self.drawn: dict[Any, Any] = {}
         self.modules: list[nn.Module] = [fit.module]

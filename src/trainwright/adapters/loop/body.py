@@ -8,12 +8,16 @@ from typing import Any, Protocol
 from torch import nn
 
 from trainwright.core.finding import Place
+from trainwright.stages.words import Words
 
 
 class Body(Protocol):
     """The body of a training loop. Whoever runs it decides which batch it gets and what of its doing stands."""
 
     framework: str
+    words: Words
+    automatic_steps: bool
+    """Its framework calls backward, the optimizer and the schedule itself."""
     where: Place | None
     """The loop's head."""
     steps: bool

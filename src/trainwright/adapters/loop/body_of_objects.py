@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from trainwright.adapters.loop.words import WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.failures.blame import of_pipeline, passed_on
 
@@ -24,6 +25,8 @@ class ObjectsBody:
     """
 
     framework = "torch"
+    words = WORDS
+    automatic_steps = False
     draws = False
     steps = True
 

@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 
 from trainwright.adapters.loop.accelerate import framework_of, steps_at_end
+from trainwright.adapters.loop.words import WITH_ACCELERATE, WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.isolation.inert import Nothing
@@ -59,6 +60,8 @@ class LiftedBody:
         files = {loop.file, *(frame.f_code.co_filename for frame in self._callers)}
         self.names_read = frozenset(name for file in files for name in names_read(file))
         self.framework = framework_of(self.scope.values())
+        self.automatic_steps = False
+        self.words = WITH_ACCELERATE if self.framework == "accelerate" else WORDS
 
     @property
     def draws(self) -> bool:

@@ -34,6 +34,8 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
     device = next((p.device.type for p in model.parameters()), "cpu")
     return SetupFacts(
         framework=training.body.framework,
+        words=training.body.words,
+        automatic_steps=training.body.automatic_steps,
         versions=versions(),
         call="training loop",
         places=find_places(training),

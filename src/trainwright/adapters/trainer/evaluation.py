@@ -34,6 +34,7 @@ class _Metrics:
         self.repairs = [r for r in repairs if r.seam == Seam.METRICS]
         self.rows = rows
         self.failure: Failure | None = None
+        self.named = True
         self.predictions: Any = None
         self.labels: Any = None
         self.returned: Mapping[str, float] = {}
@@ -54,6 +55,7 @@ class _Metrics:
             try:
                 answer = self.function(_like(given, self.predictions, _copied(self.labels)), *args, **kwargs)
                 if not isinstance(answer, Mapping):
+                    self.named = False
                     self.failure, answer = _no_mapping(self.function, answer), {}
             except Exception as error:  # the user's function raised: that is what we came to see
                 self.needs_all_rows = self._works_on_all(given)
@@ -145,6 +147,7 @@ def measure(
     return EvaluationFacts(
         failure=failure,
         metrics_failure=metrics.failure,
+        metrics_named=metrics.named,
         predictions=tuple(_array_facts(p) for p in seen if isinstance(p, np.ndarray)),
         labels=_array_facts(labels) if labels is not None else None,
         label_values=tuple(float(x) for x in distinct) if distinct.size <= 32 else (),

@@ -17,6 +17,7 @@ import transformers
 from torch import nn
 
 from trainwright.adapters.torch.optimizer import is_rate_written, optimizer_places
+from trainwright.adapters.trainer.words import WORDS
 from trainwright.core.finding import Place
 from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import Construction, Seen
@@ -296,6 +297,8 @@ def setup_facts(
     counts = [(p.numel(), p.requires_grad) for p in model.parameters()]
     return SetupFacts(
         framework="transformers",
+        words=WORDS,
+        automatic_steps=True,
         versions=versions(),
         call=f"{type(trainer).__name__}.train",
         arguments=resolved_arguments(args, built.keywords if built else frozenset()),

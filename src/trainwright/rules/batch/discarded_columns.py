@@ -51,13 +51,15 @@ def discarded_columns(
     spare = () if set(texts) & set(missed) else tuple(t for t in texts if t in batch.dropped_columns)
     more = f", and remove_columns={list(spare)} from the data set" if spare and batch.failure is None else ""
     yield Finding(
-        message=f"the Trainer drops {len(batch.dropped_columns)} columns that forward does not name, and {who} needs "
+        message=f"{setup.words.trainer} drops {len(batch.dropped_columns)} columns that forward does not name, and {who} needs "
         f"{names} of them",
         measured={"dropped": ", ".join(batch.dropped_columns), "needed": names},
         where=setup.place(Role.REMOVE_UNUSED_COLUMNS, Role.ARGUMENTS, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the data set has {names}; without it: {failure}"),
         repair=_keep(spare),
-        fix=Fix(does=f"write remove_unused_columns=False in TrainingArguments(…){more}", safety=Safety.SAFE),
+        fix=Fix(
+            does=f"write remove_unused_columns=False in {setup.words.arguments}(…){more}", safety=Safety.SAFE
+        ),
     )
 
 

@@ -72,7 +72,7 @@ def missing_labels(
         return
     next_token = forward is not None and forward.causal and "input_ids" in batch.tensors
     does = (
-        "pass data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False) to the Trainer"
+        setup.words.collator.format(value="DataCollatorForLanguageModeling(tokenizer, mlm=False)")
         if next_token
         else (f"add the labels to the data set as a column {wanted}")
     )

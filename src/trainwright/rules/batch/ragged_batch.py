@@ -13,8 +13,7 @@ Fix (safe): Give the Trainer the tokenizer, or use a collator that pads.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,21 +24,20 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
 from trainwright.core.tensors import Tensors
+from trainwright.frameworks.error_texts import UNEQUAL_ROWS
+from trainwright.rules.padding import PaddingCollator, RowPadding
 from trainwright.rules.repairs import change_batches
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import DatasetFacts, TokenizerFacts
+from trainwright.stages.dataset import IGNORED_LABEL, DatasetFacts, TokenizerFacts
 from trainwright.stages.setup import SetupFacts
 
 _LABELS = ("labels", "label", "label_ids")
-# What TensorFlow says of rows that it was to stack.
-_UNEQUAL = re.compile(r"different shapes in component \d+\. .*?shape \[(\d+)\b.*?shape \[(\d+)\b", re.DOTALL)
-IGNORED = -100  # cross_entropy's default ignore_index
 
 
 @rule("TW201", Severity.ERROR)
 def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) -> Iterator[Finding]:
     """A batch that could not be formed, of rows with unequal lengths."""
-    if batch.failure is not None and (said := _UNEQUAL.search(batch.failure.message)):
+    if batch.failure is not None and (said := UNEQUAL_ROWS.search(batch.failure.message)):
         yield _of_lengths(batch, setup, int(said[1]), int(said[2]))
         return
     if batch.failure is None:
@@ -108,7 +106,7 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
             proof=Proof(f"{key} is an {batch.others[key]}; padded to one length, a batch is a tensor"),
             repair=_pad_objects(tuple(ragged)),
             fix=Fix(
-                does=f'pad the rows to the same length: keras.utils.pad_sequences({key}, padding="post"{floats})',
+                does=f"pad the rows to the same length: {setup.words.pad_arrays.format(value=key, type=floats)}",
                 safety=Safety.SAFE,
             ),
         )
@@ -161,7 +159,7 @@ def _of_shapes(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 
 def _pad(columns: tuple[str, ...], batch: BatchFacts, tokenizer: TokenizerFacts | None) -> Repair:
-    fill = dict.fromkeys(columns, 0) | dict.fromkeys(_LABELS, IGNORED)
+    fill = dict.fromkeys(columns, 0) | dict.fromkeys(_LABELS, IGNORED_LABEL)
     masked = "attention_mask" in batch.accepts and "input_ids" in columns
 
     def change(call: Call) -> Call:
@@ -180,77 +178,3 @@ def _pad_id(call: Call) -> int:
     """The padding token that the model is configured with."""
     configured = getattr(getattr(call["model"], "config", None), "pad_token_id", None)
     return configured if isinstance(configured, int) and configured >= 0 else 0
-
-
-class PaddingCollator:
-    """Pads what the tokenizer knows of, and token labels with -100, then collates as before."""
-
-    def __init__(self, tokenizer: Any, collator: Any) -> None:
-        self.tokenizer, self.collator = tokenizer, collator
-        self.__name__ = getattr(collator, "__name__", type(collator).__name__)
-
-    def __call__(self, items: list[Any]) -> Any:
-        names = [n for n in self.tokenizer.model_input_names if n in items[0]]
-        padded = self.tokenizer.pad({n: [i[n] for i in items] for n in names}, return_tensors="np")
-        width = padded[names[0]].shape[1]
-        rows = []
-        for row, item in enumerate(items):
-            values = {k: v for k, v in item.items() if k not in names}
-            labels = values.get("labels")
-            if labels is not None and np.ndim(labels) == 1 and len(labels) == len(item[names[0]]):
-                values["labels"] = [*labels, *[IGNORED] * (width - len(labels))]
-            rows.append({**values, **{n: padded[n][row].tolist() for n in names}})
-        return self.collator(rows)
-
-
-class RowPadding:
-    """Pads columns along their first axis to the longest row, then collates as before; tensors stay tensors.
-
-    Args:
-        fill: what each column is padded with.
-        masked: give the rows an attention mask where they have none.
-    """
-
-    def __init__(
-        self, collator: Any, columns: tuple[str, ...], fill: Mapping[str, int], tensors: Tensors, masked: bool
-    ) -> None:
-        self.collator, self.columns, self.fill, self.tensors, self.masked = (
-            collator,
-            columns,
-            fill,
-            tensors,
-            masked,
-        )
-        self.__name__ = getattr(collator, "__name__", type(collator).__name__)
-
-    def __call__(self, items: list[Any]) -> Any:
-        rows = [dict(i) if hasattr(i, "keys") else {str(n): v for n, v in enumerate(i)} for i in items]
-        if self.masked:
-            for row in rows:
-                row.setdefault("attention_mask", [1] * len(row["input_ids"]))
-        columns = (
-            [*self.columns, "attention_mask"]
-            if self.masked and "attention_mask" not in self.columns
-            else self.columns
-        )
-        for column in columns:
-            longest = max(len(row[column]) for row in rows)
-            for row in rows:
-                row[column] = self._padded(row[column], longest, self.fill.get(column, 0))
-        if not hasattr(items[0], "keys"):
-            return self.collator([type(items[0])(row.values()) for row in rows])
-        return self.collator(rows)
-
-    def _padded(self, value: Any, longest: int, fill: int) -> Any:
-        is_tensor = self.tensors.is_tensor(value)
-        array = self.tensors.to_numpy(value) if is_tensor else np.asarray(value)
-        padded = np.pad(
-            array, [(0, longest - len(array)), *[(0, 0)] * (array.ndim - 1)], constant_values=fill
-        )
-        return (
-            self.tensors.like(padded, value)
-            if is_tensor
-            else padded.tolist()
-            if isinstance(value, list)
-            else padded
-        )

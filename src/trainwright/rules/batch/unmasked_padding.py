@@ -14,19 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import fmean
-from typing import Any
-
-import numpy as np
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety, SetKeyword
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
-from trainwright.core.tensors import Tensors
 from trainwright.core.trial import Trial
-from trainwright.rules.repairs import change_batches
-from trainwright.stages.batch import BatchFacts, real_positions
+from trainwright.rules.padding import ignore_padding_labels, mask_padding
+from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
@@ -152,7 +148,7 @@ def _in_the_loss(batch: BatchFacts, setup: SetupFacts, loss: LossFacts) -> Itera
             Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
         ),
         proof=Proof(f"changing only the labels at padding changes the loss by {change:.1%}"),
-        repair=_mask_labels(batch.label_key, batch.pad_id, batch.eos_id) if plain else None,
+        repair=ignore_padding_labels(batch.label_key, batch.pad_id, batch.eos_id) if plain else None,
         fix=Fix(does="write -100 for the labels of padding: where attention_mask is 0", safety=Safety.SAFE),
     )
 
@@ -162,7 +158,9 @@ def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -
     if batch.has_attention_mask or change is None or change < CHANGED_SCORES or share < COUNTED_SHARE:
         return
     own = (
-        "; the data set has one, which the Trainer drops" if "attention_mask" in batch.dropped_columns else ""
+        f"; the data set has one, which {setup.words.trainer} drops"
+        if "attention_mask" in batch.dropped_columns
+        else ""
     )
     yield Finding(
         severity=Severity.WARNING,
@@ -173,7 +171,7 @@ def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -
             Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
         ),
         proof=Proof(f"masking the padding changes the scores by {change:.1%} of their scale"),
-        repair=_add_mask(batch.pad_id, batch.eos_id),
+        repair=mask_padding(batch.pad_id, batch.eos_id),
         fix=Fix(
             does="keep the tokenizer's attention_mask among the columns of the data set", safety=Safety.SAFE
         ),
@@ -186,20 +184,3 @@ def _tell_padding(token: int) -> Repair:
         return call
 
     return Repair(f"write pad_token_id={token} into the model's config", Seam.TRAINER, change)
-
-
-def _mask_labels(key: str, pad_id: int | None, eos_id: int | None) -> Repair:
-    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
-        mask = tensors.to_numpy(batch["attention_mask"]) if "attention_mask" in batch else None
-        real = real_positions(tensors.to_numpy(batch["input_ids"]), mask, pad_id=pad_id, eos_id=eos_id)
-        return {**batch, key: tensors.like(np.where(real, tensors.to_numpy(batch[key]), -100), batch[key])}
-
-    return change_batches("give padding the label -100", change)
-
-
-def _add_mask(pad_id: int | None, eos_id: int | None) -> Repair:
-    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
-        real = real_positions(tensors.to_numpy(batch["input_ids"]), None, pad_id=pad_id, eos_id=eos_id)
-        return {**batch, "attention_mask": tensors.like(real, batch["input_ids"])}
-
-    return change_batches("pass the model an attention mask that excludes the padding", change)

@@ -10,21 +10,18 @@ Fix (safe): Use a collator that pads labels with -100, which the loss ignores.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-
-import numpy as np
 
 from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
-from trainwright.core.tensors import Tensors
+from trainwright.rules.padding import LabelPadding
 from trainwright.stages.batch import BatchFacts
+from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.setup import SetupFacts
 
 _LABELS = ("labels", "label", "label_ids")
-IGNORED = -100  # cross_entropy's default ignore_index
 
 
 @rule("TW202", Severity.ERROR)
@@ -43,7 +40,7 @@ def unpadded_labels(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         where=setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the same batch can be formed without its {key}; with them: {batch.failure.type}"),
         repair=_pad_labels(key),
-        fix=Fix(does=f"pass data_collator={better}(tokenizer) to the Trainer", safety=Safety.SAFE),
+        fix=Fix(does=setup.words.collator.format(value=f"{better}(tokenizer)"), safety=Safety.SAFE),
     )
 
 
@@ -51,26 +48,4 @@ def _pad_labels(key: str) -> Repair:
     def change(call: Call) -> Call:
         return call.replace(collator=LabelPadding(call["collator"], key, call.tensors))
 
-    return Repair(f"pad the {key} of a batch with {IGNORED}", Seam.TRAINER, change)
-
-
-class LabelPadding:
-    """Collates all but the labels as before, and pads those: to the inputs' width where they are one a token."""
-
-    def __init__(self, collator: Any, key: str, tensors: Tensors) -> None:
-        self.collator, self.key, self.tensors = collator, key, tensors
-        self.tokenizer = getattr(collator, "tokenizer", None)
-
-    def __call__(self, items: list[Any]) -> dict[str, Any]:
-        labels = [np.asarray(i[self.key]) for i in items]
-        per_token = all(len(v) == len(i.get("input_ids", ())) for v, i in zip(labels, items))
-        batch = dict(self.collator([{k: v for k, v in i.items() if k != self.key} for i in items]))
-        reference = next(v for v in batch.values() if self.tensors.is_tensor(v))
-        width = batch["input_ids"].shape[1] if per_token else max(len(v) for v in labels)
-        padded = np.full((len(items), width), IGNORED, dtype=np.int64)
-        left = per_token and getattr(self.tokenizer, "padding_side", "right") == "left"
-        for row, values in enumerate(labels):
-            padded[row, width - len(values) :] = values if left else padded[row, width - len(values) :]
-            padded[row, : len(values)] = padded[row, : len(values)] if left else values
-        batch["labels"] = self.tensors.like(padded, reference, "int64")
-        return batch
+    return Repair(f"pad the {key} of a batch with {IGNORED_LABEL}", Seam.TRAINER, change)

@@ -26,7 +26,6 @@ def duplicate_examples(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
     seen = dataset.repetition
     if seen is None or not seen.ignores_index:
         return
-    framework = setup.framework or ""
     yield Finding(
         message=f"{seen.read:,} training rows read by index contain only {seen.different:,} distinct rows, although "
         f"{seen.expression} holds {seen.held:,}; {seen.share:.0%} repeat the row {seen.every:,} positions earlier",
@@ -43,8 +42,7 @@ def duplicate_examples(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
             f"{seen.held - seen.different:,} of the {seen.held:,} rows of {seen.expression} are never returned"
         ),
         fix=Fix(
-            does="make __getitem__ return the rows of its index: "
-            + ("x[i * size : (i + 1) * size]" if framework == "keras" else "x[i]"),
+            does=f"make __getitem__ return the rows of its index: {setup.words.rows_of_index}",
             safety=Safety.UNSAFE,
         ),
     )

@@ -42,16 +42,14 @@ def empty_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]
             ),
             proof=Proof(f"{rows} // {size} = 0 batches per epoch"),
             repair=Repair("keep the incomplete batch", Seam.TRAINER, _keep_last),
-            fix=Fix(
-                does=f"leave drop_last=True out (dataloader_drop_last of a Trainer), or set a batch size of at most {rows}"
-            ),
+            fix=Fix(does=f"leave {setup.words.drop_last} out, or set a batch size of at most {rows}"),
         )
 
 
 def _empty(split: SplitFacts, setup: SetupFacts) -> Finding:
     role = role_of_split(split.name)
     given = split.kind != "none"
-    message = f"the {split.name} set has 0 rows" if given else "no train_dataset was given to the Trainer"
+    message = f"the {split.name} set has 0 rows" if given else f"no {role} was given to {setup.words.trainer}"
     return Finding(
         message=message,
         measured={"rows": 0, "set": split.name},
@@ -62,7 +60,7 @@ def _empty(split: SplitFacts, setup: SetupFacts) -> Finding:
         fix=Fix(
             does=f"look at how {role} is made: a filter, a split or a path left nothing"
             if given
-            else f"pass {role}= to the Trainer"
+            else f"pass {role}= to {setup.words.trainer}"
         ),
     )
 

@@ -56,12 +56,7 @@ def split_of_sorted_data(
         ),
         repair=Repair("mix both sets and split them again, with the same sizes", Seam.TRAINER, _split_anew),
         fix=Fix(
-            does="shuffle before the split: "
-            + (
-                "train_test_split(x, y, stratify=y)"
-                if setup.framework == "keras"
-                else "train_test_split(…, shuffle=True, stratify_by_column=…)"
-            ),
+            does=f"shuffle before the split: {setup.words.stratified_split}",
             safety=Safety.UNSAFE,
         ),
     )

@@ -96,9 +96,7 @@ def _into_numbers(batch: BatchFacts, setup: SetupFacts) -> Finding:
         proof=Proof(
             f"a batch's {name} is an array of strings, and no layer before the {batch.first_layer} reads any"
         ),
-        fix=Fix(
-            does="turn the texts into token numbers: a keras.layers.TextVectorization, adapted to the training texts"
-        ),
+        fix=Fix(does=f"turn the texts into token numbers: {setup.words.text_layer}"),
     )
 
 

@@ -81,7 +81,7 @@ def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
     does = f"make {evaluation.metrics_by} accept these shapes" + (
         ", and leave out labels of -100" if ignored else ""
     )
-    if failure.function == "" and failure.message.startswith("the Trainer needs a dict"):
+    if not evaluation.metrics_named:
         does = 'return a dict from compute_metrics: {"accuracy": value}'
     yield Finding(
         message=f"{evaluation.metrics_by} got {shapes(evaluation)} and raised {failure}{ignored}"

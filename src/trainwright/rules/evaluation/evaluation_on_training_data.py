@@ -42,7 +42,7 @@ def evaluation_on_training_data(
         proof=Proof(f"the inputs of all {train.hashed:,} rows that were compared are the same in both sets"),
         fix=Fix(
             does="split before training (train_test_split), and pass the held-out part as "
-            + ("validation_data" if setup.framework == "keras" else "eval_dataset"),
+            + setup.words.evaluation_data,
             safety=Safety.UNSAFE,
         ),
     )

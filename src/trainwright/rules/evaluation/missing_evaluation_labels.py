@@ -53,9 +53,9 @@ def missing_evaluation_labels(
             ),
             repair=_look_for(names),
             fix=Fix(
-                does=f"pass label_names={names} to TrainingArguments",
+                does=f"pass label_names={names} to {setup.words.arguments}",
                 safety=Safety.SAFE,
-                edits=(SetKeyword(at.file, at.line, "label_names", repr(names), "TrainingArguments"),)
+                edits=(SetKeyword(at.file, at.line, "label_names", repr(names), setup.words.arguments),)
                 if at
                 else (),
             ),

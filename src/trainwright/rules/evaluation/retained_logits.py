@@ -30,7 +30,7 @@ MIB = 2**20
 def retained_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Predictions of the whole evaluation set that need more than half of the memory."""
     if evaluation.kept_graphs:
-        yield _graphs(evaluation)
+        yield _graphs(evaluation, setup)
     rows, memory = evaluation.rows, evaluation.memory_bytes
     if not evaluation.keeps_predictions or not rows or not memory:
         return
@@ -47,13 +47,11 @@ def retained_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[
         proof=Proof(
             f"{rows:,} rows x {row_bytes:,} bytes are {needed / memory:.1f} times the machine's memory"
         ),
-        fix=Fix(
-            does="pass preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1) to the Trainer"
-        ),
+        fix=Fix(does=setup.words.fewer_predictions),
     )
 
 
-def _graphs(evaluation: EvaluationFacts) -> Finding:
+def _graphs(evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
     """The graphs that an evaluation with gradients keeps by adding up, or listing, what is made of them."""
     batches, memory = evaluation.loader_batches or evaluation.kept_graphs, evaluation.memory_bytes
     needed = batches * evaluation.graph_bytes
@@ -68,7 +66,7 @@ def _graphs(evaluation: EvaluationFacts) -> Finding:
             f"after {evaluation.kept_graphs} batches the graphs of all {evaluation.kept_graphs} were held"
         ),
         fix=Fix(
-            does="evaluate under torch.no_grad(), or add up loss.item() and keep outputs.detach()",
+            does=f"evaluate {setup.words.without_gradients}, or add up loss.item() and keep outputs.detach()",
             safety=Safety.SAFE,
         ),
     )

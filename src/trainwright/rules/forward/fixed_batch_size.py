@@ -43,8 +43,7 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
             proof=Proof(f"called with {rows} rows it raises {failure.type}"),
             repair=Repair("drop incomplete batches", Seam.TRAINER, _drop_last),
             fix=Fix(
-                does="drop incomplete batches (drop_last=True of the loader, dataloader_drop_last=True of a Trainer): batch "
-                "statistics need two rows"
+                does=f"drop incomplete batches ({setup.words.drop_last}): batch statistics need two rows"
                 if alone
                 else f"take the batch size from the input instead of {batch.rows}, or drop incomplete batches",
                 safety=Safety.UNSAFE,

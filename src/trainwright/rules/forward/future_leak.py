@@ -20,9 +20,6 @@ from trainwright.stages.setup import SetupFacts
 
 LEAKING_BEYOND = 1e-3  # of the output's scale; sums in another order differ by some 1e-6
 
-_FIX = "give the attention a causal mask (is_causal=True); is_decoder=True for a model that has that setting"
-_KERAS_FIX = 'give the attention a causal mask (use_causal_mask=True where the layer is called); a convolution padding="causal"'
-
 
 @rule("TW313", Severity.ERROR)
 def future_leak(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
@@ -37,5 +34,5 @@ def future_leak(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
         measured={"relative_change": leak, "operation": origin.operation if origin else ""},
         where=(origin.where if origin else None) or setup.place(Role.MODEL),
         proof=Proof("only tokens of the second half were changed, and outputs of the first half changed too"),
-        fix=Fix(does=_KERAS_FIX if setup.framework == "keras" else _FIX),
+        fix=Fix(does=setup.words.causal_mask),
     )

@@ -24,9 +24,7 @@ from trainwright.stages.setup import SetupFacts
 _NAMED = re.compile(
     r"same device, but found at least two devices, (?P<one>[\w:]+) and (?P<other>[\w:]+)!(?: \((?P<which>.*?)\))?"
 )
-_TYPES = re.compile(
-    r"Input type \(torch\.(?P<one>\w+\.)?\w+\) and weight type \(torch\.(?P<other>\w+\.)?\w+\)"
-)
+_TYPES = re.compile(r"Input type \(\w+\.(?P<one>\w+\.)?\w+\) and weight type \(\w+\.(?P<other>\w+\.)?\w+\)")
 
 
 @rule("TW319", Severity.ERROR)

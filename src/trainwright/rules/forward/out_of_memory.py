@@ -67,23 +67,15 @@ def _fix(memory: MemoryFacts, setup: SetupFacts) -> Fix:
         for gpu in setup.accelerators
         for p in gpu.others[:1]
     )
-    in_fit = setup.framework == "keras"
     if not memory.largest_rows:
-        less = (
-            'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
-            if in_fit
-            else "gradient_checkpointing=True, bf16=True"
+        return Fix(
+            does=f"a smaller model, {setup.words.less_memory}, or an optimizer with less state{others}"
         )
-        return Fix(does=f"a smaller model, {less}, or an optimizer with less state{others}")
     rows = 2 ** (memory.largest_rows.bit_length() - 1)
     steps = ceil(memory.batch_rows * setup.accumulation / rows)
-    passed = (
-        f"make batches of {rows} rows (batch_size={rows}) and pass gradient_accumulation_steps={steps} to the optimizer"
-        if in_fit
-        else f"pass per_device_train_batch_size={rows} and gradient_accumulation_steps={steps}"
-    )
+    smaller = setup.words.smaller_batches.format(rows=rows, steps=steps)
     return Fix(
-        does=f"{passed} for the same update{others}",
+        does=f"{smaller} for the same update{others}",
         safety=Safety.UNSAFE,
     )
 

@@ -88,7 +88,6 @@ def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]
     if any(g.norm for g in gradients.gradients):
         return
     count = len(gradients.gradients)
-    by_framework = setup.framework == "lightning"
     yield Finding(
         message=f"a step completes without a backward pass: none of the {count} trainable parameters gets a gradient",
         measured={"trainable": count, "backwards": 0},
@@ -96,11 +95,7 @@ def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]
             Role.TRAINING_STEP, Role.OPTIMIZER_STEP, Role.COMPUTE_LOSS, Role.TRAINER, Role.TRAIN_CALL
         ),
         proof=Proof("backward was never called in the step, and every gradient is empty after it"),
-        fix=Fix(
-            does="return the loss from training_step"
-            if by_framework
-            else "call loss.backward() before the update"
-        ),
+        fix=Fix(does=setup.words.backward),
     )
 
 

@@ -18,7 +18,7 @@ from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
-_ADVICE = {"Sqrt": "add a small constant inside the root: torch.sqrt(x + 1e-8)", "Log": "clamp before the logarithm: x.clamp_min(1e-8)",
+_ADVICE = {"Sqrt": "add a small constant inside the root: sqrt(x + 1e-8)", "Log": "clamp before the logarithm: x.clamp_min(1e-8)",
            "Pow": "add a small constant before the power", "Std": "take the root of variance + 1e-8",
            "Div": "add a small constant to the divisor", "Acos": "clamp to (-1 + 1e-6, 1 - 1e-6) first"}  # fmt: skip
 

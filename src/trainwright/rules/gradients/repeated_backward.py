@@ -36,7 +36,7 @@ def repeated_backward(gradients: GradientFacts, setup: SetupFacts) -> Iterator[F
 
 def _kept(gradients: GradientFacts, setup: SetupFacts) -> Finding:
     # An attribute of the trainer is one its own framework may keep; one of the model comes first.
-    kept = sorted(gradients.kept, key=lambda k: (k.where is None, k.name.startswith("trainer.")))[0]
+    kept = sorted(gradients.kept, key=lambda k: (k.where is None, k.of_trainer))[0]
     return Finding(
         message=f"{kept.name} holds part of the first step's graph, and the second step's backward runs through it again",
         measured={"attribute": kept.name, "kept": len(gradients.kept)},
@@ -73,6 +73,8 @@ def _twice(calls: int, place: Place | None, setup: SetupFacts) -> Finding:
         where=place or setup.place(Role.COMPUTE_LOSS, Role.TRAINING_STEP, Role.TRAINER),
         proof=Proof(f"{calls} calls of backward in one step, and the last one raised"),
         fix=Fix(
-            does="call backward once for each loss; a Trainer's step calls it itself", safety=Safety.UNSAFE
+            does="call backward once for each loss"
+            + (f"; {setup.words.trainer} calls it itself" if setup.automatic_steps else ""),
+            safety=Safety.UNSAFE,
         ),
     )

@@ -53,7 +53,8 @@ def unscaled_accumulation(
             f"least squares of the accumulated gradient on those of the {count} micro-batches: shares sum to {share:.3f}"
         ),
         fix=Fix(
-            does="divide the loss by the number of micro-batches (loss_is_scaled_for_ga = False lets a Trainer do it)"
+            does="divide the loss by the number of micro-batches"
+            + (f" ({setup.words.averaged_accumulation})" if setup.words.averaged_accumulation else "")
             if factor > 1
             else "divide only once: the framework already does",
             safety=Safety.UNSAFE,

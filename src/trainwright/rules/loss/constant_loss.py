@@ -46,7 +46,7 @@ def constant_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         ),
         repair=_binary(call) if one and call is not None else None,
         fix=Fix(
-            does="use nn.BCEWithLogitsLoss for one output"
+            does=f"use {setup.words.loss('binary_cross_entropy_with_logits')} for one output"
             if one
             else "compute the loss from the model's output"
         ),

@@ -20,28 +20,28 @@ from trainwright.core.rule import rule
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
-_MODULES = {"binary_cross_entropy": "nn.BCELoss", "nll_loss": "nn.NLLLoss", "ctc_loss": "nn.CTCLoss"}
-_INSTEAD = {"binary_cross_entropy": "nn.BCEWithLogitsLoss", "nll_loss": "nn.CrossEntropyLoss"}
+_TAKES_SCORES = {"binary_cross_entropy": "binary_cross_entropy_with_logits", "nll_loss": "cross_entropy"}
+_FUNCTIONS = (*_TAKES_SCORES, "ctc_loss")
 _NORMALISED = "give it log_softmax(-1) of the scores"
 
 
 @rule("TW403", Severity.ERROR)
 def missing_activation(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Scores outside the domain of a loss that applies no activation."""
-    call = next((c for c in loss.calls if c.function in _MODULES and _outside(c)), None)
+    call = next((c for c in loss.calls if c.function in _FUNCTIONS and _outside(c)), None)
     if call is None or call.inputs.minimum is None or call.inputs.maximum is None:
         return
     binary = call.function == "binary_cross_entropy"
     wanted = "probabilities from 0 to 1" if binary else "log-probabilities"
     kind = "probabilities" if call.rows_sum_to_one else "scores"
     yield Finding(
-        message=f"{_MODULES[call.function]} expects {wanted}, but gets {kind} from {call.inputs.minimum:.3g} to "
+        message=f"{setup.words.loss(call.function)} expects {wanted}, but gets {kind} from {call.inputs.minimum:.3g} to "
         f"{call.inputs.maximum:.3g}" + (f": the loss is {call.value:.3g}" if call.value is not None else ""),
         measured={"smallest_score": call.inputs.minimum, "largest_score": call.inputs.maximum},
         where=call.at or (call.failure.where if call.failure else None) or setup.place(Role.MODEL),
-        proof=Proof(f"these values are outside the range that {_MODULES[call.function]} accepts"),
+        proof=Proof(f"these values are outside the range that {setup.words.loss(call.function)} accepts"),
         repair=_logits_form(call),
-        fix=Fix(does=_advice(call), safety=Safety.SAFE),
+        fix=Fix(does=_advice(call, setup), safety=Safety.SAFE),
     )
 
 
@@ -56,19 +56,19 @@ def _outside(call: LossCall) -> bool:
     return wide and not call.log_normalised and (call.rows_sum_to_one or (call.inputs.maximum or 0.0) > 0.0)
 
 
-def _advice(call: LossCall) -> str:
+def _advice(call: LossCall, setup: SetupFacts) -> str:
     if call.rows_sum_to_one and call.function == "nll_loss":
         return "apply log_softmax instead of softmax"
     if call.function == "ctc_loss":
         return _NORMALISED
-    return f"use {_INSTEAD[call.function]}"
+    return f"use {setup.words.loss(_TAKES_SCORES[call.function])}"
 
 
 def _logits_form(seen: LossCall) -> Repair:
     function = seen.function
     if function == "ctc_loss":
         return Repair(_NORMALISED, Seam.LOSS, _log_softmax)
-    form = {"binary_cross_entropy": "binary_cross_entropy_with_logits", "nll_loss": "cross_entropy"}[function]
+    form = _TAKES_SCORES[function]
 
     def change(call: Call) -> Call:
         if call["function"] != function:

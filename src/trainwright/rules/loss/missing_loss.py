@@ -39,8 +39,5 @@ def missing_loss(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Itera
         },
         where=setup.place(Role.COMPILE, Role.TRAIN_CALL),
         proof=Proof("a step computed no loss, neither a compiled one nor one added by a layer"),
-        fix=Fix(
-            does='give compile a loss: "sparse_categorical_crossentropy" for class numbers and probabilities, '
-            'keras.losses.SparseCategoricalCrossentropy(from_logits=True) for raw scores, "mse" for real targets'
-        ),
+        fix=Fix(does=setup.words.given_loss),
     )

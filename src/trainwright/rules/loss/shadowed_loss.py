@@ -15,11 +15,10 @@ from trainwright.core.finding import Failure, Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.role import Role
 from trainwright.core.rule import rule
+from trainwright.frameworks.error_texts import SHADOWED
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
-
-_SIGNS = ("'Tensor' object is not callable", "cannot assign 'torch")
 
 
 @rule("TW416", Severity.ERROR)
@@ -47,6 +46,6 @@ def shadowed_loss(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
 def _failure(forward: ForwardFacts, loss: LossFacts | None) -> Failure | None:
     """The failure that shows it: of the second step, or of the first one."""
     for failure in (loss.second_step, loss.failure) if loss else (forward.failure,):
-        if failure is not None and failure.where is not None and any(s in failure.message for s in _SIGNS):
+        if failure is not None and failure.where is not None and any(s in failure.message for s in SHADOWED):
             return failure
     return None

@@ -40,7 +40,7 @@ def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFa
             f"the targets of {several} rows sum to more than 1, but the probabilities they are compared with sum to 1"
         ),
         repair=_binary_form(call),
-        fix=Fix(does=_advice(call), safety=Safety.UNSAFE),
+        fix=Fix(does=_advice(call, setup), safety=Safety.UNSAFE),
     )
 
 
@@ -59,14 +59,12 @@ def _divides(call: LossCall) -> bool:
     return call.function == "nll_loss" and call.takes_indices is False
 
 
-def _advice(call: LossCall) -> str:
+def _advice(call: LossCall, setup: SetupFacts) -> str:
     if call.function == "binary_cross_entropy":
         return "use a sigmoid instead of the softmax"
-    if call.from_logits is None:
-        return 'use nn.BCEWithLogitsLoss (Hugging Face: problem_type="multi_label_classification")'
-    if call.from_logits:
-        return "use binary_crossentropy with from_logits=True"
-    return "use binary_crossentropy" + (
+    if call.from_logits is not False:
+        return f"use {setup.words.multilabel_loss}"
+    return f"use {setup.words.loss('binary_cross_entropy')}" + (
         "" if call.activation == "sigmoid" else ", and a sigmoid in the last layer"
     )
 

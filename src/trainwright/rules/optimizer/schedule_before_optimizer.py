@@ -33,7 +33,9 @@ def schedule_before_optimizer(optimizer: OptimizerFacts, setup: SetupFacts) -> I
             "the schedule's counter was higher after a training step than before it, with no update between"
         ),
         fix=Fix(
-            does="call the schedule's step() after the optimizer's; in a Trainer, leave it out: the Trainer calls it",
+            does=f"leave the schedule's step() out: {setup.words.trainer} calls it"
+            if setup.automatic_steps
+            else "call the schedule's step() after the optimizer's",
             safety=Safety.SAFE,
         ),
     )

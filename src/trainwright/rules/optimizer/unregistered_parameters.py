@@ -69,7 +69,7 @@ def unregistered_parameters(
 
 def _plain_list(one: PlainList, setup: SetupFacts) -> Finding:
     plain = one.kind in ("list", "tuple", "dict")
-    container = "nn.ModuleDict" if one.kind == "dict" else "nn.ModuleList"
+    container = setup.words.layer_dict if one.kind == "dict" else setup.words.layer_list
     return Finding(
         message=f"{one.name} is {'a plain' if plain else 'no layer but a'} {one.kind} of {one.modules} layers: their {one.parameters:,} weights are used and get "
         "gradients, and no optimizer holds them",
@@ -95,13 +95,10 @@ def _other_model(optimizer: OptimizerFacts, setup: SetupFacts) -> Finding:
         measured={"foreign": optimizer.foreign, "not_held": len(optimizer.unregistered)},
         where=setup.place(Role.OPTIMIZER, Role.CREATE_OPTIMIZER, Role.TRAINER),
         proof=Proof("compared by identity: what the optimizer holds, and the model's trainable parameters"),
-        # A Keras model is walked on with an optimizer made anew: Keras itself refuses this one.
-        repair=None
-        if setup.framework == "keras"
-        else Repair("hold the model's own parameters", Seam.OPTIMIZER, _hold),
+        repair=None if optimizer.bound else Repair("hold the model's own parameters", Seam.OPTIMIZER, _hold),
         fix=Fix(
             does="build a separate optimizer for each model"
-            if setup.framework == "keras"
+            if optimizer.bound
             else "build the optimizer from the parameters of the model that is trained",
             safety=Safety.SAFE,
         ),

@@ -41,7 +41,7 @@ def _finding(gpu: Accelerator, held: int, setup: SetupFacts) -> Finding:
     who = "another process uses" if len(gpu.others) == 1 else f"{len(gpu.others)} other processes use"
     rest = " and others" if len(gpu.others) > _NAMED else ""
     taking = (
-        "; TensorFlow takes nearly all that is left there, as memory growth is not set"
+        "; this script takes nearly all that is left there, as memory growth is not set"
         if setup.takes_all_memory
         else ""
     )
@@ -73,11 +73,7 @@ def _shown(process: OtherProcess) -> str:
 
 
 def _advice(first: OtherProcess, setup: SetupFacts) -> str:
-    growth = (
-        "call tf.config.experimental.set_memory_growth(gpu, True) for each GPU before the model is made; "
-        if setup.takes_all_memory
-        else ""
-    )
+    growth = f"{setup.words.memory_growth}; " if setup.takes_all_memory else ""
     return (
         f"{growth}end process {first.pid} ({first.name}), if nobody needs it, or choose another GPU with "
         "CUDA_VISIBLE_DEVICES"

@@ -278,6 +278,7 @@ class Observer:
             training=self._names.get(id(layer)) not in self._modes.inactive,
             leaf=not layer._flatten_layers(recursive=False, include_self=False),
             sizes=sizes,
+            fixed_size=True,
             size_at=self._declared_at(layer)
             if layer is self._model
             else next((place for place in asked if is_written(place, sizes[-1])), None),

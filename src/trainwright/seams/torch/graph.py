@@ -209,7 +209,11 @@ def kept_tensors(owners: Mapping[str, Any]) -> list[KeptTensor]:
 
 
 def _kept(name: str, attribute: str, owner: Any) -> KeptTensor:
-    return KeptTensor(name=f"{name}.{attribute}".lstrip("."), where=_assigned(owner, attribute))
+    return KeptTensor(
+        name=f"{name}.{attribute}".lstrip("."),
+        where=_assigned(owner, attribute),
+        of_trainer=name == "trainer",
+    )
 
 
 def _assigned(owner: Any, attribute: str, *, made: bool = False) -> Place | None:

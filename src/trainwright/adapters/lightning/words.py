@@ -1,0 +1,20 @@
+"""The words of a Lightning Trainer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trainwright.adapters.torch.words import TORCH
+
+WORDS = replace(
+    TORCH,
+    trainer="the Trainer",
+    evaluation_data="val_dataloaders",
+    stratified_split="torch.utils.data.random_split, or scikit-learn's train_test_split(…, stratify=labels)",
+    fewer_predictions="keep of each batch what the metrics need, such as outputs.argmax(-1)",
+    less_memory='torch.utils.checkpoint, Trainer(precision="bf16-mixed")',
+    smaller_batches="pass batch_size={rows} to the DataLoader and accumulate_grad_batches={steps} to the Trainer",
+    backward="return the loss from training_step",
+    joined_processes="start the script itself: the Trainer starts its processes",
+    shared_rows="Trainer(use_distributed_sampler=True)",
+)

@@ -1,0 +1,115 @@
+"""What rules ask of the metric that the best checkpoint is chosen by, and of the callbacks that follow a metric."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from trainwright.core.finding import Place, Proof
+from trainwright.core.fix import SetKeyword
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.rules.metrics import equal
+from trainwright.stages.evaluation import EvaluationFacts, Given, Watcher
+
+_TIMES = ("runtime", "samples_per_second", "steps_per_second", "model_preparation_time", "epoch")
+
+
+@dataclass(frozen=True)
+class BestMetric:
+    """The metric that the best checkpoint is chosen by, as the evaluation would name it."""
+
+    name: str
+    bare: str
+    """Without the name of an evaluation set."""
+    known: list[str]
+    """The names that the evaluation returns."""
+    is_returned: bool
+
+
+def best_metric(evaluation: EvaluationFacts) -> BestMetric | None:
+    """The metric, where one is asked for and an evaluation went through."""
+    if not is_measured(evaluation) or evaluation.best_metric is None or evaluation.needs_all_rows:
+        return None
+    if not evaluation.metrics or not evaluation.planned:
+        return None
+    name = evaluation.best_metric.removeprefix("eval_")
+    names = [n for n in (m.removeprefix("eval_") for m in evaluation.metrics) if n not in _TIMES]
+    of_set = next((s for s in evaluation.set_names if name.startswith(f"{s}_")), None)
+    bare = name.removeprefix(f"{of_set}_") if of_set else name
+    known = [f"{s}_{n}" for s in evaluation.set_names or ("",) for n in names]
+    return BestMetric(
+        name=name,
+        bare=bare,
+        known=[n.lstrip("_") for n in known],
+        is_returned=bare in names and bool(evaluation.set_names) == (of_set is not None),
+    )
+
+
+def is_measured(evaluation: EvaluationFacts) -> bool:
+    """Whether the evaluation went through."""
+    return not (evaluation.failure or evaluation.metrics_failure)
+
+
+def is_unlogged(watcher: Watcher, evaluation: EvaluationFacts) -> bool:
+    """Whether the metric that a callback follows is not among those of an epoch."""
+    return bool(evaluation.logged) and watcher.metric not in evaluation.logged
+
+
+def right_direction(watcher: Watcher, evaluation: EvaluationFacts) -> bool | None:
+    """Whether a greater value of the metric that a callback follows is better; None where nothing tells."""
+    measured = greater_is_better(watcher.metric.removeprefix("val_"), evaluation)
+    return watcher.usual if measured is None else measured
+
+
+def greater_is_better(name: str, evaluation: EvaluationFacts) -> bool | None:
+    """Whether perfect predictions raise the metric; None where that cannot be told."""
+    if name == "loss":
+        return False
+    given = evaluation.when(Given.PERFECT) or evaluation.when(Given.PERFECT_ALIGNED)
+    perfect, now = given.get(name), evaluation.returned.get(name)
+    if (
+        perfect is None
+        or now is None
+        or not math.isfinite(perfect)
+        or not math.isfinite(now)
+        or equal(perfect, now)
+    ):
+        return None
+    return perfect > now
+
+
+def proof_of_direction(name: str, right: bool, evaluation: EvaluationFacts) -> Proof:
+    """What tells whether a greater value of a metric is better."""
+    given = evaluation.when(Given.PERFECT) or evaluation.when(Given.PERFECT_ALIGNED)
+    if name not in given or name not in evaluation.returned:
+        if name.endswith("loss"):
+            return Proof("a loss is better when it is smaller")
+        return Proof(f"the framework takes a {'greater' if right else 'smaller'} {name} for the better one")
+    now, perfect = evaluation.returned[name], given[name]
+    return Proof(f"{name} is {now:.4g} now, and would be {perfect:.4g} for perfect predictions")
+
+
+def edit_of_callback(watcher: Watcher, name: str, value: str, position: int | None) -> tuple[SetKeyword, ...]:
+    """The edit of an argument of the callback's constructor."""
+    at = watcher.where
+    return (
+        (SetKeyword(at.file, at.line, name, f'"{value}"', watcher.kind, position),) if at is not None else ()
+    )
+
+
+def edit_of_arguments(place: Place | None, name: str, value: str, function: str) -> tuple[SetKeyword, ...]:
+    """The edit of a hyper-parameter in the call of a function."""
+    return (SetKeyword(place.file, place.line, name, value, function),) if place else ()
+
+
+def set_arguments(seam: Seam, **values: object) -> Repair:
+    """Set hyper-parameters, as they are given or in the arguments that are in force."""
+
+    def change(call: Call) -> Call:
+        if seam == Seam.CONSTRUCT:
+            return call.replace(**values)
+        for name, value in values.items():
+            object.__setattr__(call["arguments"], name, value)
+        return call
+
+    return Repair("set " + ", ".join(f"{k}={v!r}" for k, v in values.items()), seam, change)

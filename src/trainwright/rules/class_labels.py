@@ -1,0 +1,140 @@
+"""How rules compare labels with what a loss takes: class numbers with the scores, targets with 0 to 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from trainwright.core.finding import Proof
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.stages.dataset import IGNORED_LABEL, DatasetFacts, LabelFacts, SplitFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossCall, LossFacts
+
+# Noise on labels of 0 and 1 is a known remedy (of discriminators, say).
+NOISE = 0.25
+OF_CLASSES = ("cross_entropy", "nll_loss")
+BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+
+
+@dataclass(frozen=True)
+class OutOfRange:
+    """Labels of one set, of which some have no score."""
+
+    split: str
+    seen: list[int]
+    """All of its labels, the smallest first."""
+    width: int
+    """The number of scores a row."""
+    row: str
+    """The first row with such a label, as a part of a sentence."""
+    numbers: Mapping[int, int] | None
+    """The number that each label would get, counted from 0, or that of no label; None where scores are missing."""
+    for_binary_loss: bool
+    """There is one sigmoid score, and the labels are 0 and 1."""
+
+    @property
+    def are_unlabelled(self) -> bool:
+        """Whether all labels but one are in order: that one stands for no label."""
+        return self.numbers is not None and len(self.numbers) < len(self.seen)
+
+
+def labels_out_of_range(dataset: DatasetFacts, forward: ForwardFacts, loss: LossFacts) -> OutOfRange | None:
+    """The first set with labels that have no score; None where another fault shows in the same numbers."""
+    if binary_loss_out_of_range(loss) is not None:
+        return None
+    call, width = loss.call, loss.classes
+    by_hand = call is None and _picked_outside(loss, forward)
+    if by_hand and forward.output:
+        width = forward.output.shape[-1]
+    elif call is None or call.function not in OF_CLASSES or call.targets.is_float:
+        return None
+    if width is None:
+        return None
+    ignored = call.options.get("ignore_index", IGNORED_LABEL) if call else IGNORED_LABEL
+    in_batch = [int(v) for v in call.target_values if v != ignored] if call else []
+    for split in dataset.splits:
+        labels = _census(split) if loss.targets_are_labels or by_hand else None
+        if labels is None and split.name != "train":
+            continue
+        seen = sorted(int(v) for v in labels.census if v != ignored) if labels else in_batch
+        if not seen or (seen[0] >= 0 and seen[-1] < width):
+            continue
+        if set(in_batch) - set(seen) and all(0 <= v < width for v in in_batch):
+            continue  # the loss is given numbers that the data do not hold: they are numbered anew on the way
+        outside = next(v for v in seen if not 0 <= v < width)
+        known = labels is not None and outside in labels.first_rows
+        return OutOfRange(
+            split=split.name,
+            seen=seen,
+            width=width,
+            row=f", first in row {labels.first_rows[outside]}" if labels and known else "",
+            numbers=_renumbered(seen, width, int(ignored)),
+            for_binary_loss=call is not None
+            and width == 1
+            and call.activation == "sigmoid"
+            and set(seen) <= {0, 1},
+        )
+    return None
+
+
+def binary_loss_out_of_range(loss: LossFacts) -> LossCall | None:
+    """A binary cross-entropy of targets outside 0 to 1; rows that a weight may leave out aside."""
+    call = next((c for c in loss.calls if c.function in BINARY), None)
+    low, high = (call.targets.minimum, call.targets.maximum) if call else (None, None)
+    if call is None or low is None or high is None or call.targets.non_finite:
+        return None
+    if low >= -NOISE and high <= 1 + NOISE:
+        return None
+    if prod(call.inputs.shape) != prod(call.targets.shape):  # that they do not fit is another fault
+        return None
+    if call.options.get("reduction", "mean") == "none" or call.options.get("has_weight"):
+        return None
+    return call
+
+
+def _picked_outside(loss: LossFacts, forward: ForwardFacts) -> bool:
+    """Whether a loss written by hand raised because it picked a score that a row of (N, C) scores does not have."""
+    shape = forward.output.shape if forward.output else ()
+    return loss.failure is not None and "out of bounds" in loss.failure.message and len(shape) == 2
+
+
+def _census(split: SplitFacts) -> LabelFacts | None:
+    labels = split.labels
+    return labels if labels and labels.kind in ("class", "tokens") and labels.census else None
+
+
+def _renumbered(seen: list[int], width: int, ignored: int) -> dict[int, int] | None:
+    if seen[0] >= 0 and not (seen[0] == 1 and seen[-1] == width):
+        return None
+    if len(seen) <= width:
+        return {v: i for i, v in enumerate(seen)} if seen[0] < 0 else {v: v - 1 for v in seen}
+    if seen[0] == -1 and len(seen) == width + 1 and seen[-1] < width:
+        return {-1: ignored}
+    return None
+
+
+def rows_not_finite(loss: LossFacts) -> Proof | None:
+    """Where the loss did not stop: which rows' own losses are not finite, and what they share."""
+    if loss.value is None or math.isfinite(loss.value) or not loss.row_losses:
+        return None
+    bad = [i for i, x in enumerate(loss.row_losses) if not math.isfinite(x)]
+    labels = {loss.row_labels[i] for i in bad} if len(loss.row_labels) == len(loss.row_losses) else set()
+    told = f": the rows with label {' or '.join(f'{x:g}' for x in sorted(labels))}" if labels else ""
+    return Proof(
+        f"nothing stops: the loss is {loss.value}, because that of {len(bad)} of {len(loss.row_losses)} rows is{told}"
+    )
+
+
+def renumber(numbers: Mapping[int, int], functions: tuple[str, ...]) -> Repair:
+    """Give the losses of these functions other numbers for the labels."""
+
+    def change(call: Call) -> Call:
+        if call["function"] not in functions:  # of another head, whose targets are numbered otherwise
+            return call
+        return call.replace(targets=call.tensors.renumbered(call["targets"], numbers))
+
+    said = ", ".join(f"{a} as {b}" for a, b in list(numbers.items())[:4])
+    return Repair(f"take label {said}{', …' if len(numbers) > 4 else ''}", Seam.LOSS, change)

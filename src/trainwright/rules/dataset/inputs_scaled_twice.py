@@ -1,0 +1,58 @@
+"""TW121 inputs-scaled-twice: the data are scaled, and the model scales them once more.
+
+Why it matters: pixels that were divided by 255 twice differ by less than 0.004, and the first layer hardly sees them.
+Evidence: the layer without weights that leaves next to nothing of what it is given for the first layer that has some; from
+the same weights on the same rows, inputs scaled once are learnt clearly better, on three seeds.
+Fix (unsafe): leave one of the two scalings out.
+"""
+
+from __future__ import annotations
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
+from trainwright.core.rule import Diagnosis, rule
+from trainwright.core.trial import Trial
+from trainwright.rules.rates import mean
+from trainwright.rules.scaling import BATCHES, STEPS, keep_scaled, reach, real_inputs, rescale, scaled_away
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW121", Severity.WARNING, after="TW106")
+def inputs_scaled_twice(
+    batch: BatchFacts, forward: ForwardFacts, loss: LossFacts, setup: SetupFacts
+) -> Diagnosis:
+    """Inputs scaled away by the model that are learnt clearly better when they are scaled once."""
+    layer = scaled_away(forward)
+    if layer is None or loss.value is None:
+        return
+    inputs = real_inputs(batch)
+    given, made = layer.inputs[0], layer.output
+    if len(inputs) != 1 or made is None:
+        return
+    key, factor = next(iter(inputs)), reach(made) / reach(given)
+    undone = f"undo the scaling of {layer.name}"
+    outcome = yield Trial(change=rescale(key, (0.0, factor), undone), steps=STEPS, batches=BATCHES)
+    if not outcome.clearly_better:
+        return
+    before, after = mean(outcome.before), mean(outcome.after)
+    yield Finding(
+        message=f"{layer.name} ({layer.kind}) is given values up to {reach(given):.3g} and passes on values up to {reach(made):.2g}: "
+        f"after {outcome.steps} updates the loss is {before:.3g}, without that scaling {after:.3g}",
+        measured={
+            "largest_given": reach(given),
+            "largest_left": reach(made),
+            "loss": before,
+            "loss_without": after,
+        },
+        where=layer.where or setup.place(Role.MODEL),
+        proof=outcome,
+        repair=keep_scaled(key, (0.0, factor), undone),
+        fix=Fix(
+            does=f"scale the inputs once: leave out {layer.name}, or what scaled them before",
+            safety=Safety.UNSAFE,
+        ),
+    )

@@ -1,0 +1,45 @@
+"""TW716 undirected-metric: a callback follows a metric of which nothing tells whether a greater value is better.
+
+Why it matters: it raises at the end of the first epoch.
+Evidence: the callback was asked before training, and raised.
+Error: `but Keras isn't able to automatically determine whether that metric should be maximized or minimized`
+Fix (safe where the direction was measured): write its mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Failure, Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
+from trainwright.core.rule import rule
+from trainwright.rules.best_metric import edit_of_callback, is_measured, is_unlogged, right_direction
+from trainwright.stages.evaluation import EvaluationFacts, Watcher
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW716", Severity.ERROR, after="TW710")
+def undirected_metric(setup: SetupFacts, evaluation: EvaluationFacts) -> Iterator[Finding]:
+    """A metric that is logged, and a callback that does not take it."""
+    if not is_measured(evaluation):
+        return
+    for watcher in evaluation.watchers:
+        if watcher.failure is not None and not is_unlogged(watcher, evaluation):
+            yield _finding(watcher, watcher.failure, right_direction(watcher, evaluation), setup)
+
+
+def _finding(watcher: Watcher, failure: Failure, right: bool | None, setup: SetupFacts) -> Finding:
+    mode = None if right is None else "max" if right else "min"
+    return Finding(
+        message=f"{watcher.kind} cannot tell whether a greater {watcher.metric} is better: it raises "
+        f"{failure.type} at the end of the first epoch",
+        measured={"monitor": watcher.metric, "mode": "auto"},
+        where=watcher.where or setup.place(Role.CALLBACKS, Role.TRAIN_CALL),
+        proof=Proof(f"it was asked before training: {failure.message[:160]}"),
+        fix=Fix(
+            does=f'write mode="{mode}"' if mode else 'write mode="max" or mode="min"',
+            safety=Safety.SAFE if mode else Safety.MANUAL,
+            edits=edit_of_callback(watcher, "mode", mode, watcher.mode_position) if mode else (),
+        ),
+    )

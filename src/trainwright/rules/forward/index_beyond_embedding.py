@@ -1,0 +1,45 @@
+"""TW321 index-beyond-embedding: an embedding is given an index for which it has no row, and which the model made itself.
+
+Why it matters: on a CPU the forward pass stops with an index, on a GPU with a device-side assert far from its cause.
+Evidence: the smallest and the largest index that the layer was given, against its number of rows.
+Error: `index out of range in self`
+Fix (unsafe): build the layer with a row for each index; number the indices from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.rule import rule
+from trainwright.rules.layer_sizes import resize
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW321", Severity.ERROR, after="TW301")
+def index_beyond_embedding(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
+    """An embedding that raised."""
+    layer = forward.failed_module
+    if layer is None or layer.kind != "Embedding":
+        return
+    given = layer.inputs[0] if layer.inputs else None
+    if given is None or given.maximum is None or given.minimum is None or not layer.sizes:
+        return
+    rows, largest, smallest = layer.sizes[0], int(given.maximum), int(given.minimum)
+    if smallest >= 0 and largest < rows:
+        return
+    fits = smallest >= 0
+    yield Finding(
+        message=f"{layer.name} (Embedding) has {rows} rows, and indices {smallest} to {largest} came; it takes 0 to {rows - 1}",
+        measured={"layer": layer.name, "declared": rows, "largest": largest, "smallest": smallest},
+        where=layer.where,
+        repair=resize(layer.name, largest + 1) if fits and not layer.fixed_size else None,
+        fix=Fix(
+            does=f"build {layer.name} with {setup.words.embedding_rows}={largest + 1} or more"
+            if fits
+            else "number the indices from 0",
+            safety=Safety.UNSAFE if fits else Safety.MANUAL,
+        ),
+    )

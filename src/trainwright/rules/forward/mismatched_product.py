@@ -1,0 +1,35 @@
+"""TW322 mismatched-product: a product that is written in the model has factors that do not fit.
+
+Why it matters: the forward pass stops; the message gives two shapes, and no layer has a size to correct.
+Evidence: the module that raised has no declared size of its own.
+Error: `mat1 and mat2 shapes cannot be multiplied`
+Fix (manual): make the last axis of the first factor as long as the first axis of the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix
+from trainwright.core.rule import rule
+from trainwright.frameworks.layers import TAKES
+from trainwright.rules.layer_sizes import failed_layer
+from trainwright.stages.forward import ForwardFacts
+
+
+@rule("TW322", Severity.ERROR, after="TW301")
+def mismatched_product(forward: ForwardFacts) -> Iterator[Finding]:
+    """A module without a size of its own that raised in a product."""
+    failed = failed_layer(forward)
+    if failed is None or "mat1 and mat2 shapes" not in failed[1].message:
+        return
+    layer, failure = failed
+    if layer.kind in TAKES and layer.sizes and layer.inputs and len(layer.inputs[0].shape) > 1:
+        return
+    yield Finding(
+        message=f"a product in {layer.name or 'the model'} ({layer.kind}) has factors that do not fit: {failure.message}",
+        where=failure.where,
+        proof=Proof(f"{layer.kind} has no declared size of its own, and raised {failure.type}"),
+        fix=Fix(does="make the last axis of the first factor as long as the first axis of the second"),
+    )

@@ -1,0 +1,60 @@
+"""TW320 wrong-number-of-axes: a layer, or the model, is given an input with more or fewer axes than it takes.
+
+Why it matters: the forward pass stops, with two shapes; what is missing is a flatten, an axis of channels, or the steps of a
+recurrent layer.
+Evidence: the number of axes that is declared against the shape that came; whether the same values fit in another shape.
+Error: `mat1 and mat2 shapes cannot be multiplied`
+Error: `is incompatible with the layer: expected ndim`
+Error: `is incompatible with the layer: expected min_ndim`
+Error: `Invalid input shape for input`
+Fix (unsafe): flatten what comes, or add the missing axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.rules.layer_sizes import size_mismatch
+from trainwright.rules.refused_inputs import refusal, refused_input
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW320", Severity.ERROR, after="TW301")
+def wrong_number_of_axes(
+    setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None
+) -> Iterator[Finding]:
+    """A layer that raised, or refused its input, because an axis is missing or too many."""
+    if (refused := refused_input(setup, forward)) is not None:
+        if refused[0].has_other_rank:
+            yield refusal(*refused, setup, forward, batch)
+        return
+    found = size_mismatch(forward) if forward is not None else None
+    if found is None or not found.has_other_rank:
+        return
+    name = found.layer.name
+    does = (
+        f"flatten what {name} is given, x.flatten(1): then its last axis holds {found.wanted}"
+        if found.lacks_flatten
+        else f"add the axis of the channel to what {name} is given, x.unsqueeze(1)"
+    )
+    yield Finding(
+        message=found.message,
+        measured=found.measured,
+        where=found.where,
+        repair=_flatten(name) if found.lacks_flatten else None,
+        fix=Fix(does=does, safety=Safety.UNSAFE if found.lacks_flatten else Safety.MANUAL),
+    )
+
+
+def _flatten(name: str) -> Repair:
+    def change(call: Call) -> Call:
+        call.tensors.flatten_before(call["model"], name)
+        return call
+
+    return Repair(f"flatten what {name} is given", Seam.TRAINER, change)

@@ -1,0 +1,107 @@
+"""A layer that raised, its declared size and the size of what it was given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from trainwright.core.finding import Failure, Place
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.frameworks.layers import TAKES
+from trainwright.stages.forward import ForwardFacts, ModuleFacts
+
+
+@dataclass(frozen=True)
+class SizeMismatch:
+    """A layer whose declared size is not that of its input."""
+
+    layer: ModuleFacts
+    failure: Failure
+    argument: str
+    """The one that sets its size."""
+    axis: int
+    """Of its input, which must have that size."""
+    shape: tuple[int, ...]
+    wanted: int
+    came: int
+
+    @property
+    def lacks_flatten(self) -> bool:
+        """Whether all that a row holds is as much as a matrix takes."""
+        return len(self.shape) > 2 and self._is_matrix and prod(self.shape[1:]) == self.wanted
+
+    @property
+    def lacks_channels(self) -> bool:
+        """Whether a convolution over one channel is given rows without an axis of channels."""
+        dimensions = self.layer.kind.removeprefix("Conv")[:1]
+        is_convolution = self.layer.kind.startswith("Conv") and dimensions.isdigit()
+        held = self.wanted in self.shape[1:]
+        return is_convolution and self.wanted == 1 and not held and len(self.shape) == int(dimensions) + 1
+
+    @property
+    def has_other_rank(self) -> bool:
+        """Whether the number of axes is what is wrong, and not the size of one."""
+        return self.lacks_flatten or self.lacks_channels
+
+    @property
+    def _is_matrix(self) -> bool:
+        return self.argument == "in_features"
+
+    @property
+    def message(self) -> str:
+        takes = (
+            f"{self.argument} {self.wanted}" if self.layer.fixed_size else f"{self.argument}={self.wanted}"
+        )
+        return (
+            f"{self.layer.name} ({self.layer.kind}) takes {takes}, and {self.shape} came: "
+            f"axis {self.axis % len(self.shape)} holds {self.came}"
+        )
+
+    @property
+    def measured(self) -> dict[str, float | int | str]:
+        return {
+            "layer": self.layer.name,
+            "declared": self.wanted,
+            "came": self.came,
+            "shape": str(self.shape),
+        }
+
+    @property
+    def where(self) -> Place | None:
+        return self.layer.where or self.failure.where
+
+
+def failed_layer(forward: ForwardFacts) -> tuple[ModuleFacts, Failure] | None:
+    """The layer that raised; None where it works with another number of rows."""
+    layer, failure = forward.failed_module, forward.failure
+    if failure is None or layer is None or forward.works_at_rows is not None:
+        return None
+    return layer, failure
+
+
+def size_mismatch(forward: ForwardFacts) -> SizeMismatch | None:
+    """A layer of a declared size that raised, with an input of another size."""
+    failed = failed_layer(forward)
+    if failed is None:
+        return None
+    layer, failure = failed
+    argument, axis = TAKES.get(layer.kind, ("", -1))
+    shape = layer.inputs[0].shape if layer.inputs else ()
+    if not argument or not layer.sizes or len(shape) < 2:
+        return None
+    wanted, came = layer.sizes[0], shape[axis] if len(shape) > axis else 0
+    if wanted == came:
+        return None
+    return SizeMismatch(
+        layer=layer, failure=failure, argument=argument, axis=axis, shape=shape, wanted=wanted, came=came
+    )
+
+
+def resize(name: str, size: int) -> Repair:
+    """Build a layer for another size of its input."""
+
+    def change(call: Call) -> Call:
+        call.tensors.resize_input(call["model"], name, size)
+        return call
+
+    return Repair(f"build {name} for an input of size {size}", Seam.TRAINER, change)

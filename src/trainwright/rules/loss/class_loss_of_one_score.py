@@ -1,0 +1,57 @@
+"""TW424 class-loss-of-one-score: one sigmoid score a row is given to a loss that takes a score for each class.
+
+Why it matters: the loss stops at the first label 1, or becomes NaN under a compiler; the message asks for more classes,
+where the model is right and the loss is not.
+Evidence: the model ends in one sigmoid unit and the labels are 0 and 1; with the binary cross-entropy the loss is finite.
+Error: `Received a label value of`
+Fix (safe): compute the binary cross-entropy; or end the model with two units and a softmax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.rule import rule
+from trainwright.rules.class_labels import labels_out_of_range, rows_not_finite
+from trainwright.rules.places import loss_place, rename_loss
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW424", Severity.ERROR, after="TW401")
+def class_loss_of_one_score(
+    dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts
+) -> Iterator[Finding]:
+    """One probability for two labels: what it asks for is the loss that takes it, and not another layer."""
+    labels, call = labels_out_of_range(dataset, forward, loss), loss.call
+    if labels is None or not labels.for_binary_loss or call is None:
+        return
+    where, name = loss_place(loss, setup), call.own_name or call.function
+    binary = "binary_crossentropy" if call.own_name else "binary_cross_entropy"
+    yield Finding(
+        message=f"the model gives one sigmoid score a row, and {name} takes one for each of the labels 0 and 1",
+        measured={"outputs": 1, "smallest_label": 0, "largest_label": 1},
+        where=where,
+        proof=rows_not_finite(loss),
+        repair=_binary(call.function, f"compute {binary} instead of {name}"),
+        fix=Fix(
+            does=f"use {binary}, the loss of one sigmoid unit; or end the model with 2 units and a softmax",
+            safety=Safety.SAFE,
+            edits=rename_loss(call.own_name, binary, where, setup),
+        ),
+    )
+
+
+def _binary(function: str, does: str) -> Repair:
+    def change(call: Call) -> Call:
+        if call["function"] != function:
+            return call
+        targets = call.tensors.reshape(call["targets"], (-1, *call["logits"].shape[1:]))
+        return call.replace(function="binary_cross_entropy", targets=call.tensors.cast(targets, "float32"))
+
+    return Repair(does, Seam.LOSS, change)

@@ -1,0 +1,39 @@
+"""TW428 column-labels: a class loss is given its labels as a column (N, 1), where it takes N of them.
+
+Why it matters: the loss takes the second axis for classes, or for places, and stops with a message about several targets.
+Evidence: the two shapes at the loss call; with the labels as one axis the loss goes through.
+Error: `0D or 1D target tensor expected, multi-target not supported`
+Fix (safe): write targets.squeeze(-1) in the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role
+from trainwright.core.rule import rule
+from trainwright.rules.shapes import Misfit, align, measured_of, message_of, misfitting, proof_of
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW428", Severity.ERROR, after="TW407")
+def column_labels(
+    loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None
+) -> Iterator[Finding]:
+    """Labels (N, 1) of scores (N, C)."""
+    found = misfitting(loss, forward)
+    if found is None or found.kind != Misfit.COLUMN:
+        return
+    call = found.call
+    yield Finding(
+        message=message_of(call),
+        measured=measured_of(call),
+        where=call.at or loss.at or setup.place(Role.MODEL),
+        proof=Proof(proof_of(call)),
+        repair=align(call.function),
+        fix=Fix(does="write targets.squeeze(-1) in the loss", safety=Safety.SAFE),
+    )

@@ -1,0 +1,43 @@
+"""TW422 misnumbered-labels: the labels are not counted from 0.
+
+Why it matters: there are as many scores as labels, and yet the loss stops at the largest label or the negative one, with
+an index or a device-side assert; under a compiler it becomes NaN without any error.
+Evidence: the census of all labels against the number of scores; with the labels counted from 0 the loss is finite.
+Error: `Target … is out of bounds.`
+Error: `device-side assert triggered`
+Error: `Received a label value of`
+Fix (unsafe): renumber the labels from 0, and the predictions the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.role import Role, role_of_split
+from trainwright.core.rule import rule
+from trainwright.rules.class_labels import OF_CLASSES, labels_out_of_range, renumber
+from trainwright.stages.dataset import DatasetFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW422", Severity.ERROR, after="TW401")
+def misnumbered_labels(
+    dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts
+) -> Iterator[Finding]:
+    """Labels from 1, or with a negative one, that fit when they are counted from 0."""
+    labels = labels_out_of_range(dataset, forward, loss)
+    if labels is None or labels.numbers is None or labels.are_unlabelled or labels.for_binary_loss:
+        return
+    seen, role = labels.seen, role_of_split(labels.split)
+    or_none = "" if loss.ignored_label is None else f", or {loss.ignored_label} for no label"
+    yield Finding(
+        message=f"labels run from {seen[0]} to {seen[-1]}{labels.row}; the loss takes 0 to {labels.width - 1}{or_none}",
+        measured={"outputs": labels.width, "smallest_label": seen[0], "largest_label": seen[-1]},
+        where=setup.place(role.made, role, Role.TRAINER),
+        repair=renumber(labels.numbers, OF_CLASSES),
+        fix=Fix(does=f"renumber the labels {seen[0]} to {seen[-1]} from 0", safety=Safety.UNSAFE),
+    )

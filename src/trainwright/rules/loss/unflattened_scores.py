@@ -1,0 +1,51 @@
+"""TW427 unflattened-scores: a class loss is given scores with axes of 1 behind the classes, which a pooling left there.
+
+Why it matters: the loss takes the further axes for places of an image, wants a label for each, and stops.
+Evidence: the shape of the scores; without these axes there is a row of scores for each label, and the loss goes through.
+Fix (safe): flatten what the pooling gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainwright.core.finding import Finding, Proof, Severity
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.role import Role
+from trainwright.core.rule import rule
+from trainwright.rules.shapes import Misfit, misfitting
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.loss import LossFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@rule("TW427", Severity.ERROR, after="TW407")
+def unflattened_scores(
+    loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None
+) -> Iterator[Finding]:
+    """Scores (N, C, 1, …) that a pooling over all places gave, of a class loss that then wants targets (N, 1, …)."""
+    found = misfitting(loss, forward)
+    if found is None or found.kind != Misfit.SPARE_AXES:
+        return
+    call = found.call
+    scores, targets, function = call.inputs.shape, call.targets.shape, call.function
+
+    def change(call: Call) -> Call:
+        if call["function"] != function or tuple(call["logits"].shape[2:]) != scores[2:]:
+            return call
+        return call.replace(logits=call.tensors.reshape(call["logits"], (-1, scores[1])))
+
+    yield Finding(
+        message=f"{function} of outputs {scores} and targets {targets} raised: behind the {scores[1]} classes are axes of 1",
+        measured={"outputs": str(scores), "targets": str(targets), "classes": scores[1]},
+        where=call.at or loss.at or setup.place(Role.MODEL),
+        proof=Proof(
+            f"as {scores[:2]} the outputs have a row of scores for each of the {scores[0]} targets; {call.failure}"
+        ),
+        repair=Repair("give the loss the outputs without axes of 1", Seam.LOSS, change),
+        fix=Fix(
+            does="flatten the outputs: a Flatten layer behind the pooling, or outputs.flatten(1)",
+            safety=Safety.SAFE,
+        ),
+    )

@@ -1,0 +1,157 @@
+"""Inputs that a layer, or a model by its declared input, refuses before it is called: what the refusal says, and what helps."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from trainwright.core.finding import Failure, Finding, Place, Proof
+from trainwright.core.fix import Fix, Safety
+from trainwright.core.repair import Repair
+from trainwright.core.role import Role
+from trainwright.core.tensors import Tensors
+from trainwright.frameworks.error_texts import INVALID_SHAPE, REFUSED_INPUT
+from trainwright.frameworks.layers import DECLARED, MODELS, RECURRENT
+from trainwright.rules.repairs import change_batches
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.setup import SetupFacts
+
+
+@dataclass(frozen=True)
+class RefusedInput:
+    """What Keras said of an input that a layer does not take."""
+
+    layer: str
+    axes: int | None
+    """How many it takes; None: that is not what is wrong."""
+    exactly: bool
+    shape: tuple[int | None, ...]
+    """The shape that it takes, where that was told."""
+    axis: int | None
+    size: int
+    came: tuple[int | None, ...]
+
+    @property
+    def takes(self) -> str:
+        if self.axes is not None:
+            return f"{'' if self.exactly else 'at least '}{self.axes} axes"
+        return f"{self.shape}" if self.shape else f"{self.size} values on axis {self.axis}"
+
+    @property
+    def has_other_rank(self) -> bool:
+        """Whether the number of axes is what is wrong, and not the size of one."""
+        return self.axes is not None or bool(self.shape and len(self.shape) != len(self.came))
+
+
+def refused_input(setup: SetupFacts, forward: ForwardFacts | None) -> tuple[RefusedInput, Failure] | None:
+    """What the failure of the forward pass, or of a model that is built before it, says of an input."""
+    failure = forward.failure if forward else setup.failure
+    refused = _read(failure) if failure is not None else None
+    return (refused, failure) if refused is not None and failure is not None else None
+
+
+def _read(failure: Failure) -> RefusedInput | None:
+    if whole := INVALID_SHAPE.search(failure.message):
+        shape, came = (tuple(ast.literal_eval(whole[name])) for name in ("wanted", "came"))
+        return RefusedInput(
+            layer="functional", axes=None, exactly=True, shape=shape, axis=None, size=0, came=came
+        )
+    said = REFUSED_INPUT.search(failure.message)
+    if said is None or said["what"] == "max_ndim":
+        return None
+    wanted, came = ast.literal_eval(said["wanted"]), ast.literal_eval(said["came"])
+    if not isinstance(came, tuple):
+        return None
+    counted = said["what"].endswith("ndim")
+    return RefusedInput(
+        layer=said["layer"],
+        axes=wanted if counted else None,
+        exactly=said["what"] == "ndim",
+        shape=wanted if isinstance(wanted, tuple) else (),
+        axis=int(said["axis"]) if said["axis"] else None,
+        size=wanted if isinstance(wanted, int) else 0,
+        came=came,
+    )
+
+
+def refusal(
+    refused: RefusedInput,
+    failure: Failure,
+    setup: SetupFacts,
+    forward: ForwardFacts | None,
+    batch: BatchFacts | None,
+) -> Finding:
+    """The finding of an input that was refused."""
+    whole = refused.layer.startswith(MODELS)
+    name = "the model's Input" if whole else refused.layer
+    does, repair = _brought(refused, whole, batch, forward)
+    return Finding(
+        message=f"{name} takes {refused.takes}, and {refused.came} came",
+        measured={"layer": refused.layer, "declared": refused.takes, "came": str(refused.came)},
+        where=_built_at(forward) or (setup.place(Role.MODEL) if whole else None) or failure.where,
+        proof=Proof(f"the input was refused before {'the model' if whole else refused.layer} was called"),
+        repair=repair,
+        fix=Fix(does=does, safety=Safety.UNSAFE if repair else Safety.MANUAL),
+    )
+
+
+def _built_at(forward: ForwardFacts | None) -> Place | None:
+    failed = forward.failed_module if forward else None
+    return (failed.size_at or failed.where) if failed else None
+
+
+def _brought(
+    refused: RefusedInput, whole: bool, batch: BatchFacts | None, forward: ForwardFacts | None
+) -> tuple[str, Repair | None]:
+    """What brings the input into shape, in words and in memory."""
+    came, wanted = refused.came[1:], refused.shape[1:]
+    given = (
+        [k for k, t in batch.tensors.items() if t.shape[1:] == came and k != batch.label_key] if batch else []
+    )
+    known = [n for n in wanted if n is not None]
+    if (
+        wanted
+        and len(known) == len(wanted)
+        and None not in came
+        and prod(known) == prod(n for n in came if n is not None)
+    ):
+        how = f"reshape the inputs to {tuple(known)} a row"
+        return how, _reshape(given[0], tuple(known), how) if given else None
+    if refused.axes is not None and refused.axes == len(refused.came) + 1:
+        return _with_an_axis(refused, forward), None
+    if whole and came:
+        return f"declare {DECLARED}({came}), or give the model {wanted or refused.takes}", None
+    if refused.axes is not None and len(refused.came) > refused.axes:
+        return (
+            f"take an axis away before {refused.layer}: Flatten, a pooling layer, or return_sequences=False",
+            None,
+        )
+    return f"bring what {refused.layer} is given to {refused.takes}", None
+
+
+def _with_an_axis(refused: RefusedInput, forward: ForwardFacts | None) -> str:
+    """What gives a layer the one axis that is missing."""
+    failed = forward.failed_module if forward else None
+    called = [m.kind for m in (*(forward.modules if forward else ()), *([failed] if failed else ()))]
+    if any(name.startswith(RECURRENT) for name in (refused.layer, *called)):
+        return (
+            f"give a recurrent layer before {refused.layer} return_sequences=True; else add an axis to what it is given: "
+            "x[..., None]"
+        )
+    axis = f"add an axis to what {refused.layer} is given: x[..., None]"
+    # Of a model that is refused while it is built, the layers before are not known.
+    unknown = forward is None and refused.axes == 3
+    return f"{axis}; behind a recurrent layer, give that one return_sequences=True" if unknown else axis
+
+
+def _reshape(key: str, shape: tuple[int, ...], does: str) -> Repair:
+    def change(given: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
+        if key not in given:
+            return given
+        rows = tensors.to_numpy(given[key])
+        return {**given, key: tensors.like(rows.reshape(len(rows), *shape), given[key])}
+
+    return change_batches(does, change)

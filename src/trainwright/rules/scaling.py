@@ -1,0 +1,72 @@
+"""How rules look at the scale of inputs, and change it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainwright.core.repair import Call, Repair, Seam
+from trainwright.core.tensors import Tensors
+from trainwright.rules.repairs import change_batches
+from trainwright.stages.batch import BatchFacts
+from trainwright.stages.forward import ForwardFacts, ModuleFacts
+from trainwright.stages.tensor import TensorFacts
+
+# Pixels that were divided by 255 twice end at 0.004; inputs between 0 and 1, or of unit variance, reach beyond this.
+SMALL = 0.01
+# What a trial of another scale takes.
+STEPS = 24
+BATCHES = 3
+
+
+def reach(tensor: TensorFacts) -> float:
+    """The largest distance of a value from zero."""
+    return max(abs(tensor.minimum or 0.0), abs(tensor.maximum or 0.0))
+
+
+def real_inputs(batch: BatchFacts) -> dict[str, TensorFacts]:
+    """The inputs of floating-point numbers, as the model takes them."""
+    return {
+        k: t
+        for k, t in batch.tensors.items()
+        if (t.is_float or k in batch.made_floats)
+        and k not in (batch.label_key, *(batch.target_keys or ()))
+        and "mask" not in k
+        and "label" not in k
+    }
+
+
+def scaled_away(forward: ForwardFacts) -> ModuleFacts | None:
+    """The layer without weights that leaves next to nothing for the first layer that has some."""
+    first = next((i for i, m in enumerate(forward.modules) if m.leaf and m.sizes), None)
+    if first is None or not (given := forward.modules[first].inputs) or not given[0].is_float:
+        return None
+    if not 0 < reach(given[0]) < SMALL:
+        return None
+    before = [
+        m for m in forward.modules[:first] if m.leaf and m.inputs and m.output and reach(m.inputs[0]) >= SMALL
+    ]
+    return next((m for m in reversed(before) if m.output and reach(m.output) < SMALL), None)
+
+
+def rescale(key: str, scale: tuple[Any, Any], does: str) -> Repair:
+    """Subtract a mean from an input and divide it by a deviation, for a trial."""
+
+    def change(call: Call) -> Call:
+        return call.replace(**{key: _scaled(call[key], scale, call.tensors)}) if key in call.given else call
+
+    return Repair(does, Seam.BATCH, change)
+
+
+def keep_scaled(key: str, scale: tuple[Any, Any], does: str) -> Repair:
+    """The same for the rest of the walk."""
+
+    def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
+        return {**batch, key: _scaled(batch[key], scale, tensors)} if key in batch else batch
+
+    return change_batches(does, change)
+
+
+def _scaled(tensor: Any, scale: tuple[Any, Any], tensors: Tensors) -> Any:
+    values = (tensors.to_numpy(tensor) - scale[0]) / scale[1]
+    integers = "int" in str(tensor.dtype)  # that the model makes floats of
+    return tensors.like(values, tensor, "float32" if integers else None)

@@ -1,0 +1,26 @@
+"""A convolution, and a head on each place of what it gives.
+
+Each backend raises in the loss, and speaks of the ranks of target and output.
+"""
+
+# slow
+
+import keras
+import numpy as np
+from keras import layers
+
+keras.utils.set_random_seed(0)
+rng = np.random.default_rng(0)
+y = rng.integers(0, 4, 400)
+x = rng.random((400, 12, 12, 1)).astype("float32")
+for image, label in zip(x, y):
+    image[3 * label : 3 * label + 3] += 1
+model = keras.Sequential(
+    [
+        keras.Input((12, 12, 1)),
+        layers.Conv2D(8, 3, activation="relu"),  # expect: outputs-per-step
+        layers.Dense(4, activation="softmax"),
+    ]
+)
+model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+model.fit(x, y, batch_size=32, epochs=3, validation_split=0.2, verbose=2)

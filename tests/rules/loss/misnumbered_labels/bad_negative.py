@@ -1,0 +1,13 @@
+"""Three classes, numbered -1, 0, 1."""
+
+from material import QUIET, tokenized, tokenizer, tweets
+from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
+
+config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_labels=3)
+model = DistilBertForSequenceClassification(config)
+args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16)
+frame = tweets(400)
+frame["label"] -= 1
+data = tokenized(frame)  # expect: misnumbered-labels
+trainer = Trainer(model, args, train_dataset=data, processing_class=tokenizer())
+trainer.train()

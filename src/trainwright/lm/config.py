@@ -1,4 +1,4 @@
-"""A recipe: what is trained, on how much data, and how. It comes from presets, TOML files and `--set section.key=value`."""
+"""A recipe: what is trained, on how much data, and how. Presets, TOML files and `--set` make one."""
 
 from __future__ import annotations
 

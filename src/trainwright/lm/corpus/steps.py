@@ -1,4 +1,4 @@
-"""The stages of prepare: gather, deduplicate, split, tokenizer, pack. Each writes a file when it is done and is skipped from then on."""
+"""The stages of prepare: gather, deduplicate, split, tokenizer, pack. Each writes a file when done, and is then skipped."""
 
 from __future__ import annotations
 

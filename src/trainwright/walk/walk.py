@@ -362,7 +362,7 @@ class Walk:
         return replace(finding, fix=fix, proof=finding.proof or proof_by_repair(finding))
 
     def _tried(self, finding: Finding) -> bool:
-        """Whether calls were made with a finding's repair, and its stage was measured with it in force, and went through."""
+        """Whether calls used a finding's repair, and its stage was measured with it in force and passed."""
         return (
             id(finding) in self._mended
             and id(finding) in self._through

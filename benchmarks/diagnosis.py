@@ -180,7 +180,7 @@ def diagnose(script: Path, backend: str = "") -> Diagnosis:
     where = (first["name"], (first["where"] or {}).get("line"))
     return Diagnosis(
         script=script,
-        framework=f"keras on {backend}" if backend else report["framework"] or "none reached",
+        framework=f"keras on {backend}" if backend else report["framework"] or "no training reached",
         planted=planted,
         named=len(names & ({f["name"] for f in loud} | notes)),
         first=where in planted,
@@ -228,7 +228,7 @@ def table(done: list[Diagnosis]) -> str:
     for one in done:
         tallies[one.framework].all.append(one)
     lines = [
-        "# What is named, and how fast",
+        "# What is found, and how fast",
         "",
         f"`benchmarks/diagnosis.py` on {datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {os.cpu_count()} cores, "
         f"OMP_NUM_THREADS={ENVIRONMENT['OMP_NUM_THREADS']}, Python {sys.version.split()[0]}, "
@@ -236,9 +236,9 @@ def table(done: list[Diagnosis]) -> str:
             f"{p} {_version(p)}"
             for p in ("torch", "transformers", "accelerate", "lightning", "keras", "tensorflow-cpu", "jax")
         )
-        + ". A process for each script of `tests/`; seconds are median / slowest.",
+        + ". One process per script in `tests/`; seconds are median / slowest.",
         "",
-        "| framework | planted faults named | first cause, line right | other findings there | false alarms | walk s | process s |",
+        "| framework | planted faults named | correct first cause and line | other findings | false alarms | walk s | process s |",
         "|---|---|---|---|---|---|---|",
         *(tally.row(name) for name, tally in sorted(tallies.items())),
         Tally(done).row("all"),
@@ -258,9 +258,9 @@ def _remark(one: Diagnosis) -> str:
     if one.remark:
         return f"{name}: {one.remark}"
     if one.planted and not one.first:
-        return f"{name}: another first cause or line; named {one.named} of {len(one.planted)}, besides {', '.join(one.extra) or 'nothing'}"
+        return f"{name}: wrong first cause or line; named {one.named} of {len(one.planted)}, also {', '.join(one.extra) or 'nothing'}"
     if one.extra:
-        return f"{name}: besides, {', '.join(one.extra)}"
+        return f"{name}: also {', '.join(one.extra)}"
     return ""
 
 

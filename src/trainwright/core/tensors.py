@@ -51,7 +51,7 @@ class Tensors(Protocol):
         """Scale the rate of every parameter group, or set them all."""
 
     def unfreeze(self, model: Any, optimizer: Any, names: Sequence[str] | None = None) -> None:
-        """Unfreeze the named parameters (None: all), at the optimizer's largest rate (None: there is no optimizer yet)."""
+        """Unfreeze the named parameters (None: all), at the optimizer's largest rate (None: no optimizer yet)."""
 
     def hold_parameters(self, optimizer: Any, model: Any) -> None:
         """Make the optimizer hold the model's trainable parameters and no others."""
@@ -87,7 +87,7 @@ class Tensors(Protocol):
         """Resize the model's output layer to `classes` outputs, keeping the old ones; return the layer's name."""
 
     def resize_embeddings(self, model: Any, rows: int, name: str = "") -> None:
-        """Resize the named embedding to `rows` rows; without a name, the input embedding and a token output of its size."""
+        """Resize the named embedding to `rows` rows; without a name, the input embedding and its token output."""
 
     def set_dropout(self, model: Any, probability: float) -> None:
         """Set the probability of every dropout layer."""
@@ -117,7 +117,7 @@ class Tensors(Protocol):
         """The tensor with each row standardized, with its gradient."""
 
     def take_rows(self, batch: Mapping[str, Any], rows: int) -> dict[str, Any]:
-        """The first rows of every tensor in a batch with as many rows as the first; with torch, also of every such list."""
+        """The first rows of every tensor in a batch with as many rows as the first; with torch, of lists too."""
 
     def zero_non_finite(self, model: Any) -> None:
         """Set NaN and infinity among the model's weights and buffers to zero."""

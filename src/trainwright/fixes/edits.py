@@ -82,7 +82,7 @@ def _text(file: str) -> str:
 
 
 def fitting(report: Report) -> list[Finding]:
-    """The findings whose edits can all be made together, the first ones before those that do not fit beside them."""
+    """The findings whose edits can be applied together; earlier ones take precedence over incompatible later ones."""
     chosen: list[Finding] = []
     for finding in report.findings:
         if finding.fix and finding.fix.edits and edited(edits_of([*chosen, finding])) is not None:

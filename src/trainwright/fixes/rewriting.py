@@ -105,14 +105,14 @@ def _edited(call: cst.Call, edit: Edit) -> list[cst.Arg]:
 
 
 def _is_positional(arguments: Sequence[cst.Arg], position: int | None) -> bool:
-    """Whether the argument at a position is given there, without its name."""
+    """Whether the argument at a position is passed without its name."""
     if position is None or len(arguments) <= position:
         return False
     return all(a.keyword is None and not a.star for a in arguments[: position + 1])
 
 
 def _appended(call: cst.Call, name: str, value: cst.BaseExpression) -> list[cst.Arg]:
-    """One keyword more, laid out as the others are: on a line of its own, or behind the last."""
+    """Add a keyword in the style of the others: on a separate line, or after the last one."""
     equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
     new = cst.Arg(value=value, keyword=cst.Name(name), equal=equal)
     if not call.args:

@@ -1,4 +1,4 @@
-"""A recipe: what is trained, on how much, and how. Presets, TOML files and `--set section.key=value` make one."""
+"""A recipe: what is trained, on how much data, and how. Presets, TOML files and `--set` make one."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DataConfig:
     micro_windows: int = 0
     """Windows of one forward pass in one process; 0: all at once."""
     limit: int = 0
-    """Train on the first so many windows only; 0: on all."""
+    """Train only on the first N windows; 0: on all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +96,14 @@ class LossConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """How long, how exact, and what is done on the way."""
+    """How long to train, with which precision, and what happens during training."""
 
     updates: int = 0
     """Optimizer updates; 0: as many as `epochs` makes."""
     epochs: float = 1.0
     seed: int = 0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """auto: what is faster here, as measured when the run begins."""
+    """auto: whichever is measured to be faster when the run begins."""
     threads: int = 0
     """Of torch on the CPU; 0: OMP_NUM_THREADS, or as many as are fastest here, as measured when the run begins."""
     compile: bool = False
@@ -115,19 +115,19 @@ class RunConfig:
     prompts: tuple[str, ...] = ("plt.sc", "df.groupby(", "from sklearn.")
     save_every: int = 100
     keep: int = 2
-    """Newest checkpoints that stay, besides the best one."""
+    """Number of newest checkpoints to keep, in addition to the best one."""
     log_every: int = 10
     sinks: tuple[str, ...] = ()
     """tensorboard, trackio, wandb; log.jsonl is always written."""
     distributed: Literal["ddp", "fsdp"] = "ddp"
-    """What torchrun's processes use."""
+    """How torchrun's processes share the work."""
     check: bool = True
     """Walk the training with the debugger before it begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Everything that decides a run, besides its data."""
+    """Everything that determines a run, except its data."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
     data: DataConfig = field(default_factory=DataConfig)

@@ -1,4 +1,4 @@
-"""What every source yields, and what filters, deduplication, splitting and tokenizing take."""
+"""The document: yielded by every source, and the input of filters, deduplication, splitting and tokenizing."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Document:
 
     text: str
     path: str
-    """Where it came from, as it is shown to people."""
+    """Its origin, as shown to users."""
     group: str
-    """The repository or package it belongs to: what a split never divides."""
+    """The repository or package that it belongs to, which a split never divides."""
     licence: str | None = None
-    """An SPDX identifier, where one is known."""
+    """An SPDX identifier, if one is known."""
 
     @property
     def bytes(self) -> int:

@@ -20,7 +20,7 @@ def equal(left: float, right: float) -> bool:
 
 
 def shapes(evaluation: EvaluationFacts) -> str:
-    """What the metric function was given: "scores of shape (32, 3) and labels of shape (32,)"."""
+    """The metric function's arguments: "scores of shape (32, 3) and labels of shape (32,)"."""
     given = " and ".join(str(p.shape) for p in evaluation.predictions)
     several = len(evaluation.predictions)
     scores = f"a tuple of {several} outputs of shapes {given}" if several > 1 else f"scores of shape {given}"
@@ -57,7 +57,7 @@ def take_first_output() -> Repair:
     def change(call: Call) -> Call:
         return call.replace(predictions=call["predictions"][0])
 
-    return Repair("give the metrics the first output only", Seam.METRICS, change)
+    return Repair("pass only the first output to the metrics", Seam.METRICS, change)
 
 
 def align() -> Repair:
@@ -70,7 +70,7 @@ def align() -> Repair:
             return call
         return call.replace(predictions=scores.reshape(call["labels"].shape))
 
-    return Repair("give the metrics predictions in the shape of the labels", Seam.METRICS, change)
+    return Repair("pass predictions in the shape of the labels to the metrics", Seam.METRICS, change)
 
 
 def fill_ignored() -> Repair:
@@ -79,4 +79,4 @@ def fill_ignored() -> Repair:
     def change(call: Call) -> Call:
         return call.replace(labels=np.where(call["labels"] == -100, 0, call["labels"]))
 
-    return Repair("give the metrics 0 for labels of -100", Seam.METRICS, change)
+    return Repair("pass 0 to the metrics for labels of -100", Seam.METRICS, change)

@@ -1,4 +1,4 @@
-"""The experiments on learning rates that several rules share: is there a rate at which the same batch is learnt?"""
+"""The learning-rate experiments that several rules share: is there a rate at which the same batch is learned?"""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def standardise_activations(modules: tuple[str, ...], deviation: float = 1.0) ->
             return call
         return call.replace(values=call.tensors.standardise(call["values"]) * deviation)
 
-    does = f"bring what {', '.join(modules[:3])} is given to mean 0 and deviation {deviation:g}"
+    does = f"scale the inputs of {', '.join(modules[:3])} to mean 0 and standard deviation {deviation:g}"
     return Repair(does, Seam.ACTIVATION, change)
 
 
@@ -101,7 +101,7 @@ def unfreeze_model() -> Repair:
         call.tensors.unfreeze(call["model"], None)
         return call
 
-    return Repair("let all parameters be trained", Seam.TRAINER, change)
+    return Repair("make all parameters trainable", Seam.TRAINER, change)
 
 
 def rename_column(old: str, new: str) -> Repair:

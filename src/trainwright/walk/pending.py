@@ -56,7 +56,7 @@ def of_model(
 
 
 def of_fit(trainer: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> PendingTraining[Adapter]:
-    """`trainer.fit(…)` of Lightning; errors raised by the user's hooks before the first step propagate, as in a real fit."""
+    """`trainer.fit(…)` of Lightning; errors in the user's hooks before the first step propagate, as in a real fit."""
     from trainwright.adapters.lightning.body import LightningBody
     from trainwright.adapters.lightning.fit import fit_of
     from trainwright.adapters.loop.adapter import LoopAdapter

@@ -152,7 +152,7 @@ class Session(Walks):
         raise WalkFinished
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
-        """Handle a backward pass or optimizer step: if it is part of the user's own loop, walk that and leave the script."""
+        """Handle a backward pass or optimizer step: if it is in the user's own loop, walk that and leave the script."""
         seen = self._seen or Seen()
         if (
             self._walking

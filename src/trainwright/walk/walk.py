@@ -368,7 +368,7 @@ class Walk:
         return replace(finding, fix=fix, proof=finding.proof or proof_by_repair(finding))
 
     def tried(self, finding: Finding) -> bool:
-        """Whether calls were made with a finding's repair, and its stage was measured with it in force, and went through."""
+        """Whether calls used a finding's repair, and its stage was measured with it in force and passed."""
         return (
             id(finding) in self.fixed
             and id(finding) in self._through

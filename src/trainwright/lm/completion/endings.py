@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 Ending = Callable[[bytes], int | None]
-"""Takes all bytes written so far; gives how many of them belong to the completion, None while it goes on."""
+"""Takes all bytes written so far; returns how many of them belong to the completion, None while it continues."""
 
 # What may hold brackets or line ends that are none, each also where the text breaks off inside of it.
 _STRING = rb'"""(?:\\(?:.|\Z)|[^\\])*?(?:"""|\Z)|' + rb"'''(?:\\(?:.|\Z)|[^\\])*?(?:'''|\Z)|"
@@ -32,7 +32,7 @@ def line_end(written: bytes) -> int | None:
 
 
 def repetition(written: bytes) -> int | None:
-    """Where a text that ends with the same thing six times over has said it once; None if it does not end so."""
+    """The end of the first copy in a text that ends with six copies of the same thing; None if it does not."""
     for size in range(2, min(_LONGEST_REPEATED, len(written) // _TIMES) + 1):
         unit = written[-size:]
         if written.endswith(unit * _TIMES) and _WORDS_AND_SIGNS.fullmatch(unit):

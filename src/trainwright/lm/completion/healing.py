@@ -33,7 +33,7 @@ class Vocabulary:
         self._ids = [i for _, i in pairs]
 
     def longer(self, start: bytes) -> list[int]:
-        """The ids of tokens that begin with these bytes and go on."""
+        """The ids of tokens that begin with these bytes and are longer."""
         first = bisect_right(self._bytes, start)
         last = bisect_left(self._bytes, True, lo=first, key=lambda b: not b.startswith(start))
         return self._ids[first:last]

@@ -1,1 +1,1 @@
-"""From sources to documents worth learning from."""
+"""Turns sources into documents that are worth learning from."""

@@ -32,7 +32,7 @@ BANDS = 32
 _MARGIN = 0.2
 
 KEPT = -1
-"""The verdict on a document that stays; that on another is the position of the one it duplicates."""
+"""The verdict for a kept document; the verdict for a duplicate is the position of the document it duplicates."""
 
 
 def text_hash(text: str) -> bytes:
@@ -49,7 +49,7 @@ def signature(shingled: Hashes) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, kw_only=True)
 class Prints:
-    """What deduplication keeps of every document: 528 bytes, whatever its length."""
+    """The data that deduplication keeps per document: 528 bytes, whatever its length."""
 
     hashes: NDArray[np.void]
     """(documents,) of 16 bytes each, of `text_hash`."""

@@ -128,7 +128,7 @@ def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int) ->
 
 
 def _instead(root: Path) -> str:
-    """What a folder has instead of source files, and what may be done."""
+    """What a folder contains instead of source files, and what to do about it."""
     if not _entries(root):
         return "it is empty. Name the folder with your code."
     tables = [e.name for e in _entries(root) if e.name.lower().endswith(TABLES)]

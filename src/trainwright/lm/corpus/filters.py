@@ -31,24 +31,24 @@ Reason = Literal["licence", "no-keyword", "generated", "too-short", "long-line",
 
 @dataclass(frozen=True, kw_only=True)
 class FilterOptions:
-    """What a document must have to be kept."""
+    """The conditions under which a document is kept."""
 
     keywords: tuple[str, ...] = KEYWORDS
-    """Words of which the text mentions at least one; none: every text will do."""
+    """Words of which the text must mention at least one; empty: no condition."""
     licences: tuple[str, ...] = PERMISSIVE
-    """SPDX identifiers; none: any licence, known or not."""
+    """SPDX identifiers; empty: any license, known or unknown."""
     unknown_licences: Literal["own", "keep", "drop"] = "own"
     """Without a known licence: kept from sources the user chose himself, dropped from `installed` and the Hub; or always one."""
     generated: bool = False
-    """Keep what a program says it wrote."""
+    """Keep generated files."""
     min_bytes: int = 64
-    """A shorter file is an import or two."""
+    """Shorter files contain little more than an import or two."""
     longest_line: int = 1000
-    """Characters."""
+    """Maximum length of a line, in characters."""
     mean_line: float = 100.0
-    """Characters of the mean line."""
+    """Maximum mean length of the lines, in characters."""
     alphanumeric_share: float = 0.25
-    """Letters and digits among all bytes."""
+    """Minimum fraction of letters and digits among all bytes."""
 
 
 # For folders and tables that the user named: any subject, any licence, any length. Lines of a thousand characters in the
@@ -57,7 +57,7 @@ OWN = FilterOptions(keywords=(), licences=(), min_bytes=1, longest_line=sys.maxs
 
 
 def checked(options: FilterOptions) -> FilterOptions:
-    """The options, whose numbers make sense.
+    """The options, once their values are validated.
 
     Raises:
         UsageError: if they do not.

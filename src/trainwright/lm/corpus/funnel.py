@@ -1,4 +1,4 @@
-"""The funnel: files and bytes that came in, stayed and went, by reason, with names as samples."""
+"""The funnel: files and bytes that were seen, kept and dropped by reason, with example names."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Count:
 
 @dataclass(slots=True)
 class Drop(Count):
-    """What went for one reason."""
+    """What was dropped for one reason."""
 
     samples: list[str] = field(default_factory=list)
 
@@ -74,7 +74,7 @@ class Funnel:
             one.samples.append(name)
 
     def drop_kept(self, reason: str, size: int, name: str) -> None:
-        """Drop what had been kept so far."""
+        """Count something as dropped that had been counted as kept."""
         self.kept.files -= 1
         self.kept.bytes -= size
         self.drop(reason, size, name)
@@ -121,7 +121,7 @@ def render(values: dict[str, Any]) -> RenderableType:
 
 
 def unit_of(size: int) -> tuple[str, float]:
-    """The unit in which so many bytes are told, and its bytes: a folder of one's own may have kilobytes only."""
+    """The unit for displaying this many bytes, and its size in bytes; a small folder may have only kilobytes."""
     return ("MB", 1e6) if size >= 1e6 else ("kB", 1e3)
 
 

@@ -1,4 +1,4 @@
-"""Licences by SPDX identifier: read from package metadata, from a licence file's text, from a data set's column."""
+"""Licenses by SPDX identifier, read from package metadata, from a license file's text or from a table column."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ def spdx(name: str | None) -> str | None:
 
 
 def of_text(text: str) -> str | None:
-    """The licence that a licence file begins with, recognised by words that only its text has."""
+    """The license at the beginning of a license file, recognized by words that only its text contains."""
     low = re.sub(r"\s+", " ", text[:_TEXT_LENGTH].lower())
     found = [(low.find(words[0]), name) for name, words in _TEXTS if all(word in low for word in words)]
     return min(found, key=lambda place: place[0])[1] if found else None
 
 
 def of_folder(folder: Path) -> str | None:
-    """The licence of a folder's LICENSE or COPYING file; None if there is none, or none we know."""
+    """The license of a folder's LICENSE or COPYING file; None if there is none that we know."""
     try:
         files = sorted(f for f in folder.iterdir() if _FILE.match(f.name) and f.is_file())
         texts = [f.read_text(encoding="utf-8", errors="replace") for f in files]
@@ -106,7 +106,7 @@ def of_folder(folder: Path) -> str | None:
 
 
 def of_metadata(metadata: PackageMetadata, texts: Sequence[str] = ()) -> str | None:
-    """The licence of an installed package.
+    """The license of an installed package.
 
     Args:
         texts: Its licence files', which tell apart what "BSD" leaves open.

@@ -1,4 +1,4 @@
-"""Sources by what the user called them."""
+"""Opens sources by the names that the user gives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def open_sources(
     suffixes: tuple[str, ...] = (".py",),
     largest: int = LARGEST_BYTES,
 ) -> list[Source]:
-    """The sources by what the user called them; none is `installed`.
+    """The sources with these names; no names means `installed`.
 
     Args:
         suffixes: Of the files in folders and packages.

@@ -31,8 +31,8 @@ class PrepareOptions:
     validation: float = 0.05
     """The share of bytes that is held out, in whole groups."""
     seed: int = 0
-    """Of the choice of the groups."""
+    """Random seed for choosing the groups."""
     vocabulary_size: int = 0
-    """Of the tokenizer; 0: by the amount of training text."""
+    """Size of the tokenizer's vocabulary; 0: depends on the amount of training text."""
     tokenizer_bytes: int = 20_000_000
-    """Of training text that the tokenizer is trained on, evenly sampled."""
+    """Bytes of evenly sampled training text for training the tokenizer."""

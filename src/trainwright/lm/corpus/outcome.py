@@ -1,4 +1,4 @@
-"""What the stages came to, in the numbers of data.json."""
+"""The results of the stages, as the numbers in data.json."""
 
 from __future__ import annotations
 

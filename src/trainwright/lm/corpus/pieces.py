@@ -1,4 +1,4 @@
-"""What has been gathered so far: documents on disk in pieces, each with the place where the gathering goes on.
+"""The documents gathered so far, on disk in pieces, each with the position from which gathering resumes.
 
 A piece is one Arrow file, written whole or not at all, and mapped to be read: a text is in memory only while it is
 looked at. Documents have positions, counted through all pieces.
@@ -49,7 +49,7 @@ _OPEN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the gathering stands."""
+    """The state of the gathering."""
 
     source: int = 0
     cursor: Cursor = field(default_factory=Cursor)
@@ -88,7 +88,7 @@ class PieceWriter:
         self._seen += size
 
     def add(self, document: Document, size: int) -> None:
-        """Take a document of so many bytes."""
+        """Take a document of this many bytes."""
         marks = signature(shingles(document.text))
         self._rows.append(
             {
@@ -104,7 +104,7 @@ class PieceWriter:
         self._bytes += size
 
     def write(self, place: Place) -> None:
-        """Write the piece and begin the next one; `place` is where the gathering goes on after it."""
+        """Write the piece and begin the next one; `place` is the position from which gathering resumes after it."""
         about = {
             "source": place.source,
             "file": place.cursor.file,
@@ -137,7 +137,7 @@ class Pieces:
         return self._ends[-1] if self._ends else 0
 
     def place(self) -> Place:
-        """Where the gathering goes on."""
+        """The position from which gathering resumes."""
         if not self.count:
             return Place()
         about = json.loads(self._mapped(self.count - 1).schema.metadata[_ABOUT])

@@ -1,4 +1,4 @@
-"""From sources to a folder of prepared data, in stages that a killed run goes on from.
+"""Turns sources into a folder of prepared data, in stages from which a killed run resumes.
 
 Until data.json is there, OUT/work holds what has been done. Every stage decides by its input alone, so that a run
 that was killed and started again ends with the same bytes as one that was not.
@@ -39,11 +39,11 @@ from trainwright.lm.tokens.prepared import (
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """What a call of `prepare` found or made."""
+    """The result of a call of `prepare`."""
 
     manifest: dict[str, Any]
     already: bool
-    """It was all there before."""
+    """Everything was already prepared."""
 
 
 def prepare(out: Path, options: PrepareOptions, *, restart: bool = False) -> Prepared:
@@ -123,7 +123,7 @@ _OURS = (MANIFEST, TOKENIZER, *(f"{name}.{kind}" for name in SPLITS for kind in 
 
 
 def _begin(job: steps.Job, wanted: dict[str, Any]) -> None:
-    """Make sure that OUT is free, or holds work with the same options."""
+    """Check that OUT is free, or contains work with the same options."""
     if (job.work / _STATE).exists():
         _compare(_state(job.work)["options"], wanted, job.out)
         return

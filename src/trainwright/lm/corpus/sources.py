@@ -29,18 +29,18 @@ class Cursor:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Item:
-    """One file or row as it was found."""
+    """One file or row, unprocessed."""
 
     content: bytes
     path: str
     group: str
     licence: str | None
     after: Cursor
-    """Where the source goes on after this item."""
+    """The position from which the source continues after this item."""
     share: float
     """How much of the source has been seen with this item, 0 to 1."""
     problem: str = ""
-    """Why `content` is not there: unreadable, huge or corrupt."""
+    """Why there is no `content`: unreadable, huge or corrupt."""
     size: int = 0
     """Its bytes where they are known without the content; otherwise those of the content."""
 
@@ -54,7 +54,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What the user called it."""
+        """The name that the user gave."""
 
     @property
     def own(self) -> bool:

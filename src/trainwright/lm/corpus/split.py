@@ -51,7 +51,7 @@ def validation_groups(bytes_of: Mapping[str, int], *, share: float, seed: int = 
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What the two sides were found to share, by looking at every document of both."""
+    """What the two sides share, found by examining every document of both."""
 
     train_documents: int
     validation_documents: int
@@ -67,10 +67,10 @@ class Proof:
 def prove(
     train: Iterable[Document], validation: Iterable[Document], *, threshold: float = NEAR
 ) -> Iterator[float | Proof]:
-    """What both sides share, exactly: every pair is compared, none by estimate. Numbers on the way are documents done.
+    """What both sides share, by exact comparison of every pair. Yields the number of finished documents as progress.
 
     Args:
-        train, validation: Iterated over anew each time; training once for every 2 million validation shingles.
+        train, validation: Re-iterable; training is iterated once per 2 million validation shingles.
     """
     groups: set[str] = set()
     texts: set[bytes] = set()

@@ -1,4 +1,4 @@
-"""The stages of prepare: gather, deduplicate, split, tokenizer, pack. Each leaves a file when it is done, and is then skipped."""
+"""The stages of prepare: gather, deduplicate, split, tokenizer, pack. Each writes a file when done, and is then skipped."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Job:
 
     @property
     def work(self) -> Path:
-        """What is needed until all is done."""
+        """The disk space needed until everything is done."""
         return self.out / "work"
 
     @property
@@ -78,7 +78,7 @@ def gathered(job: Job) -> bool:
 
 
 def gather(job: Job, sources: list[Source]) -> None:
-    """Read the sources, filter, and write what is kept in pieces; goes on after the last piece."""
+    """Read and filter the sources and write the kept documents in pieces; resumes after the last piece."""
     (job.work / "pieces").mkdir(exist_ok=True)
     place, limit, group_limit = job.pieces.place(), job.options.max_bytes, job.options.max_group_bytes
     funnel, writer = place.funnel, PieceWriter(job.work / "pieces", job.pieces.count)
@@ -242,7 +242,7 @@ def _sample(documents: Texts, share: float, budget: int, report: Report) -> Iter
 
 
 def pack(job: Job) -> None:
-    """Write both splits as tokens; goes on after the last document that an earlier run wrote."""
+    """Write both splits as tokens; resumes after the last document that an earlier run wrote."""
     tokenizer = load_tokenizer(job.out / TOKENIZER)
     splits = read_outcome(job.outcome)["splits"]
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

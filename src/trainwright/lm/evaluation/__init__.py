@@ -1,1 +1,1 @@
-"""How good a model is, and compared with what."""
+"""Evaluation of a model, compared with baselines."""

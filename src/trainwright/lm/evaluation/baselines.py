@@ -1,4 +1,4 @@
-"""What a network's completions are measured against: an n-gram model, and the most frequent way to end a line."""
+"""The baselines for a network's completions: an n-gram model, and the most frequent rest of a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places in held-out code where a completion is asked for: anywhere in a line, and at calls of libraries."""
+"""Places in held-out code where a completion is requested: anywhere in a line, and at library calls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Cut:
     position: int
     """Characters before the place."""
     library: str = ""
-    """Whose call begins here; empty for a cut at random."""
+    """The library whose call begins here; empty for a random cut."""
     prompt_end: str = ""
     """The words right before the place that make it a call, `plt.` or `.fit(`."""
 

@@ -1,4 +1,4 @@
-"""The evaluation of a run: its loss on held-out documents, and its completions beside those of two baselines."""
+"""The evaluation of a run: its loss on held-out documents, and its completions compared with two baselines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Progress = Callable[[str, int], Callable[[int], None]]
 
 @dataclass(frozen=True, kw_only=True)
 class Baselines:
-    """What the baselines have learned from."""
+    """The baselines' training text."""
 
     ngram_order: int = 0
     ngram_tokens: int = 0
@@ -58,7 +58,7 @@ class Baselines:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """Everything that `trainwright lm eval` says."""
+    """All results of `trainwright lm eval`."""
 
     step: int
     """Updates the model was trained for."""

@@ -1,4 +1,4 @@
-"""How near a completion comes to the line it stands for, and means of that with bootstrap intervals."""
+"""How close a completion is to the original line, and means of that with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PIECE = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A mean with its bootstrap interval of 95 %, all from 0 to 1 (differences from -1 to 1)."""
+    """A mean with its 95% bootstrap interval, all from 0 to 1 (differences from -1 to 1)."""
 
     mean: float
     low: float

@@ -1,4 +1,4 @@
-"""Completion quality: the scores of a model and of what it is compared with, on the same cuts."""
+"""Completion quality: the scores of a model and of its baselines on the same cuts."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _EXAMPLES = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A completion to look at."""
+    """An example of a completion."""
 
     typed: str
     """The line up to the cut."""
     rest: str
-    """How it goes on."""
+    """The original rest of the line."""
     completion: str
-    """How the model has it go on."""
+    """The model's completion."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ def _by_library(scores: Mapping[str, np.ndarray], cuts: Sequence[Cut]) -> dict[s
 
 
 def _examples(cuts: Sequence[Cut], texts: Sequence[str]) -> list[Example]:
-    """Some that lie evenly over all."""
+    """Some elements, evenly spaced."""
     count = min(_EXAMPLES, len(cuts))
     return [
         Example(typed=cuts[i].typed, rest=cuts[i].rest, completion=first_line(texts[i]))

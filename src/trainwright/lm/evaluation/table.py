@@ -1,4 +1,4 @@
-"""An evaluation as it is printed."""
+"""Prints an evaluation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN_EXAMPLES = 3
 
 
 def as_table(evaluation: Evaluation) -> RenderableType:
-    """The loss in a line, the completions of each kind in a table, some of them to look at."""
+    """The loss in one line, the completions of each kind in a table, and some examples."""
     loss = evaluation.loss
     parts: list[RenderableType] = [
         Text(

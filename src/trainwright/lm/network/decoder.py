@@ -40,7 +40,7 @@ class Decoder:
         return self._model.config.context
 
     def read(self, ids: Sequence[int], last: int = 1) -> Tensor:
-        """Begin anew with these tokens; logits (last, V) at the last of them.
+        """Start over with these tokens; returns logits (last, V) at the last of them.
 
         Raises:
             UsageError: if there are more than the model has positions.
@@ -57,7 +57,7 @@ class Decoder:
             self._cache.length -= count
 
     def add(self, token: int) -> Tensor:
-        """Logits (V,) after one more token. Where the window is full, its newest half is read anew first."""
+        """Logits (V,) after one more token. If the window is full, its newest half is read again first."""
         if self._cache.length == self.context:
             return self.read([*self._ids, token][-max(1, self.context // 2) :])[0]
         self._ids.append(token)

@@ -194,7 +194,7 @@ class Transformer(nn.Module):
         self.initialise()
 
     def initialise(self) -> None:
-        """Draw all weights anew, from torch's global generator."""
+        """Reinitialize all weights, with torch's global generator."""
         scaled = INITIAL_DEVIATION / math.sqrt(2 * self.config.layers)
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):

@@ -37,7 +37,7 @@ _PIECE_BYTES = 1 << 22
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """Where a training stands after an update: all of it besides weights and optimizer.
+    """The state of a training after an update, except weights and optimizer.
 
     Random numbers are none of it: those of an update follow from the recipe's seed and the update's number.
     """
@@ -79,7 +79,7 @@ class Checkpoint:
 
 
 def step_folder(checkpoints: Path, update: int) -> Path:
-    """Where the checkpoint of an update lies."""
+    """The folder of an update's checkpoint."""
     return checkpoints / f"step-{update:08d}"
 
 
@@ -93,7 +93,7 @@ def steps(checkpoints: Path) -> list[int]:
 def save(
     checkpoints: Path, state: State, model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]
 ) -> Path:
-    """Write a checkpoint under a passing name, then give it its own; return its folder.
+    """Write a checkpoint under a temporary name, then rename it; return its folder.
 
     Raises:
         WriteError: if it cannot be written (a full disk); what was saved before is left as it was.
@@ -145,7 +145,7 @@ def load(folder: Path) -> Checkpoint:
 
 
 def read_state(folder: Path) -> State:
-    """What a checkpoint's state.json says; its tensors are not looked at.
+    """The contents of a checkpoint's state.json; its tensors are not read.
 
     Raises:
         ReadError: if it cannot be read or is not of this format and version.
@@ -156,7 +156,7 @@ def read_state(folder: Path) -> State:
 def newest_whole(
     checkpoints: Path, fits: Callable[[State], str], say: Callable[[str], None]
 ) -> Checkpoint | None:
-    """The newest checkpoint that is whole and fits. Those passed over are said, with the reason, and set aside.
+    """The newest checkpoint that is complete and matches. Skipped ones are reported with the reason and set aside.
 
     Args:
         fits: why a state is not this run's; "" if it is.
@@ -187,7 +187,7 @@ def newest_whole(
 
 
 def prune(checkpoints: Path, keep: int, best: int | None) -> None:
-    """Remove all checkpoints but the newest so many and the best one, and what was left unfinished."""
+    """Remove all checkpoints except the newest N and the best one, and unfinished ones."""
     stay = {*steps(checkpoints)[-max(keep, 1) :], best}
     for update in steps(checkpoints):
         if update not in stay:

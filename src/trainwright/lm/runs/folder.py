@@ -91,10 +91,10 @@ def create_run(
 def begin_run(
     folder: Path, recipe: Recipe, tokenizer: Tokenizer, manifest: Mapping[str, Any], *, anew: bool = False
 ) -> None:
-    """Write what a run begins with; its recipe last, for that makes the folder a run.
+    """Write a run's initial files; the recipe last, because it is what makes the folder a run.
 
     Args:
-        anew: remove the run that lies there first, and leave alone what else does.
+        anew: first remove the existing run, but no other files.
 
     Raises:
         UsageError: if the folder holds something already.
@@ -114,7 +114,7 @@ def begin_run(
 
 
 def clear_run(folder: Path) -> None:
-    """Remove a run, and nothing else that lies in its folder; its recipe last, so that it is a run until then.
+    """Remove a run and nothing else in its folder; the recipe last, so that the folder is a run until then.
 
     Raises:
         WriteError: if something cannot be removed.
@@ -135,7 +135,7 @@ def is_run(folder: Path) -> bool:
 
 
 def check_free(folder: Path) -> None:
-    """Reject a folder that a run cannot begin in.
+    """Reject a folder in which a run cannot begin.
 
     Raises:
         UsageError: if it is a file, or holds what is not a begun run's.
@@ -190,7 +190,7 @@ def read_recipe(folder: Path) -> Recipe:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What is known of the data a run was trained on.
+    """The description of the data that a run was trained on.
 
     Raises:
         ReadError: if it cannot be read.

@@ -1,6 +1,6 @@
-"""How a run computes: number formats and threads, as asked for, as it began, or as measured. Decided once for a run.
+"""How a run computes: number formats and threads, as requested, as before, or as measured. Decided once per run.
 
-They alter the last digits, so a run that goes on keeps them, whatever would be the fastest by then.
+They alter the last digits, so a resumed run keeps them, whatever is fastest by then.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MILLISECONDS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Arithmetic:
-    """What alters a computation's last digits."""
+    """The settings that alter a computation's last digits."""
 
     precision: str
     """fp32 or bf16: of forward and backward passes."""

@@ -125,7 +125,7 @@ def _new_model(recipe: Recipe, processes: Processes) -> Transformer:
 
 
 def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmetic: Arithmetic) -> bool:
-    """Whether the debugger walked all that it was to walk; what it found, or where it failed, is said.
+    """Whether the debugger walked everything it should have; reports what it found or where it failed.
 
     Raises:
         UsageError: if it found an error.
@@ -143,7 +143,7 @@ def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmeti
 
 
 def first_state(training: Training, held: Checkpoint | None) -> State:
-    """Where the loop begins; what has changed around it since the checkpoint is said."""
+    """Where the loop begins; reports what has changed since the checkpoint."""
     fresh = State(
         update=0,
         recipe=as_tables(training.recipe),

@@ -1,4 +1,4 @@
-"""What is shown of a training while it runs: a moving line on a terminal, plain lines elsewhere."""
+"""The display of a running training: a progress line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written down of a training: log.jsonl always, TensorBoard, trackio and W&B by choice."""
+"""The log of a training: always log.jsonl; TensorBoard, trackio and W&B on request."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from trainwright.lm.runs.folder import RECIPE
 
 
 class Sink(Protocol):
-    """A place that numbers of a training are sent to."""
+    """A destination for a training's numbers."""
 
     def write(self, values: Mapping[str, float], update: int) -> None:
         """Keep an update's numbers, by name."""
         ...
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send everything still pending."""
         ...
 
 
@@ -116,7 +116,7 @@ def check_sinks(names: Sequence[str]) -> None:
 
 
 def open_sinks(names: Sequence[str], folder: Path, recipe: Recipe, update: int) -> list[Sink]:
-    """The sinks by name; a run that goes on after `update` goes on there, too."""
+    """The sinks by name; a run that resumes after `update` resumes there, too."""
     return [_OPENED[name](folder, recipe, update) for name in names]
 
 
@@ -157,7 +157,7 @@ def _wandb(folder: Path, recipe: Recipe, update: int) -> Sink:
 
 
 def _identity(folder: Path) -> str:
-    """The run's name, the same when it goes on and another when one is begun anew in a folder of that name."""
+    """The run's name: the same when it resumes, a new one when a run is started over in the same folder."""
     begun = f"{folder.resolve()} {(folder / RECIPE).stat().st_mtime_ns}"
     return f"{folder.resolve().name}-{xxhash.xxh32_hexdigest(begun.encode())}"
 

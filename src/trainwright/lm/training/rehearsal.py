@@ -1,4 +1,4 @@
-"""The walk before the training: the debugger goes through data, model, loss and optimizer, and puts all back."""
+"""The walk before the training: the debugger checks data, model, loss and optimizer, and restores everything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUDGET_SECONDS = 20.0
 def rehearse(
     model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.dtype = torch.bfloat16
 ) -> Report:
-    """The debugger's report on the first windows of the training, with an optimizer of its own.
+    """The debugger's report on the first windows of the training, with a separate optimizer.
 
     Raises:
         UsageError: if it found an error.
@@ -54,7 +54,7 @@ def rehearse(
 
 
 def told(report: Report) -> str:
-    """What the walk came to; no fault is only said to be absent of what was walked."""
+    """The result of the walk; "no fault found" refers only to the stages that were walked."""
     if why := failure_of(report):
         return own_failure(why, _stages(report, through=True))
     found = [
@@ -81,7 +81,7 @@ def failure_of(report: Report) -> str:
 
 
 def own_failure(why: str, walked: Sequence[StageRun] = ()) -> str:
-    """What is said of a walk that failed."""
+    """The message about a walk that failed."""
     seen = ", ".join(run.stage.label for run in walked)
     return (
         f"The debugger failed before the training: {why}. This is an internal error in Trainwright, not a fault of your "

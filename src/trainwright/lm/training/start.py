@@ -1,4 +1,4 @@
-"""Where a training begins: in a new folder, or where the run that lies there stands, if it is the same one."""
+"""Where a training begins: in a new folder, or at the state of the folder's run if it is the same one."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def opened(
     processes: Processes,
     say: Callable[[str], None],
 ) -> Checkpoint | None:
-    """The checkpoint to go on from, in all processes; None: from the beginning. The folder is then this run's.
+    """The checkpoint to resume from, in all processes; None: from the beginning. Afterwards the folder is this run's.
 
     Args:
-        resume: True: there must be a run; False: what is there is removed; None: go on if there is one.
+        resume: True: there must be a run; False: an existing run is removed; None: resume if there is one.
 
     Raises:
         UsageError: if the folder's run is another one, or its state does not allow what is asked.
@@ -95,7 +95,7 @@ def first_difference(begun: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def surroundings(state: State, now: State) -> list[str]:
-    """What is another than it was when the checkpoint was written, and alters the last digits from here on."""
+    """What has changed since the checkpoint was written and alters the last digits from here on."""
     told = []
     if state.precision != now.precision:
         told.append(f"precision changes from {state.precision} to {now.precision}")
@@ -114,7 +114,7 @@ def surroundings(state: State, now: State) -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """What decides a computation's last digits."""
+    """The versions that determine a computation's last digits."""
     return {"torch": str(torch.__version__)}
 
 
@@ -130,7 +130,7 @@ def _check_same(folder: Path, recipe: Recipe, data: PreparedData) -> None:
 
 
 def _unlike(state: State, recipe: Recipe, data: str) -> str:
-    """Why a checkpoint is not this run's; "" if it is."""
+    """Why a checkpoint does not belong to this run; "" if it does."""
     if difference := first_difference(state.recipe, as_tables(recipe)):
         return difference
     return "" if state.data == data else f"it was trained on the data {state.data}, not on {data}"

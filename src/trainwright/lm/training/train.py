@@ -1,4 +1,4 @@
-"""The training of a model from scratch: assemble, go on where a checkpoint stands; update, log, evaluate, save."""
+"""The training of a model from scratch: assemble, resume from a checkpoint; update, log, evaluate, save."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Outcome:
     """How a training ended."""
 
     updates: int
-    """Done, of so many as the recipe has."""
+    """Number of updates done."""
     of: int
     best_loss: float | None
     """Lowest validation loss in nats per token."""
@@ -58,7 +58,7 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
     """Train to the recipe's last update, in one process or those that torchrun started; checkpoints go to the folder.
 
     Args:
-        resume: True: go on with the folder's run; False: remove it and begin anew; None: go on if there is one.
+        resume: True: resume the folder's run; False: remove it and start over; None: resume if there is one.
 
     Raises:
         UsageError: if recipe, data and folder do not fit each other, or the debugger finds an error.
@@ -265,7 +265,7 @@ def check_finite(nats: float, update: int) -> None:
 
 
 def due(every: int, done: int) -> bool:
-    """Whether it is time for what is done every so many updates; 0: never."""
+    """Whether an action that is due every N updates is due now; 0: never."""
     return every > 0 and done % every == 0
 
 

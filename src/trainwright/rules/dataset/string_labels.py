@@ -47,7 +47,7 @@ def string_labels(dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts) -
         fix=Fix(
             does=f'encode it where the rows are made, or data = data.class_encode_column("{labels.column}"), and give the model {len(names)} outputs'
             if few
-            else f'make "{labels.column}" a number; {len(names)} different texts are no classes',
+            else f'convert "{labels.column}" to a number; {len(names)} different texts are too many to be classes',
             safety=Safety.SAFE if few else Safety.MANUAL,
         ),
     )

@@ -71,8 +71,8 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
 
 
 def _fix(own: float) -> str:
-    leave = "remove duplicates before the split, or leave the repeated rows out of the evaluation set"
-    return f"{leave}; repeat rows of rare classes after the split, in the training part" if own else leave
+    leave = "remove duplicates before the split, or remove the repeated rows from the evaluation set"
+    return f"{leave}; oversample rare classes after the split, in the training set" if own else leave
 
 
 def _same_rows(train: SplitFacts, held: SplitFacts) -> bool:
@@ -126,4 +126,4 @@ def _leave_out(rows: list[int], of: int) -> Repair:
             return call.replace(eval_dataset={**held, first: chosen(held[first])})
         return call.replace(eval_dataset=chosen(held))
 
-    return Repair(f"leave {len(rows)} repeated rows out of the evaluation set", Seam.TRAINER, change)
+    return Repair(f"remove {len(rows)} repeated rows from the evaluation set", Seam.TRAINER, change)

@@ -84,8 +84,8 @@ def unscaled_targets(
     if not outcome.clearly_better or min(outcome.before) <= 1.0:
         return
     yield Finding(
-        message=f"the targets have mean {_plain(centre)} and deviation {_plain(spread)}: after {outcome.steps} updates the loss "
-        f"is {mean(outcome.before):.3g} in units of their {unit}, with {how} targets {mean(outcome.after):.3g}",
+        message=f"the targets have mean {_plain(centre)} and standard deviation {_plain(spread)}: after {outcome.steps} updates the loss "
+        f"is {mean(outcome.before):.3g} in units of their {unit}, with {how} targets it is {mean(outcome.after):.3g}",
         measured={
             "target_mean": centre,
             "target_deviation": spread,

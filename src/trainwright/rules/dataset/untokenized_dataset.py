@@ -70,7 +70,7 @@ def untokenized_dataset(
                 dataset.tokenizer.longest_input or LONGEST_INPUT,
             )
     yield Finding(
-        message=f"the {names} {'set holds' if one else 'sets hold'} raw text ({texts}) and no {wanted}, which the model takes{instead}",
+        message=f"the {names} {'set holds' if one else 'sets hold'} raw text ({texts}) but no {wanted}, which the model needs{instead}",
         measured={"text_columns": texts, "missing": wanted, "rows": raw[0].rows or raw[0].sampled},
         where=setup.place(role_of_split(raw[0].name), Role.TRAINER),
         repair=repair,

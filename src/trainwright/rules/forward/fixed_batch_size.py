@@ -33,7 +33,7 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
             forward.fails_at_rows == 1 and "more than 1 value" in failure.message,
         )
         yield Finding(
-            message=f"the model works on {batch.rows} rows and fails on {rows}, the size of {forward.other_rows_from}: {failure}",
+            message=f"the model works with {batch.rows} rows but fails with {rows}, the size of {forward.other_rows_from}: {failure}",
             measured={
                 "works_with_rows": batch.rows,
                 "fails_with_rows": rows,
@@ -55,7 +55,7 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
         and forward.failure.where is not None
     ):
         yield Finding(
-            message=f"the model fails on the {batch.rows} rows of a batch and works on {forward.works_at_rows}: {forward.failure}",
+            message=f"the model fails with the {batch.rows} rows of a batch but works with {forward.works_at_rows}: {forward.failure}",
             measured={"works_with_rows": forward.works_at_rows, "fails_with_rows": batch.rows},
             where=forward.failure.where or setup.place(Role.MODEL),
             proof=Proof(f"called with {forward.works_at_rows} rows it works"),

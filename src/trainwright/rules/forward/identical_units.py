@@ -37,7 +37,7 @@ def identical_units(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Findin
         ),
         repair=_draw(tuple(p.name for p in equal)),
         fix=Fix(
-            does=f"draw {first.name} at random (leave out its constant initialisation)", safety=Safety.SAFE
+            does=f"initialize {first.name} at random (remove its constant initialization)", safety=Safety.SAFE
         ),
     )
 
@@ -48,5 +48,7 @@ def _draw(names: tuple[str, ...]) -> Repair:
         return call
 
     return Repair(
-        f"draw {', '.join(names[:3])}{' and more' if len(names) > 3 else ''} at random", Seam.TRAINER, change
+        f"initialize {', '.join(names[:3])}{' and more' if len(names) > 3 else ''} at random",
+        Seam.TRAINER,
+        change,
     )

@@ -24,9 +24,9 @@ def ignored_input(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]
         return  # none of them has any
     for name in forward.ignored_inputs:
         yield Finding(
-            message=f"the model is given {name}, and its output is the same when the rows of {name} are exchanged",
+            message=f"the model gets {name}, but its output stays the same when the rows of {name} are permuted",
             measured={"input": name},
             where=setup.place(Role.MODEL),
-            proof=Proof(f"{name} was moved by one row: neither scores nor loss changed"),
+            proof=Proof(f"{name} was shifted by one row: neither scores nor loss changed"),
             fix=Fix(does=f"use {name} in the model's forward, or leave it out of the batch"),
         )

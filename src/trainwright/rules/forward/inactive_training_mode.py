@@ -54,7 +54,7 @@ def _advice(forward: ForwardFacts) -> str:
         return "leave the modules in training mode during training; an overridden train() calls super().train(mode)"
     if forward.called_at is not None:
         return "call the model with training=True in the training step"
-    return "let the model's call() take an argument training, and hand it on to its layers: layer(x, training=training)"
+    return "add an argument training to the model's call() and pass it on to its layers: layer(x, training=training)"
 
 
 def _lost(forward: ForwardFacts) -> Finding:
@@ -67,9 +67,10 @@ def _lost(forward: ForwardFacts) -> Finding:
         proof=Proof(
             f"{names[0]}.training is True in the training steps of a first epoch, and False in those of a second"
         ),
-        repair=Repair("give the model back its modes after each evaluation", Seam.EVALUATION, _restore),
+        repair=Repair("restore the model's modes after each evaluation", Seam.EVALUATION, _restore),
         fix=Fix(
-            does="call model.train() where each epoch begins, not once before the loop", safety=Safety.SAFE
+            does="call model.train() at the beginning of each epoch, not once before the loop",
+            safety=Safety.SAFE,
         ),
     )
 

@@ -30,7 +30,7 @@ def test_a_file_changes_the_preset_and_a_setting_changes_the_file(tmp_path) -> N
         ("model.layers=2.6", "of type int"),
         ('model.layers="6"', "of type int"),
         ("run.check=1", "of type bool"),
-        ("run.prompts=[1, 2]", "a list of texts"),
+        ("run.prompts=[1, 2]", "a list of strings"),
         ("data.packing=up", "join, tail"),
         ("model.layers", "section.key=value"),
         ("model.layers=0", "above 0"),

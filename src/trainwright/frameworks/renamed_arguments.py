@@ -100,7 +100,7 @@ GONE_FROM_KERAS = {
     "workers": "keras.utils.PyDataset takes it",
     "use_multiprocessing": "keras.utils.PyDataset takes it",
     "max_queue_size": "keras.utils.PyDataset takes it",
-    "period": 'save_freq="epoch" saves after each epoch, a number after so many batches',
+    "period": 'save_freq="epoch" saves after each epoch, a number saves after that many batches',
     "samples_per_epoch": "write steps_per_epoch, in batches",
     "nb_val_samples": "write validation_steps, in batches",
     "show_accuracy": 'write metrics=["accuracy"] in compile',

@@ -28,7 +28,7 @@ lm-demo: .venv/.lm
 test: .venv/.test
 	OMP_NUM_THREADS=1 scripts/check
 	OMP_NUM_THREADS=1 scripts/test
-	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m environment tests/test_environments.py
+	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m environment tests/walks/test_environments.py
 	scripts/test-keras tensorflow
 	scripts/test-keras --contract torch jax
 
@@ -40,10 +40,10 @@ test-keras: .venv/.test
 	scripts/test-keras
 
 test-environments: .venv/.test
-	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m "environment or environments" tests/test_environments.py
+	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m "environment or environments" tests/walks/test_environments.py
 
 test-legacy: .venv-legacy/.test
-	OMP_NUM_THREADS=1 .venv-legacy/bin/python -m pytest -n 2 tests/test_legacy.py tests/test_legacy_run.py
+	OMP_NUM_THREADS=1 .venv-legacy/bin/python -m pytest -n 2 tests/walks/test_legacy.py tests/walks/test_legacy_run.py
 
 .venv/bin/python .venv-legacy/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trainwright needs Python 3.11 or later; set PYTHON=python3.11")'

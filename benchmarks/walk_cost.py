@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 STEPS = 15
 ENVIRONMENT = {
     **os.environ,
-    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]),
+    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests" / "helpers")]),
     "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
     "HF_HUB_OFFLINE": "1",
 }

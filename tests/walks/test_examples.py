@@ -1,0 +1,53 @@
+"""The scripts that a newcomer runs first."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from walking import loud, said, walk
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def _source(place) -> str:
+    return (EXAMPLES / Path(place.file).name).read_text().split("\n")[place.line - 1]
+
+
+def test_one_check_finds_all_faults_of_the_tweets_script_in_order_with_lines_and_proven_fixes() -> None:
+    report = walk(EXAMPLES / "finetune_tweets.py", budget=300)
+    found = [(f.name, _source(f.where).strip()) for f in report.findings]
+    assert found == [
+        ("renamed-argument", 'evaluation_strategy="epoch",'),
+        ("renamed-argument", "tokenizer=tokenizer,"),
+        ("untokenized-dataset", 'train_dataset=raw_datasets["train"],'),
+        ("ragged-batch", "data_collator=default_data_collator,"),
+        ("label-out-of-range", "model = AutoModelForSequenceClassification.from_pretrained(checkpoint)"),
+        ("metrics-on-logits", 'return {"accuracy": accuracy_score(labels, predictions)}'),
+    ], said(report)
+    assert all(f.fix is not None and f.fix.tried for f in report.findings), said(report)
+    assert [len(set(f.after_repair)) for f in report.findings] == [0, 1, 1, 2, 3, 4]
+
+
+@pytest.mark.slow
+def test_the_mended_tweets_script_is_silent() -> None:
+    report = walk(EXAMPLES / "finetune_tweets_fixed.py", budget=300)
+    assert not loud(report), said(report)
+    assert not report.faulty, said(report)
+
+
+def test_a_rule_s_page_is_found_by_name_code_and_error_message() -> None:
+    message = "ValueError: operands could not be broadcast together with shapes (60,3) (60,)"
+    for question, status in (("TW701", 0), ("metrics-on-logits", 0), (message, 0), ("no such thing", 1)):
+        command = [sys.executable, "-m", "trainwright", "explain", question]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stderr
+        assert ("TW701" in done.stdout) == (status == 0)
+
+
+def test_explain_reads_a_traceback_from_standard_input() -> None:
+    traceback = "Traceback (most recent call last):\n  File 'x'\nIndexError: Target 2 is out of bounds.\n"
+    command = [sys.executable, "-m", "trainwright", "explain", "-"]
+    done = subprocess.run(command, input=traceback, capture_output=True, text=True, check=False)
+    assert "label-out-of-range" in done.stdout

@@ -1,0 +1,202 @@
+"""A check leaves nothing behind: no byte in a file, no record in a log, no run at a tracker, no word to another machine."""
+
+import hashlib
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import pytest
+
+from trainwright.seams.isolation.silence import away, is_away, muted
+from trainwright.seams.isolation.tally import Tally
+from walking import loud, said, walk
+
+SCRIPTS = Path(__file__).parents[1] / "nothing_left"
+HUNG_SECONDS = 300
+
+
+def ran(script: str, folder: Path, *before: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A script run in a folder that is its home too, on a machine without a network."""
+    folder.mkdir()
+    path = [str(SCRIPTS / "refusing"), str(SCRIPTS / "stand_ins"), os.environ.get("PYTHONPATH", "")]
+    environment = {
+        **os.environ, "HOME": str(folder), "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1",
+        "ATTEMPTS": str(folder.parent / "attempts"), "KERAS_HOME": str(folder.parent / "keras"), "PYTHONDONTWRITEBYTECODE": "1", **variables,
+    }  # fmt: skip
+    if not variables:
+        environment.pop("HF_HUB_OFFLINE", None)
+    return subprocess.run([sys.executable, *before, str(SCRIPTS / script)], cwd=folder, env=environment,
+                          capture_output=True, text=True, timeout=HUNG_SECONDS, check=False)  # fmt: skip
+
+
+def checked(script: str, folder: Path) -> dict[str, object]:
+    """The report of a check, with all its findings in the message of a failure."""
+    done = ran(script, folder, "-m", "trainwright", "check", "--json", str(folder.parent / "report.json"))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    report: dict[str, object] = json.loads((folder.parent / "report.json").read_text("utf-8"))
+    return report
+
+
+def left_in(folder: Path) -> dict[str, str]:
+    """Every file and folder below one, with what it holds."""
+    files = sorted(folder.rglob("*"))
+    return {
+        str(f.relative_to(folder)): hashlib.sha256(f.read_bytes()).hexdigest() if f.is_file() else ""
+        for f in files
+    }
+
+
+@pytest.mark.parametrize("script", ["loop.py", "accelerated.py", "finally_saves.py"])
+def test_a_check_leaves_what_the_script_had_written_when_it_began_to_train(
+    script: str, tmp_path: Path
+) -> None:
+    stopped = ran(script, tmp_path / "stopped", STOP="1", WANDB_MODE="disabled")
+    assert stopped.returncode == 0, stopped.stderr[-3000:]
+    report = checked(script, tmp_path / "checked")
+    assert left_in(tmp_path / "checked") == left_in(tmp_path / "stopped")
+    assert report["kept_away"]
+    assert not (tmp_path / "attempts").exists()
+
+
+@pytest.mark.parametrize(
+    "script", ["trainer.py", "lightning_module.py", pytest.param("keras_fit.py", marks=pytest.mark.keras)]
+)
+def test_a_check_of_a_framework_s_training_leaves_no_more_either(script: str, tmp_path: Path) -> None:
+    ran(script, tmp_path / "stopped", STOP="1", WANDB_MODE="disabled", HF_HUB_OFFLINE="1")
+    checked(script, tmp_path / "checked")
+    before, after = left_in(tmp_path / "stopped"), left_in(tmp_path / "checked")
+    after.pop("out", None)  # TrainingArguments' folder, made by the script before it trains
+    assert after == before
+    assert not (tmp_path / "attempts").exists()
+
+
+def test_trackers_and_the_hub_need_no_key_and_reach_nobody(tmp_path: Path) -> None:
+    report = checked("trackers.py", tmp_path / "checked")
+    assert left_in(tmp_path / "checked") == {}
+    assert not (tmp_path / "attempts").exists()
+    names = " ".join(map(str, report["kept_away"]))
+    for service in ("Aim", "ClearML", "Comet", "Hugging Face Hub", "MLflow", "Neptune", "Optuna", "TensorBoard", "W&B",
+                    "trackio"):  # fmt: skip
+        assert f"{service} (disabled)" in names
+    assert "network request" in names
+
+
+def test_the_test_sees_connections_that_are_made(tmp_path: Path) -> None:
+    script = tmp_path / "asks.py"
+    script.write_text("import urllib.request\nurllib.request.urlopen('https://example.org', timeout=5)\n")
+    assert ran(str(script), tmp_path / "plain").returncode == 1
+    assert (tmp_path / "attempts").exists()
+
+
+SCRIPT = """
+import logging
+import sys
+from digits import loader, step
+
+logger = logging.getLogger("mine")
+logger.setLevel(logging.INFO)
+logger.addHandler(logging.FileHandler("train.log"))
+out = open("out.txt", "w")
+for _ in range(2):
+    for x, y in loader:
+        loss = step(x, y)
+        logger.info("%.6f", loss)
+        out.write(f"{loss.item():.6f}\\n")
+"""
+
+
+def test_run_writes_and_logs_for_real_what_python_does(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    (tmp_path / "digits.py").write_text((SCRIPTS / "digits.py").read_text("utf-8"))
+    plain = ran(str(script), tmp_path / "plain")
+    run = ran(str(script), tmp_path / "run", "-m", "trainwright", "run")
+    assert (plain.returncode, run.returncode) == (0, 0), run.stdout[-3000:] + run.stderr[-3000:]
+    assert len((tmp_path / "run" / "train.log").read_text().splitlines()) == 32
+    assert left_in(tmp_path / "run") == left_in(tmp_path / "plain")
+
+
+def test_all_is_as_it_was_after_an_exception(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    patched = (open, os.stat, os.mkdir, subprocess.Popen, logging.Logger.callHandlers, sys.stdout)
+    with path.open("w") as file:
+        file.write("before\n")
+        with pytest.raises(KeyboardInterrupt):
+            _interrupted(file, tmp_path / "new")
+        file.write("after\n")
+    assert path.read_text() == "before\nafter\n"
+    assert patched == (open, os.stat, os.mkdir, subprocess.Popen, logging.Logger.callHandlers, sys.stdout)
+    assert not is_away() and not (tmp_path / "new").exists()
+
+
+def _interrupted(file: TextIO, folder: Path) -> None:
+    with away(Tally()):
+        file.write("inside\n")
+        folder.mkdir()
+        assert folder.is_dir()
+        raise KeyboardInterrupt
+
+
+def test_a_file_that_was_open_is_read_again_with_what_the_step_wrote(tmp_path: Path) -> None:
+    path, tally = tmp_path / "log.txt", Tally()
+    with path.open("w+") as file:
+        file.write("one\n")
+        with away(tally):
+            for _ in range(3):
+                with muted():
+                    file.write("two\n")
+                    file.flush()
+                    assert path.read_text().startswith("one\ntwo\n")
+            assert path.stat().st_size == 16
+            file.seek(0)
+            assert file.read() == "one\ntwo\ntwo\ntwo\n"
+        assert file.tell() == 4
+        file.write("three\n")
+    assert path.read_text() == "one\nthree\n"
+    assert tally.said() == ("1 file",)
+
+
+def test_what_a_step_closed_stays_closed_and_whole(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    file = path.open("w")
+    file.write("one\n")
+    with away(Tally()):
+        file.write("two\n")
+        file.close()
+        other = (tmp_path / "other").open("w")  # under the number that was free again
+        other.write("kept away")
+    assert path.read_text() == "one\n"
+    other.close()
+    assert not (tmp_path / "other").exists()
+
+
+def test_settings_of_trackers_are_those_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_MODE", "online")
+    monkeypatch.delenv("NEPTUNE_MODE", raising=False)
+    script = tmp_path / "ends.py"
+    script.write_text("import os\nassert os.environ['WANDB_MODE'] == 'disabled'\nraise ValueError('ended')\n")
+    assert "ended" in said(walk(script))
+    assert os.environ["WANDB_MODE"] == "online" and "NEPTUNE_MODE" not in os.environ
+
+
+def test_a_notification_that_fails_without_a_network_is_no_finding(tmp_path: Path) -> None:
+    script = tmp_path / "notifies.py"
+    script.write_text(
+        f"import sys\nsys.path.insert(0, {str(SCRIPTS)!r})\n"
+        "import json\nimport http.client\nimport urllib.request\n"
+        "from digits import loader, step\n"
+        "for x, y in loader:\n"
+        "    loss = step(x, y)\n"
+        "    request = urllib.request.Request('https://hooks.example.org/a', data=json.dumps({'a': 1}).encode())\n"
+        "    urllib.request.urlopen(request, timeout=5).read()\n"
+        "    line = http.client.HTTPSConnection('api.example.org', timeout=5)\n"
+        "    line.request('POST', '/a', body='b')\n"
+        "    assert line.getresponse().status == 200\n"
+    )
+    report = walk(script)
+    assert not loud(report) and not report.faulty, said(report)
+    assert any("network request" in kept for kept in report.kept_away)

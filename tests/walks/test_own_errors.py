@@ -1,0 +1,305 @@
+"""An exception of Trainwright's own is never said to be the script's: it ends in exit status 2, with our lines."""
+
+import json
+import sys
+import types
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import trainwright
+from trainwright import cli
+from trainwright.core.report import Status
+from trainwright.seams.failures.blame import failure_of, is_own, of_pipeline, passed_on
+from trainwright.seams.loops.lifting import LoopLeft
+from walking import forget_accelerator, forget_keras, said, walk
+
+HERE = Path(__file__).parents[1]
+BLAMED = "Your pipeline raised this error"
+OURS = "in Trainwright"
+FRAMEWORKS = {
+    "torch": "torch",
+    "trainer": "transformers",
+    "lightning": "lightning",
+    "accelerate": "accelerate",
+}
+ADAPTERS = {
+    "torch": "trainwright.adapters.loop.adapter:LoopAdapter",
+    "accelerate": "trainwright.adapters.loop.adapter:LoopAdapter",
+    "lightning": "trainwright.adapters.loop.adapter:LoopAdapter",
+    "trainer": "trainwright.adapters.trainer.adapter:HFTrainerAdapter",
+    "keras": "trainwright.adapters.keras.adapter:KerasAdapter",
+}
+BUG = "return {}['planted']"
+MISSING = "import a_framework_that_is_not_installed"
+
+
+def plant(monkeypatch, where, does=BUG):
+    """Let a function or method of ours go wrong, with a frame in the file that it belongs to."""
+    module_name, _, path = where.partition(":")
+    owner = module = import_module(module_name)
+    *owners, name = path.split(".")
+    for one in owners:
+        owner = getattr(owner, one)
+    code = compile(f"def planted(*args, **kwargs):\n    {does}\n", module.__file__, "exec")
+    function = next(c for c in code.co_consts if isinstance(c, types.CodeType))
+    monkeypatch.setattr(owner, name, types.FunctionType(function, vars(module)))
+
+
+def check(script, tmp_path, monkeypatch, capfd):
+    """The exit status of a check, its report (None if there is none), and all that was printed."""
+    forget_accelerator()
+    forget_keras()
+    target = tmp_path / "report.json"
+    monkeypatch.setattr(sys, "argv", ["trainwright", "check", "--json", str(target), str(script)])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    out, err = capfd.readouterr()
+    return left.value.code, json.loads(target.read_text("utf-8")) if target.exists() else None, out + err
+
+
+def assert_ours(status, report, text):
+    assert status == 2, text
+    assert OURS in text and ("planted" in text or "not_installed" in text), text
+    assert BLAMED not in text
+    if report is not None:
+        assert report["internal_errors"] and report["failure"] is None, report
+
+
+def faulty(framework):
+    return HERE / "contract" / "label_out_of_range" / f"with_{framework}.py"
+
+
+every_framework = pytest.mark.parametrize(
+    "framework", [*FRAMEWORKS, pytest.param("keras", marks=pytest.mark.keras)]
+)
+
+
+def needs(framework):
+    if find_spec(FRAMEWORKS.get(framework, framework)) is None:
+        pytest.skip(f"{framework} is not installed")
+
+
+@every_framework
+@pytest.mark.parametrize("method", ["measure_setup", "measure_dataset", "measure_optimizer", "train"])
+def test_a_measuring_method_that_fails_is_ours(framework, method, tmp_path, monkeypatch, capfd) -> None:
+    needs(framework)
+    plant(monkeypatch, f"{ADAPTERS[framework]}.{method}")
+    script = HERE / "contract" / "double_activation" / f"with_{framework}.py"  # whose steps raise nothing
+    assert_ours(*check(script, tmp_path, monkeypatch, capfd))
+
+
+@every_framework
+@pytest.mark.parametrize("does", [BUG, MISSING])
+def test_an_adapter_that_cannot_be_made_is_ours(framework, does, tmp_path, monkeypatch, capfd) -> None:
+    needs(framework)
+    plant(monkeypatch, f"{ADAPTERS[framework]}.__init__", does)
+    status, report, text = check(faulty(framework), tmp_path, monkeypatch, capfd)
+    assert_ours(status, report, text)
+    assert "Traceback" in text
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_wrapper_around_the_users_collator_that_fails_is_ours(
+    framework, tmp_path, monkeypatch, capfd
+) -> None:
+    needs(framework)
+    plant(monkeypatch, "trainwright.adapters.torch.batches:RecordingCollator.__call__")
+    assert_ours(*check(faulty(framework), tmp_path, monkeypatch, capfd))
+
+
+@every_framework
+def test_a_hook_in_the_users_forward_pass_that_fails_is_ours(framework, tmp_path, monkeypatch, capfd) -> None:
+    needs(framework)
+    hook = "keras.watch:Observer._note" if framework == "keras" else "torch.watch:Observer._after"
+    plant(monkeypatch, f"trainwright.seams.{hook}")
+    assert_ours(*check(faulty(framework), tmp_path, monkeypatch, capfd))
+
+
+@every_framework
+def test_a_repair_that_fails_is_ours_and_not_called_tried(framework, tmp_path, monkeypatch, capfd) -> None:
+    needs(framework)
+    plant(
+        monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}.objects:widen_head"
+    )
+    status, report, text = check(faulty(framework), tmp_path, monkeypatch, capfd)
+    assert_ours_beside_the_fault(status, report, text)
+
+
+@every_framework
+def test_a_repair_that_fails_in_the_midst_of_the_users_loss_is_ours_and_not_called_tried(
+    framework, tmp_path, monkeypatch, capfd
+) -> None:
+    needs(framework)
+    plant(
+        monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}.objects:renumbered"
+    )
+    script = HERE / "evaluation_mended" / f"with_{framework}.py"
+    status, report, text = check(script, tmp_path, monkeypatch, capfd)
+    assert_ours_beside_the_fault(status, report, text, "misnumbered-labels")
+
+
+def assert_ours_beside_the_fault(status, report, text, name="label-out-of-range"):
+    assert status == 2 and OURS in text and "fixed in memory" not in text, text
+    (finding,) = (f for f in report["findings"] if f["name"] == name)
+    assert finding["repair"] is None and not finding["fix"]["tried"], finding
+    assert any("planted" in e for e in report["internal_errors"])
+    assert next(s for s in report["stages"] if s["stage"] == "loss")["status"] == "failed"
+
+
+def test_a_patch_that_fails_while_the_script_builds_its_model_is_ours(tmp_path, monkeypatch, capfd) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("from torch import nn\ntry:\n    model = nn.Linear(3, 2)\nfinally:\n    pass\n")
+    plant(monkeypatch, "trainwright.seams.listening.torch_patches:builder_frame")
+    assert_ours(*check(script, tmp_path, monkeypatch, capfd))
+
+
+def test_a_probe_that_fails_is_counted(tmp_path, monkeypatch, capfd) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(LOOP.format(labels="X[:, 0]", outputs=1, loss="mse_loss(model(row)[0], label)"))
+    plant(monkeypatch, "trainwright.adapters.loop.data_sets:rows_of_script")
+    status, report, text = check(script, tmp_path, monkeypatch, capfd)
+    assert status == 2 and "a probe: KeyError: 'planted'" in text, text
+    assert {s["stage"]: s["status"] for s in report["stages"]}["dataset"] == "passed"
+
+
+def test_an_error_in_a_process_of_a_loaders_is_told_by_its_message() -> None:
+    place = f'  File "{trainwright.__file__}", line 3, in collate\n    rows[0]'
+    text = f"Caught ValueError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n{place}\n"
+    assert is_own(_raised(ValueError(text)))
+    theirs = text.replace(trainwright.__file__, "/home/me/train.py")
+    assert not is_own(_raised(ValueError(theirs)))
+
+
+def _raised(error):
+    try:
+        raise error
+    except Exception as raised:
+        return raised
+
+
+def _ours(source, **names):
+    """What a line of ours raises."""
+    code = compile(source, import_module("trainwright.adapters.data.reading").__file__, "exec")
+    try:
+        exec(code, {"passed_on": passed_on, "np": np, "torch": torch, "of_pipeline": of_pipeline, **names})
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def test_arithmetic_that_refuses_our_own_line_is_ours() -> None:
+    assert is_own(_ours("len(label)", label=torch.tensor(1)))
+    assert is_own(_ours("np.stack([a, b])", a=np.zeros(2), b=np.zeros(3)))
+    assert is_own(_ours("[1][3]"))
+
+
+def test_what_we_hand_on_is_the_users() -> None:
+    assert not is_own(_ours("passed_on(rows.__getitem__, 3)", rows=[1]))
+    assert not is_own(_ours("(lambda f, *a: f(*a))(len, 3)"))
+    assert not is_own(_ours("raise of_pipeline(KeyError('loss'))"))
+
+
+def test_what_the_users_own_objects_raise_below_our_line_is_theirs() -> None:
+    class Rows:
+        def __len__(self):
+            return [][0]
+
+    assert not is_own(_ours("len(rows)", rows=Rows()))
+    assert not is_own(_ours("next(iter(loader))", loader=DataLoader([torch.zeros(2), torch.zeros(3)], 2)))
+
+
+def test_what_a_device_tells_late_is_not_ours() -> None:
+    error = _ours("raise RuntimeError('CUDA error: device-side assert triggered')")
+    assert not is_own(error)
+    assert not is_own(_ours("raise torch.OutOfMemoryError('CUDA out of memory')"))
+
+
+def test_an_error_of_ours_cannot_be_made_a_failure_of_the_users() -> None:
+    with pytest.raises(KeyError):
+        failure_of(_ours("{}['planted']"))
+    assert issubclass(LoopLeft, BaseException) and not issubclass(LoopLeft, Exception)
+
+
+# From Python
+
+
+def parts():
+    torch.manual_seed(0)
+    x = torch.randn(64, 6)
+    model = nn.Linear(6, 3)
+    loader = DataLoader(TensorDataset(x, x[:, :3].argmax(1)), batch_size=16)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    return {"model": model, "loader": loader, "loss": nn.CrossEntropyLoss(), "optimizer": optimizer}
+
+
+@pytest.mark.parametrize("method", ["measure_dataset", "measure_optimizer", "train"])
+def test_a_check_from_python_tells_our_errors_apart(method, monkeypatch) -> None:
+    plant(monkeypatch, f"{ADAPTERS['torch']}.{method}")
+    report = trainwright.check(**parts())
+    assert report.internal_errors and report.failure is None, said(report)
+    assert not any(s.status == Status.FAILED for s in report.stages), said(report)
+
+
+@pytest.mark.parametrize("does", [BUG, MISSING])
+def test_a_check_from_python_lets_the_error_of_an_adapter_out(does, monkeypatch) -> None:
+    plant(monkeypatch, f"{ADAPTERS['torch']}.__init__", does)
+    with pytest.raises(ImportError if does == MISSING else KeyError):
+        trainwright.check(**parts())
+
+
+# A row without an axis
+
+LOOP = """import torch
+from torch import nn
+
+torch.manual_seed(0)
+X = torch.randn(60, 8)
+y = {labels}
+model = nn.Linear(8, {outputs})
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for epoch in range(3):
+    for row, label in zip(X, y):
+        optimizer.zero_grad()
+        loss = nn.functional.{loss}
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("labels", "outputs", "loss"),
+    [
+        ("X[:, :3].argmax(1)", 3, "cross_entropy(model(row), label)"),
+        ("X[:, :3].argmax(1)", 3, "nll_loss(model(row).log_softmax(0), label)"),
+        ("X[:, 0] * 2 + 1", 1, "mse_loss(model(row).squeeze(), label)"),
+        ("(X[:, 0] > 0).float()", 1, "binary_cross_entropy_with_logits(model(row)[0], label)"),
+    ],
+)
+def test_a_loop_over_single_rows_is_walked_to_its_end(labels, outputs, loss, tmp_path) -> None:
+    """`len(label)` of a label without an axis was an error of ours that the script was blamed for."""
+    script = tmp_path / "train.py"
+    script.write_text(LOOP.format(labels=labels, outputs=outputs, loss=loss))
+    report = walk(script)
+    assert {s.stage.label: str(s.status) for s in report.stages}["baseline"] == "passed", said(report)
+    assert not report.findings and not report.internal_errors, said(report)
+
+
+def test_a_model_that_is_its_own_head_is_widened_and_put_back() -> None:
+    """Its repair registered a module without a name in it, and changed nothing."""
+    given = parts()
+    model = given["model"] = nn.Linear(6, 2)
+    given["optimizer"] = torch.optim.SGD(model.parameters(), lr=0.1)
+    weight, before = model.weight, model.weight.detach().clone()
+    report = trainwright.check(**given)
+    (finding,) = (f for f in report.findings if f.name == "label-out-of-range")
+    assert finding.fix is not None and finding.fix.tried, said(report)
+    assert model.weight is weight and torch.equal(weight, before)
+    assert model.out_features == 2 and not list(model.children())
+    assert given["optimizer"].param_groups[0]["params"] == list(model.parameters())

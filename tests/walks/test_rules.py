@@ -1,0 +1,65 @@
+"""Every rule names its own bad script first, at the announced line, and no rule speaks on the good one."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from trainwright.core.finding import Severity
+from trainwright.core.rule import load_rules
+from trainwright.explain import as_markdown
+from walking import expected, loud, said, walk
+
+INSTALLED = importlib.util.find_spec("lightning") is not None
+FOLDER = Path(__file__).parents[1] / "rules"
+BAD = sorted(s for s in FOLDER.glob("*/*/bad*.py") if INSTALLED or "lightning" not in s.stem)
+GOOD = sorted(s for s in FOLDER.glob("*/*/good*.py") if INSTALLED or "lightning" not in s.stem)
+
+
+def _name(script: Path) -> str:
+    return "/".join(script.parts[-3:])
+
+
+@pytest.mark.parametrize("script", BAD, ids=_name)
+def test_the_bad_script_has_this_fault_as_its_first_cause(script: Path) -> None:
+    name, line = expected(script)
+    assert name == script.parent.name.replace("_", "-")
+    report = walk(script, budget=180 if "# slow" in script.read_text(encoding="utf-8") else 60)
+    notes = [f for f in report.findings if f.name == name and f.severity == Severity.NOTE]
+    first = report.first_cause or next(iter(notes), None)
+    assert first is not None, said(report)
+    assert first.name == name, said(report)
+    assert first.where is not None and first.where.line == line, said(report)
+    if first.severity != "note":
+        assert first.proof is not None or first.measured, said(report)
+
+
+@pytest.mark.parametrize("script", GOOD, ids=_name)
+def test_the_good_script_is_silent_under_all_rules(script: Path) -> None:
+    report = walk(script)
+    assert not loud(report) and not report.faulty, said(report)
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)
+def test_every_rule_has_a_bad_and_a_good_script(rule) -> None:
+    name = rule.name.replace("-", "_")
+    folders = (
+        FOLDER / rule.stage.label / name,
+        FOLDER.parent / "fit" / name,
+    )  # the latter: what Keras alone can show
+    assert any((folder / "bad.py").exists() and (folder / "good.py").exists() for folder in folders)
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)
+def test_every_rule_page_has_its_four_parts(rule) -> None:
+    page = rule.page
+    assert page.startswith(f"{rule.code} {rule.name}: ")
+    for part in ("Why it matters:", "Evidence:", "Fix ("):
+        assert part in page, part
+
+
+def test_the_documentation_holds_the_pages_of_all_rules() -> None:
+    """Written by scripts/rule-pages."""
+    folder = FOLDER.parents[1] / "docs" / "rules"
+    written = {page.name: page.read_text(encoding="utf-8") for page in folder.iterdir()}
+    assert written == as_markdown(FOLDER.parent)

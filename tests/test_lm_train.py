@@ -311,7 +311,7 @@ def test_other_data_are_refused_and_settings_that_change_no_number_are_not(
 ) -> None:
     train(data, tmp_path / "run", small_recipe())
     other = dataclasses.replace(data, manifest={**data.manifest, "fingerprint": "xyz"})
-    with pytest.raises(UsageError, match=r"fingerprint was abc, that of .* is xyz"):
+    with pytest.raises(UsageError, match=r"fingerprint was abc, and that of .* is xyz"):
         train(other, tmp_path / "run", small_recipe())
     train(data, tmp_path / "run", small_recipe("run.keep=1", "run.save_every=5", "run.check=true"))
     assert said[-1] == "All 12 updates are done."

@@ -195,4 +195,4 @@ def test_a_language_model_is_rehearsed_and_trained_in_the_environment_of_its_ext
     said_then = _run(
         [*lm, "train", "data", "--out", "run", "--set", "run.updates=3"], tmp_path, environment.variables
     )
-    assert "9 stages of it: no fault found" in said_then.stdout + said_then.stderr
+    assert "9 stages: no fault found" in said_then.stdout + said_then.stderr

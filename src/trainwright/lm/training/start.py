@@ -125,7 +125,7 @@ def _check_same(folder: Path, recipe: Recipe, data: PreparedData) -> None:
     before, now = read_manifest(folder).get("fingerprint"), data.manifest["fingerprint"]
     if before != now:
         raise UsageError(
-            f"The run in {folder} must keep its data, but their fingerprint was {before} and that of {data.folder} is {now}. {way_out}"
+            f"The run in {folder} must keep its data, but its fingerprint was {before}, and that of {data.folder} is {now}. {way_out}"
         )
 
 

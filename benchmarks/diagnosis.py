@@ -88,18 +88,12 @@ class Tally:
 
 def main() -> None:
     """Print the table, and a line for each script that did not go as it should."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("filter", nargs="?", default="", help="part of the scripts' paths")
     parser.add_argument("--jobs", type=int, default=1, help="how many checks run at a time")
     parser.add_argument("--write", type=Path, help="also write the table to this Markdown file")
     parser.add_argument(
-        "--keras",
-        nargs="?",
-        const="",
-        metavar="BACKEND",
-        help="Keras's scripts alone, on this backend or on each",
+        "--keras", nargs="?", const="", metavar="BACKEND", help="Keras's scripts alone, on this backend or on each"
     )
     parser.add_argument("--reports", type=Path, metavar="FILE", help="write every report to this JSON file")
     parser.add_argument("--against", type=Path, metavar="FILE", help="print what differs from such a file")

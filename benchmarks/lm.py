@@ -19,9 +19,7 @@ PARTS = ("tokens", "training", "generation", "quality")
 
 def main() -> None:
     """Measure the parts and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default=",".join(PARTS), help="which, separated by commas")
     parser.add_argument("--write", type=Path, help="also write the table to this Markdown file")
     options = parser.parse_args()

@@ -82,9 +82,7 @@ def measure(
         recipe = load_recipe("tiny", settings=[*QUIET, *settings])
         check_parameters(data, recipe)
         reference = train_reference(data, recipe, minutes, updates, rate, Path(name))
-        say(
-            f"Trainer: {reference.loss:.4f} nats a token after {reference.updates} updates, {reference.seconds:.0f} s"
-        )
+        say(f"Trainer: {reference.loss:.4f} nats a token after {reference.updates} updates, {reference.seconds:.0f} s")
 
         def reaches(tenths: int) -> bool:
             count = math.ceil(reference.updates * tenths / PARTS)
@@ -169,16 +167,11 @@ def train_reference(
     model = run_trainer(data, recipe, updates, rate, folder)
     seconds = time.process_time() - begun
     return Reference(
-        loss=loss_of(model, held_out(data, recipe)),
-        updates=updates,
-        parameters=model.num_parameters(),
-        seconds=seconds,
+        loss=loss_of(model, held_out(data, recipe)), updates=updates, parameters=model.num_parameters(), seconds=seconds
     )
 
 
-def run_trainer(
-    data: PreparedData, recipe: Recipe, updates: int, rate: float, folder: Path
-) -> torch.nn.Module:
+def run_trainer(data: PreparedData, recipe: Recipe, updates: int, rate: float, folder: Path) -> torch.nn.Module:
     """A GPT-2 trained by the Trainer for so many updates."""
     from transformers import Trainer, TrainingArguments, set_seed
 
@@ -240,8 +233,7 @@ def installed(folder: Path) -> Path:
     from trainwright.lm.corpus.prepare import prepare
 
     prepare(
-        folder,
-        PrepareOptions(max_bytes=12_000_000, max_group_bytes=1_000_000, validation=0.1, vocabulary_size=2048),
+        folder, PrepareOptions(max_bytes=12_000_000, max_group_bytes=1_000_000, validation=0.1, vocabulary_size=2048)
     )
     return folder
 
@@ -253,9 +245,7 @@ def say(text: str) -> None:
 
 def main() -> None:
     """Print the row as Markdown, with date and machine."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="prepared data; left out: prepared as make lm-demo does")
     parser.add_argument("--minutes", type=float, default=10.0, help="of processor time for the reference")
     parser.add_argument("--updates", type=int, default=0, help="of the reference, instead of minutes")
@@ -263,9 +253,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="section.key=value of our recipe")
     options = parser.parse_args()
     rows = measure(options.data, options.minutes, options.updates, options.rate, options.set)
-    print(
-        f"{datetime.date.today()}, {platform.processor() or platform.machine()}, torch {torch.__version__}\n"
-    )
+    print(f"{datetime.date.today()}, {platform.processor() or platform.machine()}, torch {torch.__version__}\n")
     print("| what | reference | ours | ratio | goal |\n|---|---|---|---|---|")
     for row in rows:
         print(f"| {' | '.join(row)} |")

@@ -82,13 +82,7 @@ def disk(folder: Path, found: dict[str, int], packed_bytes: int) -> Row:
     """Bytes on the disk for each token kept."""
     theirs = (folder / "map.arrow").stat().st_size / found["map"]
     ours = packed_bytes / found["ours"]
-    return (
-        "bytes on disk for a token, index included",
-        f"{theirs:.2f}",
-        f"{ours:.2f}",
-        f"{ours / theirs:.2f}x",
-        "2",
-    )
+    return ("bytes on disk for a token, index included", f"{theirs:.2f}", f"{ours:.2f}", f"{ours / theirs:.2f}x", "2")
 
 
 def memory(megabytes: float, folder: Path) -> Row:
@@ -117,11 +111,7 @@ def course_map(texts: list[str], folder: Path) -> int:
 
     def tokenize(batch: dict[str, list[str]]) -> dict[str, list[list[int]]]:
         outputs = tokenizer(
-            batch["content"],
-            truncation=True,
-            max_length=CONTEXT,
-            return_overflowing_tokens=True,
-            return_length=True,
+            batch["content"], truncation=True, max_length=CONTEXT, return_overflowing_tokens=True, return_length=True
         )
         pairs = zip(outputs["length"], outputs["input_ids"], strict=True)
         return {"input_ids": [ids for length, ids in pairs if length == CONTEXT]}
@@ -191,9 +181,7 @@ def peak_megabytes() -> int:
 
 def main() -> None:
     """Print the rows as Markdown."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=float, default=50)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pack", type=Path, help=argparse.SUPPRESS)  # for `memory`: a process of its own

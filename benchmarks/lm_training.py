@@ -253,9 +253,7 @@ CONTENDERS["modern bf16"] = lambda data: ours(data, "bf16", "modern", "muon")
 
 def peak_megabytes(name: str) -> float:
     """Peak memory of a process that makes three updates, less what it held with everything imported."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--peak", name], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, __file__, "--peak", name], capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
 
 
@@ -286,10 +284,7 @@ def main() -> None:
     if options.peak:
         print_peak(options.peak)
         return
-    print(
-        f"{datetime.date.today()}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores, ",
-        end="",
-    )
+    print(f"{datetime.date.today()}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores, ", end="")
     print(f"{torch.get_num_threads()} thread(s), torch {torch.__version__}\n")
     print("| what | reference | ours | ratio | goal |\n|---|---|---|---|---|")
     for row in measure(options.repeats, options.updates):

@@ -43,9 +43,7 @@ def main() -> None:
             "python train.py": [python, str(script)],
             "trainwright check train.py": [python, "-m", "trainwright", "check", str(script)],
         }
-        best = {
-            name: min(cpu_seconds(command) for _ in range(REPETITIONS)) for name, command in commands.items()
-        }
+        best = {name: min(cpu_seconds(command) for _ in range(REPETITIONS)) for name, command in commands.items()}
     for name, seconds in best.items():
         print(f"{name:<28} {seconds:.2f} CPU-seconds")
     more = best["trainwright check train.py"] - best["python train.py"]

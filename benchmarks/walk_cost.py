@@ -38,10 +38,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-SCRIPTS = [
-    *sorted((ROOT / "benchmarks/loops").glob("*.py")),
-    ROOT / "tests/healthy/loops/minilm_plain_loop.py",
-]
+SCRIPTS = [*sorted((ROOT / "benchmarks/loops").glob("*.py")), ROOT / "tests/healthy/loops/minilm_plain_loop.py"]
 
 
 def main() -> None:

@@ -48,9 +48,7 @@ def check(
     from trainwright.walk.session import Session
 
     if isinstance(ignore, str):
-        raise UsageError(
-            f"ignore must be a sequence of rule names; got the text {ignore!r}. Write [{ignore!r}]."
-        )
+        raise UsageError(f"ignore must be a sequence of rule names; got the text {ignore!r}. Write [{ignore!r}].")
     options = Options(budget=budget, seed=seed, ignore=tuple(ignore), repair=repair)
     options.check()
     linecache.checkcache()
@@ -100,18 +98,14 @@ def _maker(
                 "check(module, datamodule=data)."
             )
         require("torch", *packages_of(training))
-        return lambda seen: from_objects.of_lightning(
-            seen, training, loader, evaluation_loader, datamodule, caller
-        )
+        return lambda seen: from_objects.of_lightning(seen, training, loader, evaluation_loader, datamodule, caller)
     if training is not None:
         hint = " Pass it as model=, with loader= and optimizer=." if from_objects.is_module(training) else ""
         raise UsageError(f"{_FORMS}; got {type(training).__name__}.{hint}")
     _none_of({"datamodule": datamodule}, "a data module is for a LightningModule")
     _check_plain(plain, loader, evaluation_loader)
     require("torch")
-    return lambda seen: from_objects.of_parts(
-        seen, caller, loader=loader, evaluation_loader=evaluation_loader, **plain
-    )
+    return lambda seen: from_objects.of_parts(seen, caller, loader=loader, evaluation_loader=evaluation_loader, **plain)
 
 
 def _none_of(given: dict[str, Any], why: str) -> None:
@@ -133,9 +127,7 @@ def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> 
     from trainwright.adapters import from_objects
 
     missing = [
-        n
-        for n, v in {"model": plain["model"], "loader": loader, "optimizer": plain["optimizer"]}.items()
-        if v is None
+        n for n, v in {"model": plain["model"], "loader": loader, "optimizer": plain["optimizer"]}.items() if v is None
     ]
     if len(missing) == 3:
         raise UsageError(f"{_FORMS}; got nothing to train.")
@@ -148,9 +140,7 @@ def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> 
     optimizer = plain["optimizer"]
     if not (hasattr(optimizer, "param_groups") and hasattr(optimizer, "step")):
         kind = f"the class {optimizer.__name__}" if isinstance(optimizer, type) else type(optimizer).__name__
-        raise UsageError(
-            f"optimizer= must be a torch optimizer, built on the model's parameters; got {kind}."
-        )
+        raise UsageError(f"optimizer= must be a torch optimizer, built on the model's parameters; got {kind}.")
     if plain["loss"] is not None and (not callable(plain["loss"]) or isinstance(plain["loss"], type)):
         kind = (
             f"the class {plain['loss'].__name__}: call it first"
@@ -163,13 +153,9 @@ def _check_plain(plain: dict[str, Any], loader: Any, evaluation_loader: Any) -> 
             continue
         if not hasattr(value, "__iter__") or hasattr(value, "__next__"):
             once = (
-                ", which can be iterated only once; pass a DataLoader or a list"
-                if hasattr(value, "__next__")
-                else ""
+                ", which can be iterated only once; pass a DataLoader or a list" if hasattr(value, "__next__") else ""
             )
-            raise UsageError(
-                f"{name}= must yield batches every time it is iterated; got {type(value).__name__}{once}."
-            )
+            raise UsageError(f"{name}= must yield batches every time it is iterated; got {type(value).__name__}{once}.")
 
 
 @contextlib.contextmanager

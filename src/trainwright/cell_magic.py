@@ -107,9 +107,7 @@ def note_earlier(namespace: Mapping[str, Any], cell: str) -> None:
             continue
         if isinstance(value, torch.optim.Optimizer):
             known.optimizers[value] = _construction(name, value, cell)
-        elif isinstance(
-            value, (torch.optim.lr_scheduler.LRScheduler, torch.optim.lr_scheduler.ReduceLROnPlateau)
-        ):
+        elif isinstance(value, (torch.optim.lr_scheduler.LRScheduler, torch.optim.lr_scheduler.ReduceLROnPlateau)):
             known.schedules[value] = _construction(name, value, cell)
         elif isinstance(value, torch.nn.Module):
             known.modules.setdefault(value, _construction(name, value, cell).place)
@@ -142,9 +140,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
         description="Walk the cell's training pipeline and stop before training.",
     )
-    parser.add_argument(
-        "--budget", type=float, default=60.0, help="time limit for the walk itself, in seconds"
-    )
+    parser.add_argument("--budget", type=float, default=60.0, help="time limit for the walk itself, in seconds")
     parser.add_argument("--seed", type=int, default=0, help="random seed of the walk's experiments")
     parser.add_argument(
         "--ignore", action="append", default=[], metavar="NAME", help="name of a rule to silence; repeatable"

@@ -52,8 +52,7 @@ app = App(
 app.command("trainwright.lm.cli:app", name="lm", help="Train a code-completion language model from scratch.")
 
 Ignore = Annotated[
-    list[str] | None,
-    Parameter(name="--ignore", help="Name of a rule to silence; repeatable.", negative=()),
+    list[str] | None, Parameter(name="--ignore", help="Name of a rule to silence; repeatable.", negative=())
 ]
 Budget = Annotated[float, Parameter(name="--budget", help="Time limit for the walk itself, in seconds.")]
 Seed = Annotated[int, Parameter(name="--seed", help="Random seed of the walk's experiments.")]
@@ -90,9 +89,7 @@ Diff = Annotated[
         help='Write the edits of all fixes as one patch (patch -p0 < FILE); "-" is standard output.',
     ),
 ]
-Module = Annotated[
-    bool, Parameter(name="-m", help="SCRIPT is the name of a module, as in python -m.", negative=())
-]
+Module = Annotated[bool, Parameter(name="-m", help="SCRIPT is the name of a module, as in python -m.", negative=())]
 Script = Annotated[
     str,
     Parameter(
@@ -115,10 +112,7 @@ def check(
     ignore: Ignore = None,
     device: Device = "auto",
     repair: Annotated[
-        bool,
-        Parameter(
-            name="--repair", negative="--no-repair", help="Fix faults in memory and continue the walk."
-        ),
+        bool, Parameter(name="--repair", negative="--no-repair", help="Fix faults in memory and continue the walk.")
     ] = True,
     diff: Diff = None,
     verify: Annotated[

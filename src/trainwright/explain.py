@@ -65,9 +65,7 @@ def explain(text: str) -> tuple[bool, RenderableType]:
 
 def _listed(text: str, rules: list[Rule]) -> RenderableType:
     head = Text.assemble(
-        f"{len(rules)} rules mention ",
-        (text.strip(), "bold"),
-        "; `trainwright explain NAME` prints a rule's page.",
+        f"{len(rules)} rules mention ", (text.strip(), "bold"), "; `trainwright explain NAME` prints a rule's page."
     )
     return Group(head, Text(), _table(rules))
 
@@ -83,9 +81,7 @@ def _unknown(text: str) -> Text:
 
 def _page(rule: Rule) -> RenderableType:
     return Group(
-        Text(f"{rule.severity} at the {rule.stage.label} stage", style="dim"),
-        Markdown(paragraphs(rule.page)),
-        Text(),
+        Text(f"{rule.severity} at the {rule.stage.label} stage", style="dim"), Markdown(paragraphs(rule.page)), Text()
     )
 
 
@@ -132,16 +128,10 @@ def as_markdown(tests: Path) -> dict[str, str]:
 
 
 def _contents() -> str:
-    made = (
-        "Generated from the rules by `scripts/rule-pages`. `trainwright explain NAME` prints a rule's page."
-    )
+    made = "Generated from the rules by `scripts/rule-pages`. `trainwright explain NAME` prints a rule's page."
     lines = ["# The rules", "", made, ""]
     for stage in Stage:
-        lines += [
-            f"## {int(stage)} [{stage.label}]({stage.label}.md)",
-            "",
-            "| rule | severity | what is wrong |",
-        ]
+        lines += [f"## {int(stage)} [{stage.label}]({stage.label}.md)", "", "| rule | severity | what is wrong |"]
         lines += ["|---|---|---|"]
         lines += [f"| {_link(r)} | {r.severity} | {r.title} |" for r in load_rules() if r.stage == stage]
         lines += [""]
@@ -172,10 +162,7 @@ def _body(rule: Rule) -> str:
     text = re.sub(r"\n(?=(?:Evidence|Fix)\b)", "\n\n", text)
     text = re.sub(r"^(Why it matters|Evidence):", r"**\1:**", text, flags=re.MULTILINE)
     text = re.sub(
-        r"^Fix \((safe|unsafe|manual)",
-        r"**Fix** ([\1](README.md#safe-unsafe-manual)",
-        text,
-        flags=re.MULTILINE,
+        r"^Fix \((safe|unsafe|manual)", r"**Fix** ([\1](README.md#safe-unsafe-manual)", text, flags=re.MULTILINE
     )
     if errors := _errors(rule):
         listed = "\n".join(f"- {_code(error)}" for error in errors)

@@ -77,11 +77,7 @@ def with_settings(options: Options, script: Path) -> Options:
             raise UsageError(f"{file} must be valid TOML: {error}") from error
         settings = tools.get("trainwright", {}) if isinstance(tools, dict) else tools
         _check_settings(settings, file)
-        budget = (
-            options.budget
-            if options.budget != DEFAULT_BUDGET
-            else float(settings.get("budget", DEFAULT_BUDGET))
-        )
+        budget = options.budget if options.budget != DEFAULT_BUDGET else float(settings.get("budget", DEFAULT_BUDGET))
         return replace(options, ignore=(*options.ignore, *settings.get("ignore", ())), budget=budget)
     return options
 

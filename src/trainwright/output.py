@@ -33,9 +33,7 @@ def announce(script: str) -> None:
     """Announce the script on a terminal: one line that stays, because the script's own output follows it."""
     console = Console(stderr=True, highlight=False)
     if console.is_terminal:
-        console.print(
-            f"running {script} up to its training call …", style="dim", markup=False, soft_wrap=True
-        )
+        console.print(f"running {script} up to its training call …", style="dim", markup=False, soft_wrap=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +62,7 @@ def progress() -> Iterator[Callable[[str], None]]:
         spinner = Spinner("dots")
         # Started by the first thing said: until the walk begins, the terminal is the script's.
         line = Live(
-            spinner,
-            console=Console(file=terminal),
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
+            spinner, console=Console(file=terminal), transient=True, redirect_stdout=False, redirect_stderr=False
         )
 
         def say(text: str) -> None:
@@ -108,9 +102,7 @@ def checked(targets: Targets) -> Targets:
     """
     on_stdout = [option for option, file in targets.given.items() if file == "-"]
     if len(on_stdout) > 1:
-        raise UsageError(
-            f"{' and '.join(on_stdout)} cannot both go to standard output; name a file for one of them."
-        )
+        raise UsageError(f"{' and '.join(on_stdout)} cannot both go to standard output; name a file for one of them.")
     for target in targets.given.values():
         if target == "-":
             continue

@@ -37,9 +37,7 @@ def write(root: Path, files: dict[str, str | bytes]) -> Path:
 def corpus(root: Path, groups: int = 6, files: int = 5) -> Path:
     """A folder of groups with an exact duplicate, a near one, and a file of each kind that is skipped."""
     made: dict[str, str | bytes] = {
-        f"g{group}/f{number}.py": code(group * 100 + number)
-        for group in range(groups)
-        for number in range(files)
+        f"g{group}/f{number}.py": code(group * 100 + number) for group in range(groups) for number in range(files)
     }
     made["g0/same.py"] = "\n\n" + code(101) + "   \n"
     made["g1/near.py"] = code(200) + "extra = 1\n"

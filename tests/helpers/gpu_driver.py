@@ -19,9 +19,7 @@ Process = tuple[int, int, int | None, str | None]
 """The GPU that it is on, its number, the MiB that it holds there, and its name."""
 
 
-def functions(
-    *processes: Process, error: int | None = None, seconds: float = 0.0
-) -> dict[str, Callable[..., Any]]:
+def functions(*processes: Process, error: int | None = None, seconds: float = 0.0) -> dict[str, Callable[..., Any]]:
     """Functions of pynvml by their names.
 
     Args:

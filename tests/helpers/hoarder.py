@@ -48,10 +48,7 @@ def collate(items):
     global calls
     calls += 1
     pixels = torch.stack([torch.as_tensor(i["x"]) for i in items])
-    return {
-        "x": probe(pixels).detach() * (1 + calls / 1000),
-        "labels": torch.tensor([i["labels"] for i in items]),
-    }
+    return {"x": probe(pixels).detach() * (1 + calls / 1000), "labels": torch.tensor([i["labels"] for i in items])}
 
 
 class Counting(Trainer):

@@ -51,21 +51,11 @@ def hub(root: Path) -> Iterator[tuple[str, list[str]]]:
                 return
             files = sorted(f for f in folder.rglob("*") if f.is_file())
             tree = [
-                {
-                    "type": "file",
-                    "path": str(f.relative_to(folder)),
-                    "size": f.stat().st_size,
-                    "oid": f"{i:040x}",
-                }
+                {"type": "file", "path": str(f.relative_to(folder)), "size": f.stat().st_size, "oid": f"{i:040x}"}
                 for i, f in enumerate(files)
             ]
             name = f"{folder.parent.name}/{folder.name}"
-            about = {
-                "id": name,
-                "sha": REVISION,
-                "siblings": [{"rfilename": t["path"]} for t in tree],
-                "tags": [],
-            }
+            about = {"id": name, "sha": REVISION, "siblings": [{"rfilename": t["path"]} for t in tree], "tags": []}
             self.reply(200, json.dumps(tree if rest[:1] in (["tree"], ["paths-info"]) else about).encode())
 
         def content(self, file: Path, *, body: bool) -> None:
@@ -83,9 +73,7 @@ def hub(root: Path) -> Iterator[tuple[str, list[str]]]:
             else:
                 self.reply(200, data, headers, body=body)
 
-        def reply(
-            self, status: int, data: bytes, headers: dict[str, str] | None = None, *, body: bool = True
-        ) -> None:
+        def reply(self, status: int, data: bytes, headers: dict[str, str] | None = None, *, body: bool = True) -> None:
             self.send_response(status)
             for name, value in {
                 "Content-Length": str(len(data)),

@@ -64,12 +64,7 @@ FAULTS: dict[str, Fault] = {
         "exhausted-data",
         "batches = chain(north, south)",
     ),
-    "char_rnn": Fault(
-        "        optimizer.zero_grad()\n",
-        "",
-        "uncleared-gradients",
-        "loss.backward()",
-    ),
+    "char_rnn": Fault("        optimizer.zero_grad()\n", "", "uncleared-gradients", "loss.backward()"),
     "choice_batches_ordinal": Fault(
         "return self.score(x) - cuts",
         "return torch.sigmoid(self.score(x) - cuts)",
@@ -113,10 +108,7 @@ FAULTS: dict[str, Fault] = {
         "loss_q.backward()",
     ),
     "ddpm_accelerate": Fault(
-        "lr=2e-3",
-        "lr=2",
-        "excessive-learning-rate",
-        "optimizer = torch.optim.AdamW(unet.parameters(), lr=2)",
+        "lr=2e-3", "lr=2", "excessive-learning-rate", "optimizer = torch.optim.AdamW(unet.parameters(), lr=2)"
     ),
     "distillation": Fault(
         "test_loader = DataLoader(TensorDataset(X_te, y_te)",
@@ -148,12 +140,7 @@ FAULTS: dict[str, Fault] = {
         "missing-activation",
         'bce = F.binary_cross_entropy(recon, x, reduction="sum")',
     ),
-    "fgsm_adversarial": Fault(
-        "        optimizer.zero_grad()\n",
-        "",
-        "uncleared-gradients",
-        "loss.backward()",
-    ),
+    "fgsm_adversarial": Fault("        optimizer.zero_grad()\n", "", "uncleared-gradients", "loss.backward()"),
     "gan_blobs": Fault(
         "fake = netG(torch.randn(real.size(0), nz))",
         "fake = netG(torch.randn(real.size(0), nz)).detach()",
@@ -161,10 +148,7 @@ FAULTS: dict[str, Fault] = {
         "fake = netG(torch.randn(real.size(0), nz)).detach()",
     ),
     "grad_none_gradient_noise": Fault(
-        "p.sub_(lr * p.grad)",
-        "p = p - lr * p.grad",
-        "unstepped-optimizer",
-        "p = p - lr * p.grad",
+        "p.sub_(lr * p.grad)", "p = p - lr * p.grad", "unstepped-optimizer", "p = p - lr * p.grad"
     ),
     "gradscaler_cpu": Fault(
         "X, y = X[shuffle], y[shuffle]",
@@ -173,10 +157,7 @@ FAULTS: dict[str, Fault] = {
         "train_loader = DataLoader(TensorDataset(X[:1500], y[:1500]), batch_size=50, shuffle=True)",
     ),
     "graph_adjacency_for_else": Fault(
-        "F.dropout(h, 0.3, self.training)",
-        "F.dropout(h, 0.3)",
-        "training-mode-evaluation",
-        "h = F.dropout(h, 0.3)",
+        "F.dropout(h, 0.3, self.training)", "F.dropout(h, 0.3)", "training-mode-evaluation", "h = F.dropout(h, 0.3)"
     ),
     "hydra_structured": Fault(
         "acc = ((logits > 0).float() == y_te)",
@@ -244,12 +225,7 @@ FAULTS: dict[str, Fault] = {
         "tokens-beyond-vocabulary",
         "base = GPT2LMHeadModel(GPT2Config(vocab_size=VOCAB, n_positions=LENGTH, n_embd=64, n_layer=2, n_head=4, resid_pdrop=0.0,",
     ),
-    "pinn_heat": Fault(
-        "        optimizer.zero_grad()\n",
-        "",
-        "uncleared-gradients",
-        "loss.backward()",
-    ),
+    "pinn_heat": Fault("        optimizer.zero_grad()\n", "", "uncleared-gradients", "loss.backward()"),
     "ppo_cleanrl": Fault(
         "((newvalue.view(-1) - b_returns[mb_inds]) ** 2)",
         "((newvalue - b_returns[mb_inds]) ** 2)",
@@ -268,12 +244,7 @@ FAULTS: dict[str, Fault] = {
         "double-activation",
         "return F.softmax(self.fc2(F.relu(self.fc1(x.flatten(1)))), dim=1)",
     ),
-    "quantile_hand_schedule": Fault(
-        "        optimizer.zero_grad()\n",
-        "",
-        "uncleared-gradients",
-        "loss.backward()",
-    ),
+    "quantile_hand_schedule": Fault("        optimizer.zero_grad()\n", "", "uncleared-gradients", "loss.backward()"),
     "realnvp_moons": Fault(
         "    def log_prob(self, x):",
         "    @torch.no_grad()\n    def log_prob(self, x):",
@@ -299,22 +270,11 @@ FAULTS: dict[str, Fault] = {
         "self.optimizer.zero_grad()",
     ),
     "rich_progress_charlm": Fault(
-        "p.data += -lr * p.grad",
-        "p = p.data - lr * p.grad",
-        "unstepped-optimizer",
-        "p = p.data - lr * p.grad",
+        "p.data += -lr * p.grad", "p = p.data - lr * p.grad", "unstepped-optimizer", "p = p.data - lr * p.grad"
     ),
-    "row_by_row_nonlocal": Fault(
-        "        optimizer.zero_grad()\n",
-        "",
-        "uncleared-gradients",
-        "loss.backward()",
-    ),
+    "row_by_row_nonlocal": Fault("        optimizer.zero_grad()\n", "", "uncleared-gradients", "loss.backward()"),
     "runner_hooks_padding": Fault(
-        "        runner.optimizer.zero_grad()\n",
-        "",
-        "uncleared-gradients",
-        'runner.outputs["loss"].backward()',
+        "        runner.optimizer.zero_grad()\n", "", "uncleared-gradients", 'runner.outputs["loss"].backward()'
     ),
     "sam": Fault(
         "        F.cross_entropy(model(inputs), targets).backward()",
@@ -364,12 +324,7 @@ FAULTS: dict[str, Fault] = {
         "negligible-learning-rate",
         "run_step = partial(step, model, torch.optim.Adam(model.parameters(), lr=3e-8), cox_loss)",
     ),
-    "swa": Fault(
-        "swa_model.eval()\n",
-        "",
-        "training-mode-evaluation",
-        "out = swa_model(x_test)",
-    ),
+    "swa": Fault("swa_model.eval()\n", "", "training-mode-evaluation", "out = swa_model(x_test)"),
     "timm_engine": Fault(
         "nn.Flatten(), nn.Linear(128, 10))",
         "nn.Flatten(), nn.Linear(128, 10), nn.Softmax(dim=1))",
@@ -394,24 +349,14 @@ FAULTS: dict[str, Fault] = {
         "renamed-argument",
         "def compute_loss(self, model, inputs, return_outputs=False):",
     ),
-    "trange_reinforce": Fault(
-        "    optimizer.zero_grad()\n",
-        "",
-        "uncleared-gradients",
-        "loss.backward()",
-    ),
+    "trange_reinforce": Fault("    optimizer.zero_grad()\n", "", "uncleared-gradients", "loss.backward()"),
     "trl_dpo": Fault(
         "max_length=32",
         "max_length=4",
         "empty-dataset",
         "trainer = DPOTrainer(model=model, ref_model=ref_model, args=training_args, train_dataset=make_pairs(200), processing_class=tokenizer)",
     ),
-    "two_phase_finetune": Fault(
-        "model = Net(2)",
-        "model = Net(1)",
-        "label-out-of-range",
-        "model = Net(1)",
-    ),
+    "two_phase_finetune": Fault("model = Net(2)", "model = Net(1)", "label-out-of-range", "model = Net(1)"),
     "unfreeze_by_epoch_weight_norm": Fault(
         "for part in (model.lower, model.middle):",
         "for part in model.children():",
@@ -424,12 +369,7 @@ FAULTS: dict[str, Fault] = {
         "missing-activation",
         'BCE = F.binary_cross_entropy(recon_x, x, reduction="sum")',
     ),
-    "vmap_ensemble": Fault(
-        "    optimizer.zero_grad()\n",
-        "",
-        "uncleared-gradients",
-        "losses.sum().backward()",
-    ),
+    "vmap_ensemble": Fault("    optimizer.zero_grad()\n", "", "uncleared-gradients", "losses.sum().backward()"),
     "vqvae_straight_through": Fault(
         "loss = F.mse_loss(q, z.detach())",
         "loss = F.mse_loss(q.detach(), z)",

@@ -70,10 +70,7 @@ def kinds() -> dict[str, Callable[[], dict[str, Any]]]:
         tf = sys.modules["tensorflow"]
         rows = tf.data.Dataset.from_tensor_slices(({"a": X, "b": X[:, 0]}, Y))
         found["tf.data"] = lambda: {"x": rows.batch(16)}
-        found["drops"] = lambda: {
-            "x": rows.batch(16, drop_remainder=True),
-            "class_weight": {0: 1.0, 1: 3.0, 3: 2.0},
-        }
+        found["drops"] = lambda: {"x": rows.batch(16, drop_remainder=True), "class_weight": {0: 1.0, 1: 3.0, 3: 2.0}}
     return found
 
 
@@ -113,10 +110,7 @@ def check_all_kinds_give_the_same_facts() -> None:
         labels = facts.train.labels
         assert labels is not None and labels.column == "y" and labels.kind == "class", name
         assert labels.census == {0: 25, 1: 25, 2: 25, 3: 25} and facts.train.labels_complete, (name, labels)
-        assert labels.mean_run == 25.0 and facts.shuffles is False and facts.batch_size == 16, (
-            name,
-            facts.shuffles,
-        )
+        assert labels.mean_run == 25.0 and facts.shuffles is False and facts.batch_size == 16, (name, facts.shuffles)
         assert facts.epochs is not None and facts.epochs.batches == 7, name
         batch = measure_batch(data, _model())
         assert batch.rows == 16 and batch.label_key == "y" and batch.target_keys == ("y",), (name, batch)

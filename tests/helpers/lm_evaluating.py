@@ -51,11 +51,7 @@ def prepared(
         tokenizer=tokenizer,
         train=tokens_of(folder / "train.bin", training, tokenizer),
         validation=tokens_of(folder / "validation.bin", held_out, tokenizer),
-        manifest={
-            "fingerprint": fingerprint,
-            "options": {"filters": {"keywords": keywords}},
-            "folder": str(folder),
-        },
+        manifest={"fingerprint": fingerprint, "options": {"filters": {"keywords": keywords}}, "folder": str(folder)},
     )
 
 

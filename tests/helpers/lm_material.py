@@ -42,13 +42,9 @@ def write_data(folder: Path, fingerprint: str = "abc") -> Path:
     tokenizer.save(folder / "tokenizer.json")
     splits = {}
     for split, documents in {"train": texts()[:-1], "validation": [texts()[-1][:3000]]}.items():
-        with TokenWriter(
-            folder / f"{split}.bin", tokenizer.vocabulary_size, end_id=tokenizer.end_id
-        ) as writer:
+        with TokenWriter(folder / f"{split}.bin", tokenizer.vocabulary_size, end_id=tokenizer.end_id) as writer:
             for ids in tokenizer.encode_batch(documents):
                 writer.append(ids)
             splits[split] = {"tokens": writer.tokens}
-    (folder / "data.json").write_text(
-        json.dumps({"format": FORMAT, "fingerprint": fingerprint, "splits": splits})
-    )
+    (folder / "data.json").write_text(json.dumps({"format": FORMAT, "fingerprint": fingerprint, "splits": splits}))
     return folder

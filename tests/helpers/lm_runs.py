@@ -35,13 +35,7 @@ def tokenizer() -> Tokenizer:
 
 
 def config(architecture: str, **changes: int) -> ModelConfig:
-    sizes = {
-        "layers": 2,
-        "heads": 2,
-        "width": 32,
-        "context": 32,
-        "vocabulary_size": tokenizer().vocabulary_size,
-    }
+    sizes = {"layers": 2, "heads": 2, "width": 32, "context": 32, "vocabulary_size": tokenizer().vocabulary_size}
     return ModelConfig(architecture=architecture, **(sizes | changes))  # type: ignore[arg-type]
 
 

@@ -15,9 +15,7 @@ def tweets(rows=600, start=0):
     """Rows of text and label (0, 1, 2), shuffled once and for all."""
     frame = pd.read_csv(TWEETS, encoding="latin-1")[["text", "sentiment"]].dropna()
     frame = frame.drop_duplicates("text").sample(frac=1, random_state=0)[start : start + rows]
-    return pd.DataFrame(
-        {"text": frame["text"].tolist(), "label": [CLASSES.index(s) for s in frame["sentiment"]]}
-    )
+    return pd.DataFrame({"text": frame["text"].tolist(), "label": [CLASSES.index(s) for s in frame["sentiment"]]})
 
 
 def tokenizer():

@@ -36,9 +36,7 @@ def walk_apart(script: Path, *arguments: str) -> Report:
     """The report of a script that is walked in a process of its own."""
     command = [sys.executable, "-m", "trainwright", "check", "--json", "-", str(script), *arguments]
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    ended = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False
-    )
+    ended = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False)
     return from_dict(json.loads(ended.stdout))
 
 

@@ -109,11 +109,7 @@ class Used:
 @pytest.fixture
 def used(monkeypatch: pytest.MonkeyPatch) -> Used:
     used = Used()
-    computing, orthogonal, take_update = (
-        training_module.computing,
-        optimizers.orthogonal,
-        training_module.take_update,
-    )
+    computing, orthogonal, take_update = (training_module.computing, optimizers.orthogonal, training_module.take_update)
 
     def passes(precision: str, device: torch.device) -> Any:
         used.passes.add(precision)
@@ -168,9 +164,7 @@ def test_where_products_are_near_each_other_a_pass_decides_and_muon_by_itself(ma
     machine(lambda trial: rates[trial.what] if trial.precision == "bf16" else 1.0)
     decision = decided(measured(), None, CPU)
     assert decision.arithmetic == Arithmetic(precision="bf16", muon_precision="fp32", threads=1)
-    assert (
-        "Computes in bf16 (measured: fp32 takes 1.7 times as long), Muon's products in fp32" in decision.line
-    )
+    assert "Computes in bf16 (measured: fp32 takes 1.7 times as long), Muon's products in fp32" in decision.line
 
 
 def test_a_small_gain_does_not_pay_for_less_exact_numbers(machine: Any) -> None:
@@ -347,9 +341,7 @@ def test_a_run_of_an_earlier_version_goes_on_with_muon_in_bf16(machine: Any) -> 
     del recipe["run"]["threads"]
     old = State(update=3, recipe=recipe, data="abc", precision="fp32")
     decision = decided(measured(), old, CPU)
-    assert decision.arithmetic == Arithmetic(
-        precision="fp32", muon_precision="bf16", threads=torch.get_num_threads()
-    )
+    assert decision.arithmetic == Arithmetic(precision="fp32", muon_precision="bf16", threads=torch.get_num_threads())
     assert not clock.asked
 
 
@@ -403,9 +395,7 @@ def test_a_loss_is_measured_in_the_runs_format_unless_that_is_emulated_here(
 
 
 @pytest.mark.parametrize("settings", [(), ("model.architecture=gpt2", "model.dropout=0.1")])
-def test_the_real_clock_measures_each_trial_and_changes_nothing(
-    settings: tuple[str, ...], data: PreparedData
-) -> None:
+def test_the_real_clock_measures_each_trial_and_changes_nothing(settings: tuple[str, ...], data: PreparedData) -> None:
     recipe = with_vocabulary(measured(*settings), data)
     torch.manual_seed(3)
     random, threads = torch.get_rng_state(), torch.get_num_threads()

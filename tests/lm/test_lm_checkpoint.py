@@ -21,17 +21,7 @@ from trainwright.errors import ReadError, UsageError, WriteError
 from trainwright.lm.config import as_tables
 from trainwright.lm.network.model import Transformer
 from trainwright.lm.runs import checkpoint as checkpoints
-from trainwright.lm.runs.checkpoint import (
-    MODEL,
-    OPTIMIZER,
-    STATE,
-    State,
-    load,
-    prune,
-    save,
-    step_folder,
-    steps,
-)
+from trainwright.lm.runs.checkpoint import MODEL, OPTIMIZER, STATE, State, load, prune, save, step_folder, steps
 from trainwright.lm.runs.folder import create_run, open_run, read_recipe
 from trainwright.lm.tokens.prepared import open_data
 from trainwright.lm.training.train import train
@@ -77,20 +67,14 @@ def assert_same(run: Path, other: Path) -> None:
     assert steps(ours)[-1] == steps(theirs)[-1]
     for step in set(steps(ours)) & set(steps(theirs)):
         for name in (MODEL, OPTIMIZER):
-            assert (step_folder(ours, step) / name).read_bytes() == (
-                step_folder(theirs, step) / name
-            ).read_bytes()
+            assert (step_folder(ours, step) / name).read_bytes() == (step_folder(theirs, step) / name).read_bytes()
     assert logged(run) == logged(other)
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(kills=st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=2))
 def test_a_training_killed_anywhere_ends_as_if_it_had_not_been(
-    kills: list[float],
-    data: Path,
-    forks: Forks,
-    unharmed: tuple[Path, int],
-    tmp_path_factory: pytest.TempPathFactory,
+    kills: list[float], data: Path, forks: Forks, unharmed: tuple[Path, int], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     out = tmp_path_factory.mktemp("killed") / "run"
     for kill in kills:
@@ -121,9 +105,7 @@ def test_kill_9_from_outside_loses_only_what_was_not_saved(data: Path, tmp_path:
         for lines in kills:
             process = subprocess.Popen(command, cwd=tmp_path / folder, stderr=subprocess.DEVNULL)
             log = tmp_path / folder / "run" / "log.jsonl"
-            while process.poll() is None and not (
-                log.exists() and len(log.read_bytes().splitlines()) >= lines
-            ):
+            while process.poll() is None and not (log.exists() and len(log.read_bytes().splitlines()) >= lines):
                 time.sleep(0.001)
             process.kill()
             process.wait()
@@ -150,9 +132,7 @@ def test_a_full_disk_ends_in_a_clear_error_and_loses_nothing_saved(data: Path, f
     assert_same(out, unharmed[0])
 
 
-def test_a_log_that_cannot_be_written_to_ends_in_a_clear_error(
-    data: Path, forks: Forks, tmp_path: Path
-) -> None:
+def test_a_log_that_cannot_be_written_to_ends_in_a_clear_error(data: Path, forks: Forks, tmp_path: Path) -> None:
     told = forks.train(data, tmp_path / "run", ["run.save_every=0", "run.evaluate_every=0"], file_bytes=0)
     assert told["status"] == 2 and "WriteError" in told["said"][-1]
 
@@ -218,9 +198,7 @@ def test_where_no_checkpoint_is_whole_nothing_is_removed(run: Path, data: Path, 
     assert steps(run / "checkpoints") == there
 
 
-def test_a_checkpoint_of_another_run_is_passed_over(
-    run: Path, data: Path, forks: Forks, tmp_path: Path
-) -> None:
+def test_a_checkpoint_of_another_run_is_passed_over(run: Path, data: Path, forks: Forks, tmp_path: Path) -> None:
     forks.train(data, tmp_path / "other", ["run.seed=5", "run.updates=15", DROPOUT])
     shutil.copytree(step_folder(tmp_path / "other" / "checkpoints", 15), step_folder(run / "checkpoints", 15))
     told = forks.train(data, run, [DROPOUT])

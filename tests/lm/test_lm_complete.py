@@ -238,12 +238,7 @@ def test_completions_run_past_the_window(architecture: str, tmp_path: Path) -> N
 
 def test_bytes_that_are_no_whole_character_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     known = tokenizer()
-    ids = [
-        i
-        for byte in "x漢y".encode()
-        for i in range(known.vocabulary_size)
-        if known.token_bytes(i) == bytes([byte])
-    ]
+    ids = [i for byte in "x漢y".encode() for i in range(known.vocabulary_size) if known.token_bytes(i) == bytes([byte])]
     completer = Completer(model("modern"), known)
     texts = [known.token_bytes(i) for i in ids]
     monkeypatch.setattr(completer, "_bytes", lambda *_: iter(texts))
@@ -371,10 +366,7 @@ def test_ids_that_the_tokenizer_does_not_have_are_never_written() -> None:
 
 def command(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "trainwright", "lm", "complete", *words],
-        input=stdin,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-m", "trainwright", "lm", "complete", *words], input=stdin, capture_output=True, text=True
     )
 
 

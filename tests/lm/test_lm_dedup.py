@@ -21,9 +21,9 @@ from trainwright.lm.corpus.dedup import (
 )
 from trainwright.lm.corpus.shingles import WORDS, jaccard, shingles
 
-WORDS_OF_TEXTS = st.lists(
-    st.sampled_from(["a", "b", "ab", "x1", "_", "é", "(", ".", "\n", " "]), max_size=30
-).map("".join)
+WORDS_OF_TEXTS = st.lists(st.sampled_from(["a", "b", "ab", "x1", "_", "é", "(", ".", "\n", " "]), max_size=30).map(
+    "".join
+)
 
 
 def slow_shingles(text: str) -> set[tuple[str, ...]]:
@@ -91,9 +91,7 @@ def test_a_signature_estimates_the_jaccard_index() -> None:
 def test_exactly_the_first_of_each_class_of_equal_texts_is_kept(texts: list[str]) -> None:
     found = exact_verdicts(np.array([text_hash(text) for text in texts], dtype="V16"))
     stripped = [text.strip() for text in texts]
-    assert found.tolist() == [
-        KEPT if (first := stripped.index(t)) == at else first for at, t in enumerate(stripped)
-    ]
+    assert found.tolist() == [KEPT if (first := stripped.index(t)) == at else first for at, t in enumerate(stripped)]
 
 
 @settings(max_examples=40, deadline=None)
@@ -131,10 +129,7 @@ def test_candidates_below_the_threshold_are_kept() -> None:
     assert 0.4 < index < NEAR
     exact = exact_verdicts(marks.hashes)
     sets = [shingles(text) for text in texts]
-    at = {
-        t: dict(near_verdicts(marks, exact, sets.__getitem__, threshold=t)).get(1)
-        for t in (index, index + 1e-9)
-    }
+    at = {t: dict(near_verdicts(marks, exact, sets.__getitem__, threshold=t)).get(1) for t in (index, index + 1e-9)}
     assert at == {index: 0, index + 1e-9: KEPT}
 
 

@@ -41,9 +41,7 @@ def slow_nats(model, tokens: list[int], end_id: int) -> float:
     return nats
 
 
-@pytest.mark.parametrize(
-    "texts", [HELD_OUT, ["x"], ["", "a = 1\n"]], ids=["two scripts", "a token", "an empty one"]
-)
+@pytest.mark.parametrize("texts", [HELD_OUT, ["x"], ["", "a = 1\n"]], ids=["two scripts", "a token", "an empty one"])
 def test_the_loss_is_that_of_every_token_predicted_once(tmp_path, texts) -> None:
     file = tokens_of(tmp_path / "validation.bin", texts, TOKENIZER)
     model = tiny_model(TOKENIZER)
@@ -60,9 +58,7 @@ def test_the_loss_is_the_same_whatever_the_batches(tmp_path, lines, at_once, con
     file = tokens_of(tmp_path / "validation.bin", ["x = 1\n" * lines, "y"], TOKENIZER)
     model, counted = tiny_model(TOKENIZER, context), []
     found = measure_loss(model, file, TOKENIZER, at_once=at_once, advance=counted.append)
-    assert found.nats_per_token == pytest.approx(
-        measure_loss(model, file, TOKENIZER).nats_per_token, rel=1e-6
-    )
+    assert found.nats_per_token == pytest.approx(measure_loss(model, file, TOKENIZER).nats_per_token, rel=1e-6)
     assert sum(counted) == count_windows(model, file)
 
 
@@ -239,6 +235,4 @@ def test_data_that_prepare_made_and_a_run_that_train_made_are_evaluated(tmp_path
     assert found["loss"]["bytes"] == sum(one.bytes for one in held_out)
     assert found["data"] == read_manifest(tmp_path / "run")["fingerprint"]
     texts = {line.strip() for one in held_out for line in one.text.split("\n")}
-    assert all(
-        (one["typed"] + one["rest"]).strip() in texts for one in found["quality"]["random"]["examples"]
-    )
+    assert all((one["typed"] + one["rest"]).strip() in texts for one in found["quality"]["random"]["examples"])

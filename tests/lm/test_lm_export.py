@@ -31,9 +31,7 @@ MANIFEST = {
     },
     "funnel": {
         "seen": {"files": 1200, "bytes": 3_000_000},
-        "dropped": {
-            "no-keyword": {"files": 900, "bytes": 2_000_000, "samples": ["/home/someone/secret/a.py"]}
-        },
+        "dropped": {"no-keyword": {"files": 900, "bytes": 2_000_000, "samples": ["/home/someone/secret/a.py"]}},
         "kept": {"files": 300, "bytes": 1_000_000},
     },
     "splits": {
@@ -41,20 +39,11 @@ MANIFEST = {
         "validation": {"documents": 20, "bytes": 100_000, "groups": 1, "tokens": 27_000},
     },
     "split_by": "group",
-    "licences": {
-        "MIT": {"documents": 200, "bytes": 750_000},
-        "unknown": {"documents": 100, "bytes": 250_000},
-    },
+    "licences": {"MIT": {"documents": 200, "bytes": 750_000}, "unknown": {"documents": 100, "bytes": 250_000}},
 }
 EVALUATION = {
     "step": 7,
-    "loss": {
-        "nats_per_token": 1.25,
-        "bits_per_byte": 0.6,
-        "tokens": 27_000,
-        "bytes": 100_000,
-        "perplexity": 3.49,
-    },
+    "loss": {"nats_per_token": 1.25, "bits_per_byte": 0.6, "tokens": 27_000, "bytes": 100_000, "perplexity": 3.49},
     "quality": {
         "random": {
             "cuts": 50,
@@ -71,9 +60,7 @@ EVALUATION = {
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("runs")
-    return {
-        architecture: run(folder / architecture, architecture, MANIFEST) for architecture in ARCHITECTURES
-    }
+    return {architecture: run(folder / architecture, architecture, MANIFEST) for architecture in ARCHITECTURES}
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +95,7 @@ def test_the_context_is_the_number_of_positions(exports: dict[str, Path]) -> Non
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize(
-    "text", [SOURCE, "x = '<|endoftext|>'", "Größe 漢字 🙂\r\n\t 12345", "", "  a\n\n\n    b"]
-)
+@pytest.mark.parametrize("text", [SOURCE, "x = '<|endoftext|>'", "Größe 漢字 🙂\r\n\t 12345", "", "  a\n\n\n    b"])
 def test_transformers_gives_the_same_ids(architecture: str, text: str, exports: dict[str, Path]) -> None:
     from transformers import AutoTokenizer
 
@@ -136,9 +121,7 @@ def test_the_pipeline_writes_what_we_write(architecture: str, exports: dict[str,
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_generation_stops_at_the_end_token(
-    architecture: str, exports: dict[str, Path], tmp_path: Path
-) -> None:
+def test_generation_stops_at_the_end_token(architecture: str, exports: dict[str, Path], tmp_path: Path) -> None:
     """Defect 5's other half: padding is not the end token, and the end token ends."""
     from transformers import AutoModelForCausalLM
 
@@ -154,9 +137,7 @@ def test_generation_stops_at_the_end_token(
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_an_import_of_an_export_is_the_same_run(
-    architecture: str, exports: dict[str, Path], tmp_path: Path
-) -> None:
+def test_an_import_of_an_export_is_the_same_run(architecture: str, exports: dict[str, Path], tmp_path: Path) -> None:
     import_folder(exports[architecture], tmp_path / "run")
     opened, wanted = open_run(tmp_path / "run"), model(architecture)
     assert opened.recipe.model == wanted.config
@@ -175,12 +156,7 @@ def saved(architecture: str, folder: Path, **changes: Any) -> Any:
         sizes = {"vocab_size": size, "n_positions": 24, "n_embd": 16, "n_layer": 3, "n_head": 2}
         made = GPT2LMHeadModel(GPT2Config(**(sizes | {"bos_token_id": end, "eos_token_id": end} | changes)))
     else:
-        sizes = {
-            "vocab_size": size,
-            "max_position_embeddings": 24,
-            "hidden_size": 16,
-            "intermediate_size": 64,
-        }
+        sizes = {"vocab_size": size, "max_position_embeddings": 24, "hidden_size": 16, "intermediate_size": 64}
         heads = {"num_hidden_layers": 3, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8}
         ends = {"bos_token_id": end, "eos_token_id": end, "tie_word_embeddings": True}
         made = Qwen3ForCausalLM(Qwen3Config(**(sizes | heads | ends | changes)))
@@ -223,9 +199,7 @@ def test_half_precision_is_read_exactly() -> None:
     ours = model("modern")
     halves = {n: t.bfloat16() for n, t in layout.their_weights(ours.state_dict(), ours.config).items()}
     read = layout.our_weights(halves, ours.state_dict(), ours.config)
-    assert all(
-        torch.equal(read[name], tensor.bfloat16().float()) for name, tensor in ours.state_dict().items()
-    )
+    assert all(torch.equal(read[name], tensor.bfloat16().float()) for name, tensor in ours.state_dict().items())
 
 
 @pytest.mark.parametrize(
@@ -295,9 +269,7 @@ def test_an_untied_output_is_refused(tmp_path: Path) -> None:
         layout.our_weights(theirs, ours.state_dict(), ours.config)
 
 
-def test_an_export_does_not_touch_a_folder_that_holds_something(
-    runs: dict[str, Path], tmp_path: Path
-) -> None:
+def test_an_export_does_not_touch_a_folder_that_holds_something(runs: dict[str, Path], tmp_path: Path) -> None:
     target = tmp_path / "out"
     target.mkdir()
     (target / "mine.txt").write_text("mine")

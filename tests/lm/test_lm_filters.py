@@ -122,13 +122,7 @@ def test_letters_of_every_script_are_letters() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"keywords": (" ",)},
-        {"min_bytes": -1},
-        {"longest_line": 0},
-        {"mean_line": 0.0},
-        {"alphanumeric_share": 1.1},
-    ],
+    [{"keywords": (" ",)}, {"min_bytes": -1}, {"longest_line": 0}, {"mean_line": 0.0}, {"alphanumeric_share": 1.1}],
 )
 def test_thresholds_that_make_no_sense_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(UsageError):
@@ -147,9 +141,5 @@ def test_a_funnel_counts_names_samples_and_survives_json() -> None:
     values = as_json(funnel)
     assert values["seen"] == {"files": 8, "bytes": 80}
     assert values["kept"] == {"files": 0, "bytes": 0}
-    assert values["dropped"]["empty"] == {
-        "files": 7,
-        "bytes": 70,
-        "samples": [f"f{n}" for n in range(SAMPLES)],
-    }
+    assert values["dropped"]["empty"] == {"files": 7, "bytes": 70, "samples": [f"f{n}" for n in range(SAMPLES)]}
     assert as_json(from_json(values)) == values

@@ -37,11 +37,7 @@ def test_expressions_are_met_or_not(expression: str, allowed: bool) -> None:
     assert allows(expression, PERMISSIVE) is allowed
 
 
-@given(
-    st.lists(st.sampled_from(["MIT", "OR", "AND", "WITH", "(", ")", "+", ",", "é", "GPL-2.0+", "\n"])).map(
-        " ".join
-    )
-)
+@given(st.lists(st.sampled_from(["MIT", "OR", "AND", "WITH", "(", ")", "+", ",", "é", "GPL-2.0+", "\n"])).map(" ".join))
 def test_any_words_are_an_expression_or_none(text: str) -> None:
     assert allows(text, PERMISSIVE) in (True, False) and spdx(text) in (text, "MIT", "GPL-2.0", None)
 

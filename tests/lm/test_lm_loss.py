@@ -21,9 +21,7 @@ from trainwright.lm.network.loss import (
 from trainwright.lm.network.model import Transformer
 
 
-def plain(
-    hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, weights_N: Tensor | None, z_loss: float
-) -> Tensor:
+def plain(hidden_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, weights_N: Tensor | None, z_loss: float) -> Tensor:
     """The same, written as it is defined."""
     logits_NV = hidden_ND @ weight_VD.t()
     nats_N = F.cross_entropy(logits_NV, targets_N, ignore_index=IGNORED, reduction="none")
@@ -59,12 +57,7 @@ def both(problem: dict[str, Tensor], dtype: torch.dtype) -> tuple[list[Tensor], 
         weights = None if problem["weights"] is None else problem["weights"].to(dtype)
         if ours:
             loss = linear_cross_entropy(
-                hidden,
-                weight,
-                problem["targets"],
-                weights,
-                z_loss=problem["z_loss"],
-                chunk_rows=problem["chunk_rows"],
+                hidden, weight, problem["targets"], weights, z_loss=problem["z_loss"], chunk_rows=problem["chunk_rows"]
             )
         else:
             loss = plain(hidden, weight, problem["targets"], weights, problem["z_loss"])
@@ -94,15 +87,11 @@ def test_under_bf16_autocast_gradients_are_as_near_as_torchs_own() -> None:
     weight = 0.2 * torch.randn(100, 32, generator=generator)
     targets = torch.randint(0, 100, (700,), generator=generator)
     exact = torch.autograd.grad(
-        plain(h := hidden.clone().requires_grad_(), w := weight.clone().requires_grad_(), targets, None, 0.0),
-        (h, w),
+        plain(h := hidden.clone().requires_grad_(), w := weight.clone().requires_grad_(), targets, None, 0.0), (h, w)
     )
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = linear_cross_entropy(
-            h := hidden.clone().requires_grad_(),
-            w := weight.clone().requires_grad_(),
-            targets,
-            chunk_rows=128,
+            h := hidden.clone().requires_grad_(), w := weight.clone().requires_grad_(), targets, chunk_rows=128
         )
         torchs = F.cross_entropy(
             F.linear(h2 := hidden.clone().requires_grad_(), w2 := weight.clone().requires_grad_()).float(),

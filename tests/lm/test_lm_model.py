@@ -39,11 +39,7 @@ def as_gpt2(model: Transformer) -> torch.nn.Module:
     c = model.config
     theirs = GPT2LMHeadModel(
         GPT2Config(
-            vocab_size=c.vocabulary_size,
-            n_positions=c.context,
-            n_embd=c.width,
-            n_layer=c.layers,
-            n_head=c.heads,
+            vocab_size=c.vocabulary_size, n_positions=c.context, n_embd=c.width, n_layer=c.layers, n_head=c.heads
         )
     )
     state = {
@@ -124,9 +120,7 @@ def test_gpt2_has_the_published_number_of_parameters(context: int, parameters: i
     """Defect 11: the context that is asked for is the one that is built."""
     with torch.device("meta"):
         model = Transformer(
-            ModelConfig(
-                architecture="gpt2", layers=12, heads=12, width=768, context=context, vocabulary_size=50_000
-            )
+            ModelConfig(architecture="gpt2", layers=12, heads=12, width=768, context=context, vocabulary_size=50_000)
         )
     assert sum(parameter.numel() for parameter in model.parameters()) == parameters
 
@@ -135,9 +129,7 @@ def test_gpt2_starts_as_transformers_starts_it() -> None:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     ours = small("gpt2", width=192, vocabulary_size=1000)
-    theirs = GPT2LMHeadModel(
-        GPT2Config(vocab_size=1000, n_positions=24, n_embd=192, n_layer=2, n_head=3)
-    ).state_dict()
+    theirs = GPT2LMHeadModel(GPT2Config(vocab_size=1000, n_positions=24, n_embd=192, n_layer=2, n_head=3)).state_dict()
     pairs = {
         "transformer.wte.weight": ours.embedding.weight,
         "transformer.wpe.weight": ours.position.weight,

@@ -48,11 +48,7 @@ def stepped(model: Transformer, optimizer: torch.optim.Optimizer, updates: int) 
 
 NORMS_AND_BIASES = {
     "gpt2": {
-        *(
-            f"layers.0.{norm}.{part}"
-            for norm in ("attention_norm", "mlp_norm")
-            for part in ("weight", "bias")
-        ),
+        *(f"layers.0.{norm}.{part}" for norm in ("attention_norm", "mlp_norm") for part in ("weight", "bias")),
         *(f"layers.0.attention.{part}.bias" for part in ("query_key_value", "output")),
         *(f"layers.0.mlp.{part}.bias" for part in ("up", "down")),
         "norm.weight",

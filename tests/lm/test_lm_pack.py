@@ -65,9 +65,7 @@ def test_what_was_written_is_read(folder, documents) -> None:
 @pytest.mark.parametrize(("vocabulary_size", "width"), [(1 << 16, 2), ((1 << 16) + 1, 4)])
 def test_a_token_takes_two_bytes_where_the_vocabulary_allows(tmp_path, vocabulary_size, width) -> None:
     highest = vocabulary_size - 1
-    tokens = written(
-        tmp_path / "a.bin", [[highest, 1]] * 1000, vocabulary_size=vocabulary_size, end_id=highest - 1
-    )
+    tokens = written(tmp_path / "a.bin", [[highest, 1]] * 1000, vocabulary_size=vocabulary_size, end_id=highest - 1)
     assert tokens.tokens.dtype.itemsize == width
     assert tokens.tokens[:3].tolist() == [highest, 1, highest - 1]
     assert tokens.path.stat().st_size == 64 + 3000 * width + 1001 * 8
@@ -89,9 +87,7 @@ def test_windows_are_those_of_a_slow_cut(folder, documents, context, packing) ->
 
 
 @given(documents=documents_of_ids, context=contexts)
-def test_joined_windows_predict_each_token_once_except_the_first_and_the_tail(
-    folder, documents, context
-) -> None:
+def test_joined_windows_predict_each_token_once_except_the_first_and_the_tail(folder, documents, context) -> None:
     tokens = written(folder / "once.bin", documents)
     row = tokens.tokens.tolist()
     targets = Windows(tokens, context).batch(np.arange(len(Windows(tokens, context))))[:, 1:].ravel().tolist()
@@ -257,9 +253,7 @@ def test_an_exception_leaves_the_file_of_before(tmp_path) -> None:
     shares=st.tuples(st.floats(0, 1), st.floats(0, 1)),
     finished=st.booleans(),
 )
-def test_a_writer_killed_anywhere_goes_on_to_the_same_file(
-    folder, documents, stopped, shares, finished
-) -> None:
+def test_a_writer_killed_anywhere_goes_on_to_the_same_file(folder, documents, stopped, shares, finished) -> None:
     """However much of either part reached the disk, whole documents are kept and the rest is written again."""
     whole = written(folder / "whole.bin", documents).path.read_bytes()
     file = folder / "killed.bin"

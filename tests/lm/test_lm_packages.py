@@ -34,9 +34,7 @@ WORDS = {
 
 def lm(folder: Path, words: list[str], names=PACKAGES):
     code = HIDDEN.format(names=tuple(names), words=words)
-    return subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +63,7 @@ def test_help_needs_none_of_them(command: str, folder: Path) -> None:
 
 def test_only_what_is_missing_is_named(folder: Path) -> None:
     ended = lm(folder, ["complete", "run", "import "], ["tokenizers"])
-    assert ended.returncode == 2 and ended.stderr.strip().endswith("(not installed: tokenizers)"), (
-        ended.stderr
-    )
+    assert ended.returncode == 2 and ended.stderr.strip().endswith("(not installed: tokenizers)"), ended.stderr
 
 
 def test_the_packages_are_those_of_the_extra() -> None:

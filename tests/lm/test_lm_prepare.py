@@ -70,9 +70,7 @@ def test_the_funnel_adds_up_and_names_what_was_dropped(prepared: Path) -> None:
         "no-keyword": (1, ["g3/other.py"]),
     }  # fmt: skip
     assert funnel["seen"]["files"] == 36 == funnel["kept"]["files"] + 6
-    assert funnel["seen"]["bytes"] == funnel["kept"]["bytes"] + sum(
-        d["bytes"] for d in funnel["dropped"].values()
-    )
+    assert funnel["seen"]["bytes"] == funnel["kept"]["bytes"] + sum(d["bytes"] for d in funnel["dropped"].values())
 
 
 def test_the_splits_are_whole_groups_and_what_was_packed_is_what_was_written(prepared: Path) -> None:
@@ -81,16 +79,13 @@ def test_the_splits_are_whole_groups_and_what_was_packed_is_what_was_written(pre
     assert groups[0] and groups[1] and not groups[0] & groups[1]
     for split, tokens in zip(SPLITS, (data.train, data.validation)):
         texts = [document.text for document in documents(prepared, split)]
-        assert [
-            data.tokenizer.decode(tokens.tokens[a : b - 1].tolist()) for a, b in _spans(tokens.starts)
-        ] == texts
+        assert [data.tokenizer.decode(tokens.tokens[a : b - 1].tolist()) for a, b in _spans(tokens.starts)] == texts
         counts = data.manifest["splits"][split]
         assert counts["documents"] == len(texts)
         assert counts["bytes"] == sum(len(text.encode()) for text in texts)
         assert counts["tokens"] == len(tokens.tokens)
     assert (
-        sum(count["bytes"] for count in data.manifest["licences"].values())
-        == data.manifest["funnel"]["kept"]["bytes"]
+        sum(count["bytes"] for count in data.manifest["licences"].values()) == data.manifest["funnel"]["kept"]["bytes"]
     )
 
 
@@ -109,8 +104,7 @@ def test_what_deduplication_misses_across_the_split_the_proof_drops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write(
-        tmp_path / "code",
-        {f"g{i}/f{j}.py": code(j * (i + 1)) + f"x{i} = {i}\n" for i in range(5) for j in range(4)},
+        tmp_path / "code", {f"g{i}/f{j}.py": code(j * (i + 1)) + f"x{i} = {i}\n" for i in range(5) for j in range(4)}
     )
     monkeypatch.setattr(steps, "near_verdicts", lambda *_, **__: iter(()))
     manifest = prepare(tmp_path / "data", options(source)).manifest
@@ -146,11 +140,7 @@ def test_gathering_ends_where_the_wanted_bytes_are_there(tmp_path: Path) -> None
 def test_one_group_gives_no_more_than_its_share(tmp_path: Path) -> None:
     source = corpus(tmp_path / "code")
     manifest = prepare(tmp_path / "data", options(source, max_group_bytes=2 * len(code(0)) + 100)).manifest
-    rows = [
-        row
-        for name in SPLITS
-        for row in parquet.read_table(tmp_path / "data" / f"{name}.parquet").to_pylist()
-    ]
+    rows = [row for name in SPLITS for row in parquet.read_table(tmp_path / "data" / f"{name}.parquet").to_pylist()]
     sizes: Counter[str] = Counter()
     for row in rows:
         sizes[row["group"]] += len(row["text"].encode())
@@ -261,10 +251,7 @@ def test_gathering_takes_the_same_memory_for_three_times_the_corpus(tmp_path: Pa
 
 def _environment() -> dict[str, str]:
     """In which a process of its own finds this file."""
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1] / "helpers"), *sys.path]),
-    }
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1] / "helpers"), *sys.path])}
 
 
 # --- what is refused
@@ -413,14 +400,7 @@ print(-left)
 def child(source: Path, out: Path, kill_at: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
     """prepare in a process of its own, killed at a step if one is given; prints how many steps there are."""
     command = [sys.executable, "-c", _CHILD, str(source), str(out), str(kill_at)]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env=_environment(),
-        **options,
-    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, env=_environment(), **options)
 
 
 @pytest.fixture(scope="module")
@@ -473,9 +453,7 @@ def test_sources_that_changed_while_work_was_stopped_are_refused(
     assert "must not change while" in child(source, tmp_path / "data").stderr
 
 
-def test_a_full_disk_is_said_and_nothing_is_lost(
-    whole: tuple[Path, dict[str, bytes], int], tmp_path: Path
-) -> None:
+def test_a_full_disk_is_said_and_nothing_is_lost(whole: tuple[Path, dict[str, bytes], int], tmp_path: Path) -> None:
     """A limit on the size of files stands in for it: writing fails in the same way, halfway through a file."""
     source, expected, _ = whole
     for limit in (2_000, 20_000, len(expected["train.bin"]) - 100):
@@ -504,15 +482,7 @@ def test_the_command_prepares_shows_its_funnel_and_does_not_need_torch(tmp_path:
         "import sys; from trainwright.cli import main\ntry:\n    main()\nfinally:\n"
         "    assert not {'torch', 'transformers', 'datasets'} & set(sys.modules)"
     )
-    words = [
-        "lm",
-        "prepare",
-        str(corpus(tmp_path / "code")),
-        "--out",
-        str(tmp_path / "data"),
-        "--vocabulary",
-        "400",
-    ]
+    words = ["lm", "prepare", str(corpus(tmp_path / "code")), "--out", str(tmp_path / "data"), "--vocabulary", "400"]
     done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "near duplicate" in done.stdout and "Every training file was compared" in done.stdout

@@ -54,9 +54,7 @@ class Answers(BaseHTTPRequestHandler):
         elif path == "/api/models/me/tiny/preupload/main":
             self._answer({"files": [_mode(file) for file in json.loads(body)["files"]]})
         elif path == "/me/tiny.git/info/lfs/objects/batch":
-            self._answer(
-                {"transfer": "basic", "objects": [self._place(o) for o in json.loads(body)["objects"]]}
-            )
+            self._answer({"transfer": "basic", "objects": [self._place(o) for o in json.loads(body)["objects"]]})
         elif path == "/api/models/me/tiny/commit/main":
             self._commit([json.loads(line) for line in body.splitlines()])
         else:
@@ -131,11 +129,7 @@ def test_what_is_pushed_opens_in_transformers(hub: Hub, tmp_path: Path) -> None:
 
     address = push_run(run(tmp_path / "run", "modern"), "me/tiny", private=True)
     assert address == f"{hub.address}/me/tiny"
-    assert (hub.created["name"], hub.created["organization"], hub.created["visibility"]) == (
-        "tiny",
-        "me",
-        "private",
-    )
+    assert (hub.created["name"], hub.created["organization"], hub.created["visibility"]) == ("tiny", "me", "private")
     assert hub.tokens == {"Bearer hf_of_the_test"}
     assert hub.commits == ["Update 7 of a Trainwright run"]
     assert b"# me/tiny" in hub.files["README.md"]
@@ -160,13 +154,7 @@ def test_the_command_pushes_to_the_hub_that_the_environment_names(hub: Hub, tmp_
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == f"{hub.address}/me/tiny"
     assert hub.created.get("visibility") != "private"
-    wanted = {
-        "config.json",
-        "generation_config.json",
-        "model.safetensors",
-        "tokenizer.json",
-        "tokenizer_config.json",
-    }
+    wanted = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
     assert set(hub.files) == wanted | {"README.md"}
 
 

@@ -37,15 +37,7 @@ def cut_at(typed: str, rest: str, document: int = 0) -> Cut:
     return Cut(document=document, text=f"x = 1\n{typed}{rest}  \ny = 2\n", position=6 + len(typed))
 
 
-CODE = [
-    "x = 1",
-    'grüße = "größe – 价格 🎉"',
-    "def f(a, b):",
-    "return a(b)[0]",
-    "z = f'{x!r} ü'",
-    "@wraps(f)",
-    "pass",
-]
+CODE = ["x = 1", 'grüße = "größe – 价格 🎉"', "def f(a, b):", "return a(b)[0]", "z = f'{x!r} ü'", "@wraps(f)", "pass"]
 NO_CODE = [
     "# a comment",
     "",
@@ -59,11 +51,7 @@ NO_CODE = [
 
 
 @settings(max_examples=80, deadline=None)
-@given(
-    st.lists(st.sampled_from([*CODE, *NO_CODE]), max_size=12),
-    st.sampled_from(["\n", "\r\n"]),
-    st.integers(0, 9),
-)
+@given(st.lists(st.sampled_from([*CODE, *NO_CODE]), max_size=12), st.sampled_from(["\n", "\r\n"]), st.integers(0, 9))
 def test_cuts_lie_within_the_code_of_lines_that_are_code_alone(parts, newline, seed) -> None:
     text = "".join(part + newline for part in parts)
     for cut in cuts_of(text, random=50, seed=seed):
@@ -77,9 +65,7 @@ def test_every_line_of_code_can_be_cut_and_every_place_in_it() -> None:
     places = {cut.position for seed in range(200) for cut in cuts_of("ab + cd\n", random=1, seed=seed)}
     assert places == set(range(1, 7))
     lines = {
-        cut.typed + cut.rest
-        for seed in range(50)
-        for cut in cuts_of("a = 1\nb = 2\nc = 3\n", random=1, seed=seed)
+        cut.typed + cut.rest for seed in range(50) for cut in cuts_of("a = 1\nb = 2\nc = 3\n", random=1, seed=seed)
     }
     assert lines == {"a = 1", "b = 2", "c = 3"}
 
@@ -160,11 +146,7 @@ def test_customary_names_and_methods_count_only_where_their_library_is_imported(
 
 def test_libraries_and_documents_take_turns() -> None:
     calls = "".join(f"np.f{i}(x)\n" for i in range(20))
-    texts = [
-        f"import numpy as np\n{calls}",
-        "import numpy as np\nnp.g(x)\n",
-        "import pandas as pd\npd.h(x)\n",
-    ]
+    texts = [f"import numpy as np\n{calls}", "import numpy as np\nnp.g(x)\n", "import pandas as pd\npd.h(x)\n"]
     cuts = cuts_of(*texts, call=4)
     assert Counter(cut.document for cut in cuts) == {0: 2, 1: 1, 2: 1}
     assert len(cuts_of(*texts, call=99)) == 22
@@ -211,9 +193,7 @@ def slow_similarity(one: str, other: str) -> float:
 
 @given(st.text("ab( ü", max_size=12), st.text("ab(ü", min_size=1, max_size=12))
 def test_edit_similarity_is_that_of_a_slow_table(completion, rest) -> None:
-    assert edit_similarity(completion, cut_at("x", rest)) == pytest.approx(
-        slow_similarity(completion.rstrip(), rest)
-    )
+    assert edit_similarity(completion, cut_at("x", rest)) == pytest.approx(slow_similarity(completion.rstrip(), rest))
 
 
 @pytest.mark.parametrize(
@@ -277,9 +257,7 @@ def test_an_interval_over_many_documents_is_that_of_the_normal_approximation() -
     values = np.random.default_rng(0).random(400)
     found = intervals(*tables_of(list(enumerate(values))))["exact_match"]
     half = 1.96 * values.std() / 20
-    assert (found.low, found.high) == pytest.approx(
-        (values.mean() - half, values.mean() + half), abs=half / 8
-    )
+    assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half), abs=half / 8)
 
 
 def test_more_lines_of_the_same_documents_make_no_interval_narrower() -> None:
@@ -305,9 +283,7 @@ def test_a_difference_is_taken_on_the_same_cuts() -> None:
 
 def test_quality_compares_the_first_completer_with_the_others() -> None:
     counted: list[int] = []
-    found = measure_quality(
-        CUTS, {"knows": lambda cut: cut.rest, "silent": lambda cut: ""}, advance=counted.append
-    )
+    found = measure_quality(CUTS, {"knows": lambda cut: cut.rest, "silent": lambda cut: ""}, advance=counted.append)
     assert found.scores["knows"]["exact_match"].mean == found.ahead["silent"]["exact_match"].mean == 1.0
     assert found.cuts == len(CUTS) and found.documents == 2 and sum(counted) == 2 * len(CUTS)
     assert found.libraries["matplotlib"]["knows"] == 1.0 and found.libraries["sklearn"]["silent"] == 0.0

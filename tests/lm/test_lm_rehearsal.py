@@ -103,8 +103,7 @@ def test_stages_that_the_time_did_not_allow_are_named_beside_what_was_found(
 def test_ctrl_c_during_the_walk_ends_the_command(data: PreparedData, tmp_path: Path, walk: Any) -> None:
     walk(
         report(
-            (Status.SKIPPED, "the walk was interrupted"),
-            message="Interrupted: the report shows the results so far.",
+            (Status.SKIPPED, "the walk was interrupted"), message="Interrupted: the report shows the results so far."
         )
     )
     with pytest.raises(KeyboardInterrupt):

@@ -21,13 +21,7 @@ from trainwright.lm.corpus.opening import open_sources
 from trainwright.lm.corpus.sources import Cursor, Fields, Item, Source, text_of
 
 ROWS = [
-    {
-        "content": code(i),
-        "path": f"a/f{i}.py",
-        "repo_name": f"me/r{i % 3}",
-        "license": "apache-2.0",
-        "size": i,
-    }
+    {"content": code(i), "path": f"a/f{i}.py", "repo_name": f"me/r{i % 3}", "license": "apache-2.0", "size": i}
     for i in range(50)
 ]
 
@@ -55,9 +49,7 @@ def json_lines(rows: list[dict[str, object]]) -> bytes:
 
 
 def test_each_first_level_folder_is_a_group_and_the_rest_bears_the_folders_name(tmp_path: Path) -> None:
-    root = write(
-        tmp_path / "mine", {"one/a.py": "1", "one/deep/b.py": "2", "two/c.py": "3", "d.py": "4", "e.txt": "5"}
-    )
+    root = write(tmp_path / "mine", {"one/a.py": "1", "one/deep/b.py": "2", "two/c.py": "3", "d.py": "4", "e.txt": "5"})
     found = {item.path: item.group for item in items(opened(root))}
     assert found == {"one/a.py": "one", "one/deep/b.py": "one", "two/c.py": "two", "d.py": "mine"}
 
@@ -69,8 +61,7 @@ def test_a_folder_is_gone_on_with_from_everywhere(tmp_path: Path) -> None:
 def test_hidden_folders_caches_and_virtual_environments_are_left_out(tmp_path: Path) -> None:
     left_out = (".git2/a.py", "g/.tox/a.py", "g/__pycache__/a.py", "venv/lib/a.py", "g/env/a.py")
     root = write(
-        tmp_path,
-        {"g/kept.py": "1", "venv/pyvenv.cfg": "", "g/env/pyvenv.cfg": "", **dict.fromkeys(left_out, "1")},
+        tmp_path, {"g/kept.py": "1", "venv/pyvenv.cfg": "", "g/env/pyvenv.cfg": "", **dict.fromkeys(left_out, "1")}
     )
     assert [item.path for item in items(opened(root))] == ["g/kept.py"]
 
@@ -82,12 +73,7 @@ def test_loops_of_links_end_and_broken_links_and_pipes_are_named(tmp_path: Path)
     (root / "g" / "broken.py").symlink_to(root / "nowhere.py")
     os.mkfifo(root / "g" / "pipe.py")
     found = {item.path: text_of(item)[1] for item in items(opened(root))}
-    assert found == {
-        "g/a.py": "",
-        "g/itself.py": "unreadable",
-        "g/broken.py": "unreadable",
-        "g/pipe.py": "unreadable",
-    }
+    assert found == {"g/a.py": "", "g/itself.py": "unreadable", "g/broken.py": "unreadable", "g/pipe.py": "unreadable"}
 
 
 def test_a_name_that_is_no_utf8_can_be_shown(tmp_path: Path) -> None:
@@ -142,9 +128,7 @@ def test_a_folder_without_code_says_what_it_lacks(tmp_path: Path) -> None:
 
 def test_what_a_folder_without_code_has_instead_is_said(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
-    with pytest.raises(
-        ReadError, match=r"files that end in \.py; it is empty\. Name the folder with your code"
-    ):
+    with pytest.raises(ReadError, match=r"files that end in \.py; it is empty\. Name the folder with your code"):
         opened(tmp_path / "none")
     write(tmp_path / "notes", {"a.txt": "x", "deep/b.txt": "y", "c.md": "z"})
     with pytest.raises(ReadError, match=r"it has none, but 2 \.txt, 1 \.md\. --suffixes \.txt reads those"):
@@ -181,12 +165,8 @@ def distribution(site: Path, name: str, metadata: str, paths: list[str]) -> None
 
 
 def test_a_distribution_is_a_group_with_the_licence_of_its_metadata(tmp_path: Path) -> None:
-    distribution(
-        tmp_path, "One_Two", "License-Expression: MIT", ["one/a.py", "one/b.so", "../../bin/tool.py"]
-    )
-    distribution(
-        tmp_path, "three", "Classifier: License :: OSI Approved :: Apache Software License", ["three.py"]
-    )
+    distribution(tmp_path, "One_Two", "License-Expression: MIT", ["one/a.py", "one/b.so", "../../bin/tool.py"])
+    distribution(tmp_path, "three", "Classifier: License :: OSI Approved :: Apache Software License", ["three.py"])
     found = {
         i.path: (i.group, i.licence)
         for i in items(files.installed(suffixes=(".py",), largest=99, paths=[str(tmp_path)]))
@@ -227,12 +207,7 @@ def test_other_columns_can_be_named(tmp_path: Path) -> None:
     fields = Fields(text="body", path="at", group="owner", licence="terms")
     for name in ("rows.jsonl", "rows.parquet"):
         [item] = items(opened(tmp_path / name, fields=fields))
-        assert (item.content, item.path, item.group, item.licence) == (
-            b"x = 1",
-            "me/a.py",
-            "me",
-            "MIT OR ISC",
-        )
+        assert (item.content, item.path, item.group, item.licence) == (b"x = 1", "me/a.py", "me", "MIT OR ISC")
 
 
 def test_a_column_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -267,9 +242,7 @@ def test_a_cut_gzip_file_gives_what_it_has_and_is_named(tmp_path: Path) -> None:
 
 def test_a_broken_row_group_is_skipped_and_the_next_one_is_read(tmp_path: Path) -> None:
     file = tmp_path / "rows.parquet"
-    parquet.write_table(
-        pa.Table.from_pylist(ROWS), file, row_group_size=10, compression="zstd", use_dictionary=False
-    )
+    parquet.write_table(pa.Table.from_pylist(ROWS), file, row_group_size=10, compression="zstd", use_dictionary=False)
     column = parquet.ParquetFile(file).metadata.row_group(1).column(0)
     content = bytearray(file.read_bytes())
     start = column.data_page_offset
@@ -285,14 +258,8 @@ def test_a_broken_row_group_is_skipped_and_the_next_one_is_read(tmp_path: Path) 
 
 def test_texts_that_are_no_utf8_in_parquet_are_one_rows_problem(tmp_path: Path) -> None:
     schema = pa.schema([("content", pa.binary())])
-    parquet.write_table(
-        pa.table({"content": [b"x = 1", b"\xff\xfe", None]}, schema=schema), tmp_path / "rows.parquet"
-    )
-    assert [text_of(item)[1] for item in items(opened(tmp_path / "rows.parquet"))] == [
-        "",
-        "not-utf-8",
-        "empty",
-    ]
+    parquet.write_table(pa.table({"content": [b"x = 1", b"\xff\xfe", None]}, schema=schema), tmp_path / "rows.parquet")
+    assert [text_of(item)[1] for item in items(opened(tmp_path / "rows.parquet"))] == ["", "not-utf-8", "empty"]
 
 
 def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:

@@ -66,18 +66,12 @@ def test_one_group_and_shares_beyond_the_edges_are_refused() -> None:
 
 def test_sides_that_share_nothing_are_proven_to() -> None:
     found = proof([document(code(i), group="t") for i in range(5)], [document(code(9), group="v")])
-    assert found == Proof(
-        train_documents=5, validation_documents=1, groups=(), equal=(), near=(), threshold=0.7
-    )
+    assert found == Proof(train_documents=5, validation_documents=1, groups=(), equal=(), near=(), threshold=0.7)
 
 
 def test_a_shared_group_text_or_near_text_is_found() -> None:
     changed = code(2).replace("df.", "frame.", 1)
-    train = [
-        document(code(1), "t0", "both"),
-        document("\n" + code(3) + "  ", "t1", "t"),
-        document(changed, "t2", "t"),
-    ]
+    train = [document(code(1), "t0", "both"), document("\n" + code(3) + "  ", "t1", "t"), document(changed, "t2", "t")]
     found = proof(train, [document(code(i), f"v{i}", "both" if i == 5 else "v") for i in (2, 3, 5)])
     assert found.groups == ("both",)
     assert found.equal == ("t1",)
@@ -93,12 +87,8 @@ def test_the_proof_finds_what_comparing_all_pairs_finds(
     train: list[str], validation: list[str], threshold: float
 ) -> None:
     held_out = [shingles(text) for text in validation]
-    slow = [
-        at for at, text in enumerate(train) if any(jaccard(shingles(text), v) >= threshold for v in held_out)
-    ]
-    found = proof(
-        [document(t, group="t") for t in train], [document(t, group="v") for t in validation], threshold
-    )
+    slow = [at for at, text in enumerate(train) if any(jaccard(shingles(text), v) >= threshold for v in held_out)]
+    found = proof([document(t, group="t") for t in train], [document(t, group="v") for t in validation], threshold)
     assert list(found.near) == slow
 
 

@@ -12,30 +12,10 @@ from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers
 
 from trainwright.errors import ReadError, UsageError
-from trainwright.lm.tokens.tokenizer import (
-    _PART_CHARACTERS,
-    END,
-    PIECES,
-    Tokenizer,
-    load_tokenizer,
-    train_tokenizer,
-)
+from trainwright.lm.tokens.tokenizer import _PART_CHARACTERS, END, PIECES, Tokenizer, load_tokenizer, train_tokenizer
 
 CODE = [file.read_text(encoding="utf-8") for file in sorted(Path(__file__).parents[1].glob("*/test_*.py"))]
-ALPHABET = [
-    *" \n\t\r_.('\"#09aZ",
-    "\r\n",
-    "    ",
-    "def ",
-    "self._",
-    "é",
-    "漢",
-    "🙂",
-    "\x00",
-    "\u00a0",
-    "\u2028",
-    END,
-]
+ALPHABET = [*" \n\t\r_.('\"#09aZ", "\r\n", "    ", "def ", "self._", "é", "漢", "🙂", "\x00", "\u00a0", "\u2028", END]
 any_text = st.one_of(st.text(), st.lists(st.sampled_from(ALPHABET)).map("".join))
 
 
@@ -257,16 +237,9 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path, content) -> None:
         load_tokenizer(tmp_path / "missing.json")
 
 
-def test_limits_and_padding_that_another_program_left_in_the_file_have_no_effect(
-    fast, saved, tmp_path
-) -> None:
+def test_limits_and_padding_that_another_program_left_in_the_file_have_no_effect(fast, saved, tmp_path) -> None:
     def limit(layout) -> None:
-        layout["truncation"] = {
-            "direction": "Right",
-            "max_length": 3,
-            "strategy": "LongestFirst",
-            "stride": 0,
-        }
+        layout["truncation"] = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
 
     loaded = load_tokenizer(changed(saved, tmp_path, limit))
     slow = Tokenizer(loaded._backend, loaded._bytes, None)

@@ -73,9 +73,7 @@ def gradients(data: PreparedData, recipe: Recipe, monkeypatch: pytest.MonkeyPatc
     training = assembled(data, Path(), recipe, None, Processes(device=CPU), Live(silent=True), FP32)
     named = dict(training.model.named_parameters())
     monkeypatch.setattr(
-        type(training.optimizer),
-        "step",
-        lambda own: held.update({k: p.grad.clone() for k, p in named.items()}),
+        type(training.optimizer), "step", lambda own: held.update({k: p.grad.clone() for k, p in named.items()})
     )
     take_update(training, 0)
     return held
@@ -86,17 +84,13 @@ def largest_difference(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -
     return max((a[k] - b[k]).abs().max().item() for k in a)
 
 
-@pytest.mark.parametrize(
-    "more", [(), ('loss.key_tokens=["e","="]', "loss.key_weight=3"), ("loss.z_loss=0.01",)]
-)
+@pytest.mark.parametrize("more", [(), ('loss.key_tokens=["e","="]', "loss.key_weight=3"), ("loss.z_loss=0.01",)])
 def test_gradients_are_those_of_the_whole_update_however_it_is_cut(
     more: tuple[str, ...], data: PreparedData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = gradients(data, small_recipe("optimizer.clip=0", *more), monkeypatch)
     for micro in (4, 1):  # 2 and 8 passes
-        parts = gradients(
-            data, small_recipe("optimizer.clip=0", f"data.micro_windows={micro}", *more), monkeypatch
-        )
+        parts = gradients(data, small_recipe("optimizer.clip=0", f"data.micro_windows={micro}", *more), monkeypatch)
         assert largest_difference(whole, parts) < 1e-6
 
 
@@ -123,9 +117,7 @@ def test_the_logged_loss_is_the_mean_per_token_under_accumulation(
     assert lines(tmp_path / "run")[0]["loss"] == pytest.approx(nats.mean().item(), abs=1e-5)
 
 
-def test_a_weighted_loss_is_divided_by_its_weights(
-    data: PreparedData, tmp_path: Path, said: list[str]
-) -> None:
+def test_a_weighted_loss_is_divided_by_its_weights(data: PreparedData, tmp_path: Path, said: list[str]) -> None:
     """The course's loop multiplied by weights above 1 and divided by none: its loss was too high by their mean."""
     recipe = small_recipe(
         "run.updates=1", "schedule.warmup_updates=0", 'loss.key_tokens=["e","="]', "loss.key_weight=4"
@@ -169,9 +161,7 @@ def test_the_rate_falls_in_updates_however_many_passes_one_has(data: PreparedDat
         rates.append([line["learning_rate"] for line in lines(tmp_path / name)])
     assert rates[0] == rates[1]
     assert (
-        rates[0][0] == pytest.approx(0.003 / 2)
-        and rates[0][1] == 0.003
-        and rates[0][-1] == pytest.approx(0.003 / 10)
+        rates[0][0] == pytest.approx(0.003 / 2) and rates[0][1] == 0.003 and rates[0][-1] == pytest.approx(0.003 / 10)
     )
 
 
@@ -208,9 +198,7 @@ def test_an_evaluation_of_some_windows_takes_them_from_everywhere(data: Prepared
 
 @settings(deadline=None, max_examples=50)
 @given(count=st.integers(1, 40), at_once=st.integers(1, 60), update=st.integers(0, 9), seed=st.integers(0, 3))
-def test_updates_go_through_each_epochs_windows_once(
-    count: int, at_once: int, update: int, seed: int
-) -> None:
+def test_updates_go_through_each_epochs_windows_once(count: int, at_once: int, update: int, seed: int) -> None:
     plan = Plan(windows=SizedOnly(count), seed=seed, at_once=at_once, updates=99)
     row = np.concatenate([plan.indices(number) for number in range(update + 1)])
     assert len(row) == (update + 1) * at_once
@@ -236,9 +224,7 @@ def test_random_numbers_differ_between_updates_processes_and_seeds() -> None:
     assert len(seeds) == 450
 
 
-def test_a_walk_before_the_training_changes_no_bit_of_it(
-    data: PreparedData, tmp_path: Path, said: list[str]
-) -> None:
+def test_a_walk_before_the_training_changes_no_bit_of_it(data: PreparedData, tmp_path: Path, said: list[str]) -> None:
     for name, check in (("walked", "true"), ("not", "false")):
         train(data, tmp_path / name, small_recipe(f"run.check={check}", "model.dropout=0.1", "run.updates=4"))
     a, b = weights(tmp_path / "walked"), weights(tmp_path / "not")
@@ -248,9 +234,7 @@ def test_a_walk_before_the_training_changes_no_bit_of_it(
     assert "9 stages: no fault found" in walk
 
 
-def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(
-    data: PreparedData, tmp_path: Path
-) -> None:
+def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(data: PreparedData, tmp_path: Path) -> None:
     recipe = small_recipe("run.check=true", "optimizer.name=adamw", "optimizer.learning_rate=9.0")
     with pytest.raises(UsageError, match="excessive-learning-rate") as raised:
         train(data, tmp_path / "run", recipe)
@@ -260,26 +244,13 @@ def test_a_fault_that_the_walk_finds_ends_the_training_before_it_begins(
     assert open_run(tmp_path / "run", "last").recipe.optimizer.name == "muon"
 
 
-def test_the_debugger_walks_the_makers_own_training_and_finds_nothing(
-    data: PreparedData, tmp_path: Path
-) -> None:
+def test_the_debugger_walks_the_makers_own_training_and_finds_nothing(data: PreparedData, tmp_path: Path) -> None:
     settings = [word for setting in SMALL for word in ("--set", setting)]
-    words = [
-        "lm",
-        "train",
-        str(data.folder),
-        "--out",
-        str(tmp_path / "run"),
-        *settings,
-        "--set",
-        "data.windows=4",
-    ]
+    words = ["lm", "train", str(data.folder), "--out", str(tmp_path / "run"), *settings, "--set", "data.windows=4"]
     (report,) = check_script("trainwright", words, module=True, strict=True)
     assert not [finding for finding in report.findings if finding.severity is not Severity.NOTE]
     passed = {run.stage for run in report.stages if run.status is Status.PASSED}
-    assert set(Stage) - passed <= {Stage.EVALUATION, Stage.BASELINE}, (
-        report
-    )  # evaluation is not in the loop's body
+    assert set(Stage) - passed <= {Stage.EVALUATION, Stage.BASELINE}, report  # evaluation is not in the loop's body
     assert not (tmp_path / "run" / "log.jsonl").exists()  # it was not trained
 
 
@@ -369,9 +340,7 @@ def test_a_loss_that_is_no_number_ends_the_training_and_replaces_no_checkpoint(
 def test_epochs_become_updates(data: PreparedData, tmp_path: Path) -> None:
     windows = len(Windows(data.train, 64, limit=60))
     outcome = train(
-        data,
-        tmp_path / "run",
-        small_recipe("run.updates=0", "run.epochs=2.0", "model.context=64", "data.limit=60"),
+        data, tmp_path / "run", small_recipe("run.updates=0", "run.epochs=2.0", "model.context=64", "data.limit=60")
     )
     assert (windows, outcome.of) == (60, 15)
 
@@ -395,9 +364,7 @@ def test_a_training_in_bf16_keeps_its_weights_in_fp32(data: PreparedData, tmp_pa
     assert {t.dtype for t in weights(tmp_path / "bf16").values()} == {torch.float32}
 
 
-def test_data_that_are_gone_over_too_often_are_said_to_be(
-    data: PreparedData, tmp_path: Path, said: list[str]
-) -> None:
+def test_data_that_are_gone_over_too_often_are_said_to_be(data: PreparedData, tmp_path: Path, said: list[str]) -> None:
     train(data, tmp_path / "run", small_recipe("run.updates=40", "data.limit=16"))
     (told,) = [text for text in said if "memorized" in text]
     assert told.startswith("40 updates go over the 16 windows 20 times") and "--set run.updates=32" in told
@@ -508,8 +475,7 @@ def test_trackio_gets_the_numbers_of_the_log_without_a_network(data: PreparedDat
     assert done.returncode == 0, done.stderr
     with sqlite3.connect(tmp_path / "trackio" / "trainwright-lm.db") as base:
         rows = [
-            (step, json.loads(values))
-            for step, values in base.execute("select step, metrics from metrics order by id")
+            (step, json.loads(values)) for step, values in base.execute("select step, metrics from metrics order by id")
         ]
     shown = [(step, values["train/loss"]) for step, values in rows if "train/loss" in values]
     assert shown == [(line["update"], line["loss"]) for line in lines(tmp_path / "run")]

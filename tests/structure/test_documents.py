@@ -23,8 +23,7 @@ def test_every_module_that_a_comment_names_exists() -> None:
         f"{path.relative_to(package)}: {named}"
         for path in package.rglob("*.py")
         for named in re.findall(
-            r"(?<![\w/])((?:adapters|seams|tensors|probes|stages|walk|lm)/[\w/]+\.py)",
-            path.read_text("utf-8"),
+            r"(?<![\w/])((?:adapters|seams|tensors|probes|stages|walk|lm)/[\w/]+\.py)", path.read_text("utf-8")
         )
         if not (package / named).exists()
     ]

@@ -17,9 +17,7 @@ CLASSES = sorted(
         kind
         for info in pkgutil.iter_modules(stages.__path__)
         for kind in vars(importlib.import_module(f"{stages.__name__}.{info.name}")).values()
-        if isinstance(kind, type)
-        and dataclasses.is_dataclass(kind)
-        and kind.__module__.startswith(stages.__name__)
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__.startswith(stages.__name__)
     },
     key=lambda kind: kind.__qualname__,
 )

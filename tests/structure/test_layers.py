@@ -37,18 +37,7 @@ MAY_IMPORT = {
     "tensors": {"tensors", "stages.tensor", "core"},
     "seams": {"seams", "frameworks", "tensors", "probes", "stages", "core", "errors"},
     "adapters": {"adapters", "seams", "frameworks", "tensors", "probes", "stages", "core"},
-    "walk": {
-        "walk",
-        "adapters",
-        "seams",
-        "frameworks",
-        "tensors",
-        "stages",
-        "core",
-        "options",
-        "errors",
-        "fixes",
-    },
+    "walk": {"walk", "adapters", "seams", "frameworks", "tensors", "stages", "core", "options", "errors", "fixes"},
     # Edits are made from where things were written.
     "fixes": {"fixes", "seams.source", "core", "errors"},
     # What the words of a command name; nothing of the walk is loaded for that.
@@ -177,8 +166,7 @@ def test_no_circle_of_imports() -> None:
     """Imports for types alone are left aside: they are not run."""
     names = {name_of(p): p for p in MODULES}
     graph = {
-        name: {found for n in run(path) if (found := module_of(n, names))} - {name}
-        for name, path in names.items()
+        name: {found for n in run(path) if (found := module_of(n, names))} - {name} for name, path in names.items()
     }
     try:
         graphlib.TopologicalSorter(graph).prepare()
@@ -220,9 +208,7 @@ def test_the_core_needs_the_standard_library_only(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [p for p in MODULES if name_of(p).startswith("rules")], ids=name_of)
 def test_rules_need_nothing_but_numpy(path: Path) -> None:
-    foreign = (
-        {n.split(".")[0] for n in imports(path)} - set(sys.stdlib_module_names) - {"trainwright", "numpy"}
-    )
+    foreign = {n.split(".")[0] for n in imports(path)} - set(sys.stdlib_module_names) - {"trainwright", "numpy"}
     assert not foreign
 
 

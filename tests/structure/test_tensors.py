@@ -30,9 +30,7 @@ def test_an_operation_takes_the_same_arguments(
     assert all(p.default is not p.empty for p in taken[len(wanted) :])
 
 
-@pytest.mark.parametrize(
-    ("tensors", "names"), [(torch_tensors, MISSING["torch"]), (keras_tensors, MISSING["keras"])]
-)
+@pytest.mark.parametrize(("tensors", "names"), [(torch_tensors, MISSING["torch"]), (keras_tensors, MISSING["keras"])])
 def test_what_a_framework_has_no_use_for_says_so(tensors: ModuleType, names: set[str]) -> None:
     found = set()
     for name, operation in OPERATIONS:

@@ -24,17 +24,9 @@ NAMES = re.compile(
     re.IGNORECASE,
 )
 # Each with its reason.
-EXCEPTIONS = {
-    "trainer": "a role of the core's (Role.TRAINER) by which repairs ask for the object that trains",
-}
+EXCEPTIONS = {"trainer": "a role of the core's (Role.TRAINER) by which repairs ask for the object that trains"}
 FIELDS = [f.name for f in dataclasses.fields(Words)]
-ALL = {
-    "trainer": TRAINER,
-    "loop": LOOP,
-    "accelerate": WITH_ACCELERATE,
-    "lightning": LIGHTNING,
-    "keras": KERAS,
-}
+ALL = {"trainer": TRAINER, "loop": LOOP, "accelerate": WITH_ACCELERATE, "lightning": LIGHTNING, "keras": KERAS}
 
 
 def strings(path: Path) -> Iterator[tuple[int, str]]:

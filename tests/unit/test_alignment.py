@@ -31,9 +31,7 @@ def test_shuffled_tables_are_told_from_right_ones(name):
     data = {"digits": load_digits, "cancer": load_breast_cancer, "diabetes": load_diabetes}[name]()
     kind = "real" if name == "diabetes" else "class"
     right = measure_alignment({"x": data.data, "y": data.target}, "y", kind)
-    wrong = measure_alignment(
-        {"x": data.data, "y": np.random.default_rng(0).permutation(data.target)}, "y", kind
-    )
+    wrong = measure_alignment({"x": data.data, "y": np.random.default_rng(0).permutation(data.target)}, "y", kind)
     assert not findings(right) and findings(wrong)
 
 
@@ -47,10 +45,7 @@ def test_shuffled_texts_are_told_from_right_ones(seed):
 
 def test_rows_of_numbers_of_unequal_lengths_are_read_as_tokens():
     written, labels = texts(500)
-    rows = [
-        [int(np.flatnonzero(word == WORDS)[0]) for word in t.split()[: 8 + n % 5]]
-        for n, t in enumerate(written)
-    ]
+    rows = [[int(np.flatnonzero(word == WORDS)[0]) for word in t.split()[: 8 + n % 5]] for n, t in enumerate(written)]
     assert not findings(measure_alignment({"0": rows, "1": labels}, "1", "class"))
     wrong = np.random.default_rng(0).permutation(labels)
     assert findings(measure_alignment({"0": rows, "1": wrong}, "1", "class"))

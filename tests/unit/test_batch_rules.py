@@ -47,12 +47,7 @@ def test_padding_let_in_that_changes_no_score_is_left_alone(changes, count) -> N
 
 @pytest.mark.parametrize(
     ("let_in", "hidden", "severity"),
-    [
-        (40, 60, Severity.ERROR),
-        (36, 54, Severity.ERROR),
-        (35, 60, Severity.WARNING),
-        (40, 53, Severity.WARNING),
-    ],
+    [(40, 60, Severity.ERROR), (36, 54, Severity.ERROR), (35, 60, Severity.WARNING), (40, 53, Severity.WARNING)],
 )
 def test_a_mask_is_inverted_where_nine_tenths_of_both_sides_are(let_in, hidden, severity) -> None:
     batch = _batch(attended_padding=let_in, hidden_tokens=hidden, padding_tokens=40)
@@ -93,8 +88,7 @@ def test_rows_of_fractions_are_padded_as_floats(rows, told) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "all_rows", "severities"),
-    [(0, False, []), (64, False, [Severity.WARNING]), (64, True, [Severity.ERROR])],
+    ("rows", "all_rows", "severities"), [(0, False, []), (64, False, [Severity.WARNING]), (64, True, [Severity.ERROR])]
 )
 def test_weights_of_zero_are_an_error_where_every_row_was_read(rows, all_rows, severities) -> None:
     batch = _batch(weightless_rows=rows, all_weightless=all_rows)

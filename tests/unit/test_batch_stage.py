@@ -97,9 +97,7 @@ def test_the_label_mask_is_what_a_loop_over_positions_counts(batch) -> None:
     pairs = [(t, v) for r, w in zip(tokens, labels) for t, v in zip(r, w) if v != -100]
     following = [(t, v) for r, w in zip(tokens, labels) for t, v in zip(r[1:], w) if v != -100]
     assert facts.equals_inputs == (bool(pairs) and all(t == v for t, v in pairs))
-    assert facts.shifted_by_one == (
-        bool(following) and all(t == v for t, v in following) and not facts.equals_inputs
-    )
+    assert facts.shifted_by_one == (bool(following) and all(t == v for t, v in following) and not facts.equals_inputs)
     assert (facts.rows, facts.positions) == (len(tokens), len(tokens) * len(tokens[0]))
 
 
@@ -111,9 +109,7 @@ def test_token_facts_are_what_a_loop_over_positions_counts(batch) -> None:
     if masks is not None:
         given_batch["attention_mask"] = torch.tensor(masks)
     facts = token_facts(given_batch, "labels", torch.nn.Identity(), Reader(pad, eos))
-    several = several_batches_facts(
-        [given_batch, given_batch], "labels", torch.nn.Identity(), Reader(pad, eos)
-    )
+    several = several_batches_facts([given_batch, given_batch], "labels", torch.nn.Identity(), Reader(pad, eos))
     real = [_slow_real(r, m, pad, eos) for r, m in zip(tokens, masks or [None] * len(tokens))]
     flat = [(t, k) for row, kept in zip(tokens, real) for t, k in zip(row, kept)]
     if masks is None and pad is None:

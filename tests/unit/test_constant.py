@@ -16,12 +16,7 @@ CASES = {
     "classes": (F.cross_entropy, (24, 4), CLASSES, {}),
     "weighted classes": (F.cross_entropy, (24, 4), CLASSES, {"weight": torch.tensor([1.0, 5.0, 0.2, 1.0])}),
     "smoothed classes": (F.cross_entropy, (24, 4), CLASSES, {"label_smoothing": 0.2}),
-    "smoothed, weighted": (
-        F.cross_entropy,
-        (24, 4),
-        CLASSES,
-        {"label_smoothing": 0.2, "weight": torch.rand(4)},
-    ),
+    "smoothed, weighted": (F.cross_entropy, (24, 4), CLASSES, {"label_smoothing": 0.2, "weight": torch.rand(4)}),
     "tokens": (F.cross_entropy, (6, 4, 5), TOKENS, {}),
     "soft targets": (F.cross_entropy, (24, 4), SOFT, {}),
     "several labels": (F.binary_cross_entropy_with_logits, (24, 3), BITS, {}),

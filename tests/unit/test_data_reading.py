@@ -47,10 +47,7 @@ def _hugging_face() -> Dataset:
 def _transformed() -> Dataset:
     data = Dataset.from_dict({"row": range(ROWS)})
     data.set_transform(
-        lambda rows: {
-            "x": [FEATURES[r] for r in rows["row"]],
-            "labels": [int(LABELS[r]) for r in rows["row"]],
-        }
+        lambda rows: {"x": [FEATURES[r] for r in rows["row"]], "labels": [int(LABELS[r]) for r in rows["row"]]}
     )
     return data
 
@@ -136,9 +133,7 @@ def test_texts_and_missing_labels() -> None:
     facts = measure_split(read_split("train", Dataset.from_dict({"text": TEXTS, "label": labels})), ["label"])
     label = facts.column("label")
     assert facts.labels is not None and label is not None
-    assert facts.labels.kind == "text" and dict(facts.labels.census) == Counter(
-        v for v in labels if v is not None
-    )
+    assert facts.labels.kind == "text" and dict(facts.labels.census) == Counter(v for v in labels if v is not None)
     assert list(label.missing_rows) == list(range(0, ROWS, 35)) and label.missing == 20
     assert len(facts.hashes) == len(set(TEXTS))
 
@@ -160,9 +155,7 @@ def test_lists_within_lists_are_read_whole() -> None:
 
 def test_rows_of_different_lengths() -> None:
     rows = [list(range(1 + i % 9)) for i in range(100)]
-    column = measure_split(read_split("train", Dataset.from_dict({"input_ids": rows})), ["labels"]).column(
-        "input_ids"
-    )
+    column = measure_split(read_split("train", Dataset.from_dict({"input_ids": rows})), ["labels"]).column("input_ids")
     assert column is not None and column.longest == 9
 
 
@@ -194,9 +187,7 @@ def test_pictures_are_counted_and_not_kept() -> None:
 def test_a_million_rows_take_seconds() -> None:
     rows = 1_000_000
     texts = [f"row {i} of a table of many" for i in range(rows)]
-    data = Dataset.from_dict(
-        {"text": texts, "value": _RANDOM.normal(size=rows), "label": np.arange(rows) % 4}
-    )
+    data = Dataset.from_dict({"text": texts, "value": _RANDOM.normal(size=rows), "label": np.arange(rows) % 4})
     for one in (data, data.shuffle(seed=0)):
         started = time.monotonic()
         facts = measure_split(read_split("train", one), ["label"])

@@ -19,15 +19,7 @@ from trainwright.rules.dataset.string_labels import string_labels
 from trainwright.rules.dataset.train_eval_overlap import train_eval_overlap
 from trainwright.stages.baseline import BaselineFacts
 from trainwright.stages.batch import BatchFacts
-from trainwright.stages.dataset import (
-    ColumnFacts,
-    Copies,
-    DatasetFacts,
-    LabelFacts,
-    LabelSource,
-    SplitFacts,
-    TextFacts,
-)
+from trainwright.stages.dataset import ColumnFacts, Copies, DatasetFacts, LabelFacts, LabelSource, SplitFacts, TextFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.reading import Repetition
 from trainwright.stages.setup import SetupFacts
@@ -47,11 +39,7 @@ CLASSIFYING = _loss("cross_entropy")
 
 def _labels(census, **kwargs) -> LabelFacts:
     return LabelFacts(
-        column="label",
-        kind=kwargs.pop("kind", "class"),
-        census=census,
-        counted=sum(census.values()),
-        **kwargs,
+        column="label", kind=kwargs.pop("kind", "class"), census=census, counted=sum(census.values()), **kwargs
     )
 
 
@@ -123,9 +111,7 @@ def test_classes_never_seen_are_usual_where_comparing_is_learnt() -> None:
     assert not _said(missing_classes, facts, SETUP, _loss("triplet_margin_loss"))
 
 
-@pytest.mark.parametrize(
-    ("run", "tail", "found"), [(50.0, {1: 40}, 1), (2.0, {1: 40}, 0), (50.0, {0: 20, 1: 20}, 0)]
-)
+@pytest.mark.parametrize(("run", "tail", "found"), [(50.0, {1: 40}, 1), (2.0, {1: 40}, 0), (50.0, {0: 20, 1: 20}, 0)])
 def test_a_sorted_split_needs_runs_and_other_classes(run: float, tail: dict, found: int) -> None:
     train = _split(labels=_labels({0: 100, 1: 60}, mean_run=run, expected_run=1.9))
     held = _split(labels=_labels(tail, mean_run=20.0, expected_run=1.9), name="evaluation")
@@ -149,15 +135,12 @@ def _overlapping(shared: int, own: int, length: float) -> DatasetFacts:
     ("shared", "own", "length", "found"),
     [(5, 0, 80, 1), (4, 0, 80, 0), (30, 300, 80, 1), (30, 300, 8, 0), (30, 100, 8, 1)],
 )
-def test_short_rows_may_repeat_as_often_as_within_training(
-    shared: int, own: int, length: float, found: int
-) -> None:
+def test_short_rows_may_repeat_as_often_as_within_training(shared: int, own: int, length: float, found: int) -> None:
     assert len(_said(train_eval_overlap, _overlapping(shared, own, length), SETUP)) == found
 
 
 @pytest.mark.parametrize(
-    ("differing", "labels", "inputs", "found"),
-    [(4, 1.0, 30, 1), (3, 1.0, 30, 0), (10, 0.9, 30, 0), (10, 1.0, 7, 0)],
+    ("differing", "labels", "inputs", "found"), [(4, 1.0, 30, 1), (3, 1.0, 30, 0), (10, 0.9, 30, 0), (10, 1.0, 7, 0)]
 )
 def test_rows_that_repeat_within_training_may_be_copies(
     differing: float, labels: float, inputs: int, found: int
@@ -184,9 +167,7 @@ def test_rows_that_repeat_within_training_may_be_copies(
 def test_duplicates_come_at_one_distance_and_leave_rows_out(
     share: float, different: int, held: int, read: int, found: int
 ) -> None:
-    seen = Repetition(
-        read=read, different=different, every=32, share=share, held=held, expression="self.x", where=None
-    )
+    seen = Repetition(read=read, different=different, every=32, share=share, held=held, expression="self.x", where=None)
     facts = DatasetFacts(train=_split({0: 50, 1: 50}), repetition=seen)
     assert len(_said(duplicate_examples, facts, SETUP)) == found
 
@@ -253,11 +234,7 @@ def test_garbled_texts(texts: dict, found: int) -> None:
 )
 def test_one_number_for_two_classes_is_found_by_the_names_that_both_sets_declare(train, held, found, mended):
     sets = [
-        SplitFacts(
-            name=n,
-            rows=9,
-            labels=LabelFacts(column="label", kind="class", census={0: 5, 1: 4}, class_names=c),
-        )
+        SplitFacts(name=n, rows=9, labels=LabelFacts(column="label", kind="class", census={0: 5, 1: 4}, class_names=c))
         for n, c in (("train", train), ("evaluation", held))
     ]
     seen = list(misaligned_labels.function(DatasetFacts(train=sets[0], evaluation=sets[1]), SetupFacts()))

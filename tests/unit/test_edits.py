@@ -37,10 +37,7 @@ def test_a_keyword_is_added_behind_the_last_in_a_call_of_one_line():
 
 def test_an_argument_that_is_given_without_its_name_is_exchanged_where_it_stands():
     edit = SetKeyword("x.py", 1, "loss", "Other()", function="compile", position=1)
-    assert (
-        apply('m.compile("adam", "mse", metrics=[a])\n', [edit])
-        == 'm.compile("adam", Other(), metrics=[a])\n'
-    )
+    assert apply('m.compile("adam", "mse", metrics=[a])\n', [edit]) == 'm.compile("adam", Other(), metrics=[a])\n'
     assert apply('m.compile("adam", loss="mse")\n', [edit]) == 'm.compile("adam", loss=Other())\n'
     assert apply("m.compile(*given)\n", [edit]) == "m.compile(*given, loss=Other())\n"
 

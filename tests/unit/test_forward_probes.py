@@ -161,17 +161,9 @@ def test_probes_leave_weights_buffers_modes_and_random_numbers_as_they_were():
     model.drop.eval()
     before = {k: v.clone() for k, v in model.state_dict().items()}
     modes = {n: m.training for n, m in model.named_modules()}
-    drawn = (
-        torch.get_rng_state(),
-        random.getstate(),
-        np.random.get_state()[1].copy(),
-        np.random.get_state()[2],
-    )
+    drawn = (torch.get_rng_state(), random.getstate(), np.random.get_state()[1].copy(), np.random.get_state()[2])
     mask = torch.ones(ROWS, LENGTH, dtype=torch.long)
-    inputs, other = (
-        {"input_ids": tokens(), "attention_mask": mask},
-        {"input_ids": tokens(1), "attention_mask": mask},
-    )
+    inputs, other = ({"input_ids": tokens(), "attention_mask": mask}, {"input_ids": tokens(1), "attention_mask": mask})
     met = {"one": (2, True), "other": (3, False)}
     run_probes(Probe(model=model, inputs=inputs, other=other, vocabulary=WORDS, met_rows=met))
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())

@@ -60,9 +60,7 @@ def run(rule, *facts, outcome=SAME):
 
 def failed(kind, sizes, *shape, message="shapes cannot be multiplied", **values):
     layer = ModuleFacts(name="fc", kind=kind, sizes=sizes, inputs=(tensor(*shape, **values),), where=LINE)
-    return ForwardFacts(
-        failure=Failure(type="RuntimeError", message=message, where=LINE), failed_module=layer
-    )
+    return ForwardFacts(failure=Failure(type="RuntimeError", message=message, where=LINE), failed_module=layer)
 
 
 @pytest.mark.parametrize(
@@ -75,16 +73,11 @@ def failed(kind, sizes, *shape, message="shapes cannot be multiplied", **values)
         (failed("Conv2d", (1, 8), 16, 28, 28), "x.unsqueeze(1)"),
         (failed("LayerNorm", (100,), 16, 64), "normalized_shape=64"),
         (failed("Embedding", (10, 4), 16, 5, dtype="int64", minimum=0, maximum=12), "num_embeddings=13"),
-        (
-            failed("Embedding", (10, 4), 16, 5, dtype="int64", minimum=-1, maximum=5),
-            "number the indices from 0",
-        ),
+        (failed("Embedding", (10, 4), 16, 5, dtype="int64", minimum=-1, maximum=5), "number the indices from 0"),
     ],
 )
 def test_a_layer_is_named_with_what_makes_it_fit(facts, said):
-    by_size = [
-        f for rule in (layer_size_mismatch, wrong_number_of_axes) for f in run(rule, SETUP, facts, None)
-    ]
+    by_size = [f for rule in (layer_size_mismatch, wrong_number_of_axes) for f in run(rule, SETUP, facts, None)]
     (finding,) = by_size + run(index_beyond_embedding, facts, SETUP)
     assert said in finding.fix.does
     assert finding.where == LINE
@@ -130,20 +123,12 @@ def test_an_input_that_a_keras_model_refuses_is_read_in_the_words_of_each_backen
 
 def test_a_layer_of_the_right_size_that_raised_for_another_reason_is_left_to_others():
     assert not run(
-        layer_size_mismatch,
-        SETUP,
-        failed("Linear", (64, 10), 16, 64, message="expected scalar type Long"),
-        None,
+        layer_size_mismatch, SETUP, failed("Linear", (64, 10), 16, 64, message="expected scalar type Long"), None
     )
     assert not run(
-        layer_size_mismatch,
-        SETUP,
-        failed("Embedding", (10, 4), 16, dtype="int64", minimum=0, maximum=9),
-        None,
+        layer_size_mismatch, SETUP, failed("Embedding", (10, 4), 16, dtype="int64", minimum=0, maximum=9), None
     )
-    assert not run(
-        layer_size_mismatch, SETUP, replace(failed("Linear", (64, 10), 16, 32), works_at_rows=4), None
-    )
+    assert not run(layer_size_mismatch, SETUP, replace(failed("Linear", (64, 10), 16, 32), works_at_rows=4), None)
 
 
 def test_a_product_in_the_users_own_module_is_placed_at_its_line():
@@ -152,12 +137,8 @@ def test_a_product_in_the_users_own_module_is_placed_at_its_line():
 
 
 def test_a_batch_of_one_row_before_batch_norm_is_placed_at_the_arguments():
-    failure = Failure(
-        type="ValueError", message="Expected more than 1 value per channel when training", where=LINE
-    )
-    facts = ForwardFacts(
-        fails_at_rows=1, other_rows_failure=failure, other_rows_from="the last training batch"
-    )
+    failure = Failure(type="ValueError", message="Expected more than 1 value per channel when training", where=LINE)
+    facts = ForwardFacts(fails_at_rows=1, other_rows_failure=failure, other_rows_from="the last training batch")
     (finding,) = run(fixed_batch_size, facts, BATCH, SETUP)
     assert finding.where == Place("train.py", 2)
     assert "drop_last" in finding.fix.does
@@ -165,15 +146,11 @@ def test_a_batch_of_one_row_before_batch_norm_is_placed_at_the_arguments():
 
 
 def test_infinite_scores_with_a_finite_loss_are_a_mask():
-    masked = ForwardFacts(
-        output=tensor(16, 3, non_finite=4), non_finite_from=Origin(operation="log", where=LINE)
-    )
+    masked = ForwardFacts(output=tensor(16, 3, non_finite=4), non_finite_from=Origin(operation="log", where=LINE))
     assert not run(non_finite_activation, masked, SETUP, LossFacts(value=1.1))
     (finding,) = run(non_finite_activation, masked, SETUP, LossFacts(value=float("nan")))
     assert finding.where == LINE
-    assert not run(
-        non_finite_activation, ForwardFacts(output=tensor(16, 3)), SETUP, LossFacts(value=float("nan"))
-    )
+    assert not run(non_finite_activation, ForwardFacts(output=tensor(16, 3)), SETUP, LossFacts(value=float("nan")))
 
 
 def call(activation, *shape, share=None, function="mse_loss", **values):
@@ -234,9 +211,7 @@ def test_random_layers_that_leave_nothing_are_the_cause_of_a_constant_output():
     assert found.repair.does == "train the 3 frozen parameters that nothing has trained"
     assert not run(frozen_untrained_layers, drowned(0.1), SETUP)
     assert run(frozen_untrained_layers, drowned(0.1), SETUP, outcome=BETTER)
-    assert not run(
-        frozen_untrained_layers, drowned(0.1, ("random",)), SETUP, outcome=BETTER
-    )  # random features
+    assert not run(frozen_untrained_layers, drowned(0.1, ("random",)), SETUP, outcome=BETTER)  # random features
     speaking = [bool(run(constant_output, drowned(d), SETUP, LossFacts(value=1.0))) for d in (1e-7, 0.1)]
     assert speaking == [False, True]
 
@@ -254,9 +229,7 @@ def test_random_layers_that_leave_nothing_are_the_cause_of_a_constant_output():
         ({"function": "nll_loss"}, 0.5, BETTER, None),  # missing-activation's matter
     ],
 )
-def test_a_rectifier_before_a_classification_is_exchanged_for_what_the_loss_takes(
-    seen, zeros, outcome, instead
-):
+def test_a_rectifier_before_a_classification_is_exchanged_for_what_the_loss_takes(seen, zeros, outcome, instead):
     given = {"function": "cross_entropy", "activation": "relu", "activation_module": "last", **seen}
     call = LossCall(inputs=tensor(8, 3, zero_share=zeros), targets=tensor(8, dtype="int64"), at=None, **given)
     found = run(rectified_logits, LossFacts(call=call, calls=(call,)), SETUP, outcome=outcome)
@@ -283,28 +256,21 @@ def test_rows_that_are_equal_at_first_only_are_no_fault():
 def test_weights_are_oversized_only_where_the_loss_shows_it(weight, loss, outcome, found):
     facts = LossFacts(value=loss, expected=1.1, chance_nats=1.1)
     assert (
-        len(run(oversized_initialisation, ForwardFacts(parameters=(weight,)), facts, SETUP, outcome=outcome))
-        == found
+        len(run(oversized_initialisation, ForwardFacts(parameters=(weight,)), facts, SETUP, outcome=outcome)) == found
     )
 
 
 @pytest.mark.parametrize(("share", "units", "outcome", "found"), [(0.95, 64, BETTER, 1), (0.95, 64, SAME, 0),
                                                                 (0.85, 64, BETTER, 0), (1.0, 4, BETTER, 0)])  # fmt: skip
 def test_dead_units_are_nearly_all_of_a_layer_that_learns_when_revived(share, units, outcome, found):
-    act = ModuleFacts(
-        name="act", kind="ReLU", dead_share=share, inputs=(tensor(16, units),), output=tensor(16, units)
-    )
+    act = ModuleFacts(name="act", kind="ReLU", dead_share=share, inputs=(tensor(16, units),), output=tensor(16, units))
     assert len(run(dead_units, ForwardFacts(modules=(act,)), SETUP, outcome=outcome)) == found
 
 
 def test_saturation_by_raw_inputs_is_left_to_the_rules_of_the_data():
-    act = ModuleFacts(
-        name="act", kind="Tanh", saturated_share=0.9, inputs=(tensor(16, 8, minimum=3.0, maximum=9.0),)
-    )
+    act = ModuleFacts(name="act", kind="Tanh", saturated_share=0.9, inputs=(tensor(16, 8, minimum=3.0, maximum=9.0),))
     facts = ForwardFacts(modules=(act,))
-    assert run(
-        saturated_units, facts, BatchFacts(tensors={"x": tensor(16, 8, maximum=1.0)}), SETUP, outcome=BETTER
-    )
+    assert run(saturated_units, facts, BatchFacts(tensors={"x": tensor(16, 8, maximum=1.0)}), SETUP, outcome=BETTER)
     assert not run(
         saturated_units, facts, BatchFacts(tensors={"x": tensor(16, 8, maximum=255.0)}), SETUP, outcome=BETTER
     )

@@ -40,8 +40,7 @@ def test_half_of_a_gradient_left_over_is_too_much(ratio, count):
 
 
 @pytest.mark.parametrize(
-    ("scale", "follows", "count"),
-    [(None, None, 0), (2.0**15, None, 0), (2.0**15, 1.0, 0), (2.0**15, 0.001, 1)],
+    ("scale", "follows", "count"), [(None, None, 0), (2.0**15, None, 0), (2.0**15, 1.0, 0), (2.0**15, 0.001, 1)]
 )
 def test_gradients_that_do_not_follow_the_loss_scale_were_never_scaled(scale, follows, count):
     facts = GradientFacts(loss_scale=scale, follows_loss_scale=follows)
@@ -50,15 +49,11 @@ def test_gradients_that_do_not_follow_the_loss_scale_were_never_scaled(scale, fo
 
 def test_a_cut_on_a_branch_that_got_its_gradient_is_no_fault():
     cut = CutOff(operation="detach()", where=HERE, upstream=("body.weight",))
-    facts = GradientFacts(
-        gradients=(gradient("body.weight", 0.1), gradient("pooler.weight", None)), cuts=(cut,)
-    )
+    facts = GradientFacts(gradients=(gradient("body.weight", 0.1), gradient("pooler.weight", None)), cuts=(cut,))
     assert not said(severed_graph, gradients=facts, forward=ForwardFacts(), setup=SETUP)
 
 
-@pytest.mark.parametrize(
-    ("first", "named"), [("stop_gradient()", "stop_gradient()"), ("detach()", "argmax()")]
-)
+@pytest.mark.parametrize(("first", "named"), [("stop_gradient()", "stop_gradient()"), ("detach()", "argmax()")])
 def test_keras_does_not_tell_whether_an_argmax_came_after_a_stopped_gradient(first, named):
     """The accuracy of a train_step of one's own takes an argmax, too; torch's calls are in their order."""
     cuts = tuple(CutOff(operation=n, where=HERE, upstream=("body.weight",)) for n in (first, "argmax()"))
@@ -73,9 +68,7 @@ def test_keras_does_not_tell_whether_an_argmax_came_after_a_stopped_gradient(fir
 ])  # fmt: skip
 def test_a_loaded_encoder_under_no_grad_is_meant(operation, loaded, count):
     cut = CutOff(operation=operation, where=HERE, upstream=("body.weight",))
-    facts = GradientFacts(
-        gradients=(gradient("body.weight", None), gradient("head.weight", 0.1)), cuts=(cut,)
-    )
+    facts = GradientFacts(gradients=(gradient("body.weight", None), gradient("head.weight", 0.1)), cuts=(cut,))
     forward = ForwardFacts(parameters=(parameter("body.weight", freshly_initialised=loaded),))
     assert len(said(severed_graph, gradients=facts, forward=forward, setup=SETUP)) == count
 
@@ -90,9 +83,7 @@ def test_only_a_loss_of_the_users_own_is_blamed_for_its_scale(share, user_loss, 
 
 def test_the_in_place_call_of_the_shape_in_the_message_is_named():
     failure = Failure(
-        type="RuntimeError",
-        message="modified by an inplace operation: [torch.FloatTensor [4, 8]], is",
-        where=None,
+        type="RuntimeError", message="modified by an inplace operation: [torch.FloatTensor [4, 8]], is", where=None
     )
     calls = (
         InPlace(operation="mul", shape=(4, 8), where=HERE),
@@ -104,9 +95,7 @@ def test_the_in_place_call_of_the_shape_in_the_message_is_named():
 
 def schedule(points, planned, **facts):
     return said(
-        schedule_in_wrong_unit,
-        optimizer=OptimizerFacts(schedule=points, planned_updates=planned, **facts),
-        setup=SETUP,
+        schedule_in_wrong_unit, optimizer=OptimizerFacts(schedule=points, planned_updates=planned, **facts), setup=SETUP
     )
 
 
@@ -143,17 +132,13 @@ OVER = tuple((u, max(0.1, 1 - u / 10)) for u in range(0, 1000, 5))
     ],
 )
 def test_a_schedule_counts_updates_and_not_rows_or_epochs(points, length, steps, count):
-    optimizer = OptimizerFacts(
-        schedule=points, planned_updates=1000, schedule_length=length, schedule_steps=steps
-    )
+    optimizer = OptimizerFacts(schedule=points, planned_updates=1000, schedule_length=length, schedule_steps=steps)
     assert len(said(schedule_in_wrong_unit, optimizer=optimizer, setup=OF_ROWS)) == count
 
 
 def test_a_schedule_of_epochs_is_in_order_where_an_epoch_is_one_update():
     points = tuple((u, 1.0 if u < 100 else 0.1 if u < 200 else 0.01) for u in range(0, 1000, 5))
-    optimizer = OptimizerFacts(
-        schedule=points, planned_updates=1000, schedule_length=200, schedule_steps=1000
-    )
+    optimizer = OptimizerFacts(schedule=points, planned_updates=1000, schedule_length=200, schedule_steps=1000)
     for epochs, count in ((1000, 0), (250, 1)):
         setup = SetupFacts(epochs=epochs)
         assert len(said(schedule_in_wrong_unit, optimizer=optimizer, setup=setup)) == count
@@ -163,9 +148,7 @@ def test_a_schedule_of_epochs_is_in_order_where_an_epoch_is_one_update():
     ("changed", "rate", "count"), [(0.0, 0.1, 1), (1e-9, 0.1, 0), (float("nan"), 0.1, 0), (0.0, 0.0, 0)]
 )
 def test_an_update_that_changes_nothing_at_a_rate_above_zero(changed, rate, count):
-    optimizer = OptimizerFacts(
-        kind="SGD", held=("a.weight",), changed={"a.weight": changed}, learning_rate=rate
-    )
+    optimizer = OptimizerFacts(kind="SGD", held=("a.weight",), changed={"a.weight": changed}, learning_rate=rate)
     facts = GradientFacts(gradients=(gradient("a.weight", 1.0),), norm=1.0)
     assert len(said(unstepped_optimizer, optimizer=optimizer, gradients=facts, setup=SETUP)) == count
 

@@ -26,9 +26,7 @@ pytestmark = pytest.mark.keras
 
 SETUP = SetupFacts()
 FLOATS, INTEGERS = TensorFacts(shape=(32, 6), dtype="float32"), TensorFacts(shape=(32,), dtype="int64")
-ALONE = BatchFacts(
-    rows=32, tensors={"pixels": FLOATS}, target_keys=(), targets_wanted_by="mse", accepts=("pixels",)
-)
+ALONE = BatchFacts(rows=32, tensors={"pixels": FLOATS}, target_keys=(), targets_wanted_by="mse", accepts=("pixels",))
 INSIDE = replace(ALONE, tensors={"pixels": FLOATS, "labels": INTEGERS}, accepts=("pixels", "labels"))
 
 
@@ -83,21 +81,13 @@ def test_a_generator_is_exhausted_after_its_first_pass() -> None:
     (finding,) = exhausted_data.function(_dataset(57, 2, None, 4, known=False), SETUP)
     assert "57, 2, 2, 2" in finding.message and finding.measured["wanted"] == 228
     assert not list(exhausted_data.function(_dataset(57, 2, None, 1, known=False), SETUP))
-    assert not list(
-        exhausted_data.function(_dataset(57, 2, 14, 4, known=False), SETUP)
-    )  # 56 of 57 in four epochs
+    assert not list(exhausted_data.function(_dataset(57, 2, 14, 4, known=False), SETUP))  # 56 of 57 in four epochs
     assert not list(exhausted_data.function(DatasetFacts(train=SplitFacts(name="train", rows=5)), SETUP))
 
 
 def test_targets_are_missing_only_where_a_loss_wants_them() -> None:
-    assert [len(list(rule.function(ALONE, SETUP))) for rule in (missing_targets, labels_inside_inputs)] == [
-        1,
-        0,
-    ]
-    assert [len(list(rule.function(INSIDE, SETUP))) for rule in (missing_targets, labels_inside_inputs)] == [
-        0,
-        1,
-    ]
+    assert [len(list(rule.function(ALONE, SETUP))) for rule in (missing_targets, labels_inside_inputs)] == [1, 0]
+    assert [len(list(rule.function(INSIDE, SETUP))) for rule in (missing_targets, labels_inside_inputs)] == [0, 1]
     for batch in (ALONE, INSIDE):
         for silent in ({"targets_wanted_by": ""}, {"target_keys": ("y",)}, {"target_keys": None}):
             assert not list(missing_targets.function(replace(batch, **silent), SETUP)), silent
@@ -106,10 +96,7 @@ def test_targets_are_missing_only_where_a_loss_wants_them() -> None:
 
 def test_a_model_that_takes_the_labels_may_be_compiled_without_a_loss() -> None:
     own = replace(INSIDE, accepts=("pixels", "labels", "mask"))
-    (finding,), (plain,) = (
-        labels_inside_inputs.function(own, SETUP),
-        labels_inside_inputs.function(INSIDE, SETUP),
-    )
+    (finding,), (plain,) = (labels_inside_inputs.function(own, SETUP), labels_inside_inputs.function(INSIDE, SETUP))
     assert "compile without a loss" in finding.fix.does and "compile without a loss" not in plain.fix.does
 
 
@@ -138,9 +125,7 @@ def test_misplaced_channels_are_named_where_a_convolution_is_given_them() -> Non
         given = TensorFacts(shape=shape, dtype="float32")
         forward = ForwardFacts(modules=(ModuleFacts(name="conv", kind="Conv2D", inputs=(given,)),))
         assert len(list(channels_misplaced.function(batch, SETUP, forward))) == count
-    refused = ForwardFacts(
-        failure=Failure(type="ValueError", message="incompatible with the layer", where=None)
-    )
+    refused = ForwardFacts(failure=Failure(type="ValueError", message="incompatible with the layer", where=None))
     (finding,) = channels_misplaced.function(batch, SETUP, refused)
     assert finding.repair is not None
 
@@ -151,9 +136,7 @@ def test_a_shuffle_of_a_few_rows_leaves_batches_of_one_class() -> None:
     order = np.argsort(np.arange(1800) + random.uniform(0, 12, 1800))
     for rows, count in ((labels[order], 1), (random.permutation(labels), 0)):
         split = SplitFacts(name="train", rows=1800, labels=measure_labels("y", rows))
-        facts = DatasetFacts(
-            train=split, shuffles=False, batch_size=64, batch_majority=batch_majority(rows, 64)
-        )
+        facts = DatasetFacts(train=split, shuffles=False, batch_size=64, batch_majority=batch_majority(rows, 64))
         assert len(list(sorted_without_shuffle.function(facts, SETUP))) == count
     rare = np.where(random.random(1800) < 0.05, 1, 0)  # nearly all of one class, in any order
     split = SplitFacts(name="train", rows=1800, labels=measure_labels("y", rare))

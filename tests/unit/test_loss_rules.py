@@ -50,16 +50,7 @@ def tensor(shape, dtype="float32", **more):
     return TensorFacts(shape=shape, dtype=dtype, **{"requires_grad": True, **more})
 
 
-def call(
-    function="cross_entropy",
-    scores=(8, 3),
-    targets=(8,),
-    dtype="int64",
-    low=-1.0,
-    high=1.0,
-    spread=0.5,
-    **more,
-):
+def call(function="cross_entropy", scores=(8, 3), targets=(8,), dtype="int64", low=-1.0, high=1.0, spread=0.5, **more):
     inputs = tensor(scores, minimum=low, maximum=high, mean=0.0, deviation=spread)
     return LossCall(
         function=function, inputs=inputs, targets=tensor(targets, dtype, requires_grad=False), at=LINE, **more
@@ -91,10 +82,7 @@ def run(rule, outcome=None, **given):
 
 def labels(census, split="train"):
     found = LabelFacts(
-        column="label",
-        kind="class",
-        census=dict.fromkeys(census, 5),
-        first_rows={v: i for i, v in enumerate(census)},
+        column="label", kind="class", census=dict.fromkeys(census, 5), first_rows={v: i for i, v in enumerate(census)}
     )
     return SplitFacts(name=split, rows=50, labels=found)
 
@@ -115,16 +103,9 @@ def labels(census, split="train"):
 )
 def test_labels_are_renumbered_where_that_makes_them_fit_and_else_the_head_is_widened(census, width, repair):
     loss = facts(
-        call(scores=(8, width), target_values=tuple(float(v) for v in census)),
-        classes=width,
-        targets_are_labels=True,
+        call(scores=(8, width), target_values=tuple(float(v) for v in census)), classes=width, targets_are_labels=True
     )
-    given = {
-        "dataset": DatasetFacts(train=labels(census)),
-        "setup": SETUP,
-        "forward": ForwardFacts(),
-        "loss": loss,
-    }
+    given = {"dataset": DatasetFacts(train=labels(census)), "setup": SETUP, "forward": ForwardFacts(), "loss": loss}
     family = (label_out_of_range, misnumbered_labels, unignored_labels)
     found = [f for rule in family for f in run(rule, **given)]
     assert [f.repair.does for f in found] == ([repair] if repair else [])
@@ -176,12 +157,7 @@ def test_targets_of_a_binary_loss_are_classes_only_where_all_are_whole(values, d
 def test_the_census_counts_only_where_the_targets_are_the_labels():
     """A contrastive loss numbers the rows of the batch: labels of the set say nothing about it."""
     loss = facts(call(scores=(8, 8), target_values=tuple(map(float, range(8)))), classes=8)
-    given = {
-        "dataset": DatasetFacts(train=labels(range(60))),
-        "setup": SETUP,
-        "forward": ForwardFacts(),
-        "loss": loss,
-    }
+    given = {"dataset": DatasetFacts(train=labels(range(60))), "setup": SETUP, "forward": ForwardFacts(), "loss": loss}
     assert not run(label_out_of_range, **given)
 
 
@@ -362,9 +338,7 @@ def test_only_terms_that_nobody_weighted_are_unequal(terms, outcome, speaks):
 
 
 def _numbered(own, others, **more):
-    seen = Alignment(
-        rows=600, score=9.0, control_score=9.0, numbering_error=own, other_numberings_error=others, **more
-    )
+    seen = Alignment(rows=600, score=9.0, control_score=9.0, numbering_error=own, other_numberings_error=others, **more)
     return DatasetFacts(train=SplitFacts(name="training", rows=600), alignment=seen)
 
 
@@ -417,12 +391,8 @@ ENCODER_DECODER = ("input_ids", "decoder_input_ids", "labels")
         (("0", "1"), (8, 5), (8, 5, 99), None, []),
     ],
 )
-def test_labels_are_missed_only_by_a_decoder_that_has_no_other_inputs(
-    given, shape, scores, message, severities
-):
-    batch = BatchFacts(
-        tensors={"labels": tensor(shape, "int64")}, label_key="labels", accepts=ENCODER_DECODER
-    )
+def test_labels_are_missed_only_by_a_decoder_that_has_no_other_inputs(given, shape, scores, message, severities):
+    batch = BatchFacts(tensors={"labels": tensor(shape, "int64")}, label_key="labels", accepts=ENCODER_DECODER)
     failure = Failure(type="ValueError", message=message, where=None) if message else None
     forward = ForwardFacts(given=given, failure=failure, output=tensor(scores) if scores else None)
     found = run(two_losses, batch=batch, forward=forward, setup=SETUP)

@@ -33,9 +33,7 @@ def batch():
 
 def _line(text: str) -> int:
     """The line of this file that holds a comment."""
-    return next(
-        n for n, line in enumerate(Path(__file__).read_text().split("\n"), 1) if line.endswith(f"# {text}")
-    )
+    return next(n for n, line in enumerate(Path(__file__).read_text().split("\n"), 1) if line.endswith(f"# {text}"))
 
 
 def _by_import(scores, labels):
@@ -61,9 +59,7 @@ def test_cross_entropy_is_seen_however_it_was_imported_with_the_users_line(loss,
     (call,) = record.loss_calls
     assert call.function == "cross_entropy"
     assert call.value == pytest.approx(float(value.detach()))
-    assert (
-        call.at is not None and call.at.file.endswith("test_loss_seam.py") and call.at.line == _line(comment)
-    )
+    assert call.at is not None and call.at.file.endswith("test_loss_seam.py") and call.at.line == _line(comment)
     assert (call.smallest_target, call.largest_target) == (int(batch[1].min()), int(batch[1].max()))
 
 
@@ -217,9 +213,7 @@ def test_a_loss_that_ignores_the_weights_is_told_from_one_that_does_not(batch):
     assert unchanged_by_weights(model, lambda: float(model(batch[0]).softmax(1).sum().round()))
 
 
-@pytest.mark.parametrize(
-    ("axis", "rows", "width"), [(0, 8, 3), (1, 8, 3), (0, 4, 4), (0, 1, 3), (None, 8, 3)]
-)
+@pytest.mark.parametrize(("axis", "rows", "width"), [(0, 8, 3), (1, 8, 3), (0, 4, 4), (0, 1, 3), (None, 8, 3)])
 def test_scores_normalised_over_the_rows_are_told_from_those_over_the_classes(axis, rows, width):
     """Square scores (rows against rows) and single rows say nothing."""
     torch.manual_seed(0)

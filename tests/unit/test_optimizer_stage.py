@@ -78,9 +78,7 @@ def test_the_dry_run_gives_the_rates_that_training_has(name, tmp_path):
 
 
 def test_a_schedule_that_ends_before_the_run_says_so(tmp_path):
-    trainer = trainer_with(
-        tmp_path, given=lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.01, total_steps=10)
-    )
+    trainer = trainer_with(tmp_path, given=lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.01, total_steps=10))
     dry = dry_run(trainer, 24)
     assert dry.failure is not None
     assert "number of total steps" in dry.failure.message

@@ -34,13 +34,7 @@ OUTPUTS = Finding(
     where=Place("train.py", 5),
     proof=Proof("with this change in memory (give the head 3 outputs), the loss stage passes"),
     repair=Repair("give the head 3 outputs", Seam.TRAINER, lambda call: call),
-    fix=Fix(
-        does="give the model 3 outputs (num_labels=3)",
-        safety=Safety.SAFE,
-        diff=DIFF,
-        tried=True,
-        verified=True,
-    ),
+    fix=Fix(does="give the model 3 outputs (num_labels=3)", safety=Safety.SAFE, diff=DIFF, tried=True, verified=True),
 )
 RATE = Finding(
     code="TW605",
@@ -49,10 +43,7 @@ RATE = Finding(
     measured={"learning_rate": 5.0, "last_loss": float("inf"), "batch": "rows 0-15, 'train'"},
     where=Place("train.py", 8),
     proof=Outcome(
-        changed="learning rate x 0.01",
-        before=(float("nan"), 8.71, 9.02),
-        after=(0.2104, 0.19, 0.2555),
-        steps=16,
+        changed="learning rate x 0.01", before=(float("nan"), 8.71, 9.02), after=(0.2104, 0.19, 0.2555), steps=16
     ),
     repair=Repair("learning rate x 0.01", Seam.OPTIMIZER, lambda call: call),
     fix=Fix(does="write learning_rate=0.05", safety=Safety.UNSAFE, tried=True),
@@ -117,8 +108,7 @@ def beside_the_script(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "render"),
-    [("report.txt", printed), ("report.html", html.render), ("report.json", as_json.render)],
+    ("name", "render"), [("report.txt", printed), ("report.html", html.render), ("report.json", as_json.render)]
 )
 def test_a_report_is_rendered_as_stored(name, render, request) -> None:
     file, text = GOLDEN / name, render(REPORT)
@@ -203,9 +193,7 @@ def test_findings_are_parted_where_more_had_been_mended() -> None:
     def finding(name: str, *after: str) -> Finding:
         return Finding(message="", name=name, after_repair=after)
 
-    shown = words.groups(
-        [finding("a"), finding("b", "a"), finding("c", "a", "a"), finding("d", "a", "a", "x", "y")]
-    )
+    shown = words.groups([finding("a"), finding("b", "a"), finding("c", "a", "a"), finding("d", "a", "a", "x", "y")])
     assert [(g.heading, [f.name for f in g.findings]) for g in shown] == [
         ("", ["a"]),
         ("Found after a was fixed in memory", ["b", "c"]),
@@ -216,9 +204,7 @@ def test_findings_are_parted_where_more_had_been_mended() -> None:
 
 def test_stages_that_were_not_walked_for_one_reason_share_a_row() -> None:
     stages = [StageRun(stage=Stage.SETUP, status=Status.FAILED, why="removed-api", seconds=0.3)]
-    stages += [
-        StageRun(stage=s, status=Status.BLOCKED, why="the setup stage failed") for s in list(Stage)[1:]
-    ]
+    stages += [StageRun(stage=s, status=Status.BLOCKED, why="the setup stage failed") for s in list(Stage)[1:]]
     assert [(r.label, r.time, r.why) for r in words.rows(stages)] == [
         ("0 setup", "0.3 s", "removed-api"),
         ("1-9 dataset to baseline", "", "the setup stage failed"),
@@ -257,12 +243,7 @@ proofs = (
     )
 )
 fixes = st.none() | st.builds(
-    Fix,
-    does=names,
-    safety=st.sampled_from(Safety),
-    diff=st.none() | names,
-    tried=st.booleans(),
-    verified=st.booleans(),
+    Fix, does=names, safety=st.sampled_from(Safety), diff=st.none() | names, tried=st.booleans(), verified=st.booleans()
 )
 findings = st.builds(
     Finding, message=names, measured=st.dictionaries(names, numbers, max_size=3), where=places, proof=proofs, fix=fixes,
@@ -270,11 +251,7 @@ findings = st.builds(
     severity=st.sampled_from(Severity), after_repair=st.lists(names, max_size=2).map(tuple),
 )  # fmt: skip
 runs = st.builds(
-    StageRun,
-    stage=st.sampled_from(Stage),
-    status=st.sampled_from(Status),
-    why=names,
-    seconds=st.floats(0, 1e6),
+    StageRun, stage=st.sampled_from(Stage), status=st.sampled_from(Status), why=names, seconds=st.floats(0, 1e6)
 )
 reports = st.builds(
     Report, script=names, framework=st.none() | names, versions=st.dictionaries(names, names, max_size=2),

@@ -92,9 +92,7 @@ def test_a_rate_that_one_batch_hides_is_tried_on_several(constant, after, found,
     assert run(rule, curve(1.0, 0.4, 0.6, 0.3), *facts, outcome=outcome) == ([], 0)
 
 
-@pytest.mark.parametrize(
-    ("rate", "kind", "tried"), [(1e-3, "AdamW", 1), (9e-4, "AdamW", 0), (1e-3, "SGD", 0)]
-)
+@pytest.mark.parametrize(("rate", "kind", "tried"), [(1e-3, "AdamW", 1), (9e-4, "AdamW", 0), (1e-3, "SGD", 0)])
 def test_a_rate_for_new_weights_is_tried_on_a_pre_trained_model(rate, kind, tried):
     loaded = replace(SETUP, loads_checkpoint=True)
     short = replace(BETTER, steps=16)  # the budget allowed half of the steps
@@ -104,9 +102,7 @@ def test_a_rate_for_new_weights_is_tried_on_a_pre_trained_model(rate, kind, trie
     assert run(excessive_learning_rate, curve(1.0, 0.3), optimizer(rate, kind=kind), SETUP) == ([], 0)
 
 
-@pytest.mark.parametrize(
-    ("after", "before", "found"), [(0.94, 2.0, True), (0.95, 2.0, False), (0.94, 0.95, False)]
-)
+@pytest.mark.parametrize(("after", "before", "found"), [(0.94, 2.0, True), (0.95, 2.0, False), (0.94, 0.95, False)])
 def test_a_lower_rate_must_learn_where_the_written_one_does_not(after, before, found):
     """A twentieth off the first loss, and a twentieth off what the script's own rate comes to."""
     outcome = replace(BETTER, before=(before,) * 3, after=(after,) * 3, start=(1.0,) * 3)
@@ -217,9 +213,7 @@ def test_inputs_of_a_first_layer_that_was_trained_are_as_they_were_then(weights,
 @pytest.mark.parametrize(("left", "trials"), [(0.0039, 1), (0.01, 0), (0.0, 0)])
 def test_inputs_are_scaled_away_where_the_first_layer_with_weights_is_given_next_to_nothing(left, trials):
     given, made = (TensorFacts(shape=(8, 4), dtype="float32", minimum=0.0, maximum=m) for m in (1.0, left))
-    scaling = ModuleFacts(
-        name="rescaling", kind="Rescaling", inputs=(given,), output=made, where=Place("train.py", 7)
-    )
+    scaling = ModuleFacts(name="rescaling", kind="Rescaling", inputs=(given,), output=made, where=Place("train.py", 7))
     dense = ModuleFacts(name="dense", kind="Dense", inputs=(made,), output=made, sizes=(4, 2))
     batch = BatchFacts(tensors={"x": given}, label_key="labels")
     facts = batch, ForwardFacts(modules=(scaling, dense)), LossFacts(value=1.0, expected=1.0), SETUP
@@ -233,9 +227,7 @@ def test_masks_and_labels_are_no_inputs(name):
     tensor = TensorFacts(shape=(8, 4), dtype="float32", minimum=0.0, maximum=255.0)
     batch = BatchFacts(tensors={name: tensor}, label_key="labels")
     dataset = DatasetFacts(train=SplitFacts(name="train", rows=90))
-    assert run(
-        unscaled_inputs, dataset, batch, ForwardFacts(), LossFacts(value=9.0, expected=1.0), SETUP
-    ) == ([], 0)
+    assert run(unscaled_inputs, dataset, batch, ForwardFacts(), LossFacts(value=9.0, expected=1.0), SETUP) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -256,10 +248,7 @@ def test_targets_are_far_from_ten_on(mean, deviation, more, trials):
     labels = LabelFacts(column="labels", kind="real", mean=mean, deviation=deviation)
     facts = (
         DatasetFacts(train=SplitFacts(name="train", rows=90, labels=labels)),
-        BatchFacts(
-            tensors={"labels": TensorFacts(shape=(8,), dtype=more.get("dtype", "float32"))},
-            label_key="labels",
-        ),
+        BatchFacts(tensors={"labels": TensorFacts(shape=(8,), dtype=more.get("dtype", "float32"))}, label_key="labels"),
         LossFacts(function=more.get("function", "mse_loss")),
         optimizer(),
         curve(1.0, 0.9, learnt=more.get("learnt", False)),
@@ -346,9 +335,7 @@ ENDED_ABOVE = Outcome(changed="", before=(9.1, 9.2, 9.3), after=(4.0, 4.0, 4.0),
         ({}, None, ENDED_ABOVE, []),
     ],
 )
-def test_a_training_is_worse_than_a_constant_where_its_own_updates_end_above_it(
-    changed, planned, outcome, severities
-):
+def test_a_training_is_worse_than_a_constant_where_its_own_updates_end_above_it(changed, planned, outcome, severities):
     facts = baseline(**changed), curve(1.0, 0.9), optimizer(planned_updates=planned), SETUP
     found, _ = run(worse_than_constant, *facts, outcome=outcome)
     assert [f.severity for f in found] == severities

@@ -30,9 +30,7 @@ def test_the_table_that_shuffled_inputs_came_from_is_found_whatever_their_scale(
     found = _source(3 * X[ORDER][:480] - 1, Y[:480], frame=frame)
     assert found is not None and found.expression == "frame" and found.alignment.score > 6
     assert _source(X[ORDER], Y, raw=X).expression == "raw and y"
-    assert (
-        _source(X[ORDER], Y, bunch={"data": X, "target": Y}).expression == 'bunch["data"] and bunch["target"]'
-    )
+    assert _source(X[ORDER], Y, bunch={"data": X, "target": Y}).expression == 'bunch["data"] and bunch["target"]'
 
 
 def test_other_tables_tell_nothing() -> None:

@@ -22,10 +22,7 @@ STACKS = {
 @pytest.mark.parametrize("made", STACKS.values(), ids=STACKS.keys())
 def test_rows_are_padded_where_they_are_stacked(made) -> None:
     seen = []
-    with (
-        watching_stacks(lambda rows: seen.append(lengths_of(rows))),
-        pytest.raises((ValueError, RuntimeError)),
-    ):
+    with watching_stacks(lambda rows: seen.append(lengths_of(rows))), pytest.raises((ValueError, RuntimeError)):
         made()
     assert seen == [(3, 1)]
     with watching_stacks(tensors.padded):

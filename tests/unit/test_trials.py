@@ -20,11 +20,7 @@ LOSSES = st.floats(1e-3, 1e3)
     ("low", "high", "clear"),
     [
         ((0.5, 0.6, 0.4), (1.0, 1.1, 0.9), True),
-        (
-            (1.03, 1.0, 1.05),
-            (17.7, 8.2, 31.6),
-            True,
-        ),  # a rate that goes astray, on each seed by another factor
+        ((1.03, 1.0, 1.05), (17.7, 8.2, 31.6), True),  # a rate that goes astray, on each seed by another factor
         ((0.95, 0.96, 0.94), (1.0, 1.0, 1.0), False),  # sure, and too small to matter
         ((0.5, 0.5, 1.2), (1.0, 1.0, 1.0), False),  # one seed disagrees
         ((0.1, 0.9, 0.95), (1.0, 1.0, 1.0), False),  # one seed does it all
@@ -91,8 +87,7 @@ def ended(asked, answer):
 
 
 @pytest.mark.parametrize(
-    ("judged_by", "before", "after"),
-    [(LOSS, 1.0, 0.9), (WRONG_SHARE, 0.25, 0.5), (WRONG_SHARE_A_CLASS, 0.5, 1 / 3)],
+    ("judged_by", "before", "after"), [(LOSS, 1.0, 0.9), (WRONG_SHARE, 0.25, 0.5), (WRONG_SHARE_A_CLASS, 0.5, 1 / 3)]
 )
 def test_a_trial_is_judged_by_what_it_says(judged_by, before, after):
     """Three rows of one class and one of another; the change finds the rare one and loses two of the others."""

@@ -44,14 +44,8 @@ def test_repeated_rows_of_measurements_are_far_from_all_others() -> None:
 
 def test_a_shared_row_of_millions_asks_for_no_list_of_all() -> None:
     """Of ten million rows, of which one was in both sets, 1 GB went into their numbers."""
-    columns = {
-        "x": np.broadcast_to(np.arange(3, dtype=np.float32), (10**7, 3)),
-        "y": np.broadcast_to(1, 10**7),
-    }
-    train, held = (
-        Split(name="train", rows=10**7, columns=columns),
-        Split(name="evaluation", rows=1, columns=columns),
-    )
+    columns = {"x": np.broadcast_to(np.arange(3, dtype=np.float32), (10**7, 3)), "y": np.broadcast_to(1, 10**7)}
+    train, held = (Split(name="train", rows=10**7, columns=columns), Split(name="evaluation", rows=1, columns=columns))
     tracemalloc.start()
     _copies_of(train, held, "y", ["x"], [(0, 5_000_000)])
     peak_bytes = tracemalloc.get_traced_memory()[1]
@@ -95,8 +89,7 @@ def _sure(scaling: Scaling | None) -> bool:
 def _table(rows: int = 800) -> tuple[np.ndarray, np.ndarray]:
     draw = RNG(0)
     x = np.stack(
-        [draw.normal(50, 20, rows), draw.exponential(1e4, rows), draw.random(rows), draw.normal(-7, 1, rows)],
-        1,
+        [draw.normal(50, 20, rows), draw.exponential(1e4, rows), draw.random(rows), draw.normal(-7, 1, rows)], 1
     )
     score = (x[:, 0] - 50) / 20 + x[:, 3] + 7 + 0.3 * draw.normal(size=rows)
     return x, score
@@ -137,9 +130,7 @@ def test_pictures_of_which_one_set_is_divided() -> None:
 
     digits = load_digits()
     pixels = np.repeat(np.repeat(digits.images, 4, 1), 4, 2).astype(np.uint8) * 15
-    found = _between(
-        pixels[:600] / np.float32(255), digits.target[:600], pixels[600:900], digits.target[600:900]
-    )
+    found = _between(pixels[:600] / np.float32(255), digits.target[:600], pixels[600:900], digits.target[600:900])
     assert _sure(found["scaling"])
 
 

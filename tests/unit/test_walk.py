@@ -75,9 +75,7 @@ class Pipeline:
         self.calls.append(f"train {changes[0].does if changes else 'as it is'} seed {seed}")
         slow = SLOWER.does in self.applied or any(c.does == SLOWER.does for c in changes)
         end = 0.1 if slow else 2.0
-        return Run(
-            losses=tuple(1.0 + (end - 1.0) * i / (steps - 1) for i in range(steps)), rows=2, seconds=0.01
-        )
+        return Run(losses=tuple(1.0 + (end - 1.0) * i / (steps - 1) for i in range(steps)), rows=2, seconds=0.01)
 
     def apply(self, repair: Repair) -> None:
         mended(repair, Call(seam=repair.seam, given={}))
@@ -171,9 +169,9 @@ def test_a_fault_without_a_repair_blocks_what_needs_its_stage() -> None:
     status = _status(report)
     assert status["dataset"] == "passed"
     assert status["batch"] == "failed"
-    assert {
-        status[s] for s in ("forward", "loss", "gradients", "optimizer", "evaluation", "overfit", "baseline")
-    } == {"blocked"}
+    assert {status[s] for s in ("forward", "loss", "gradients", "optimizer", "evaluation", "overfit", "baseline")} == {
+        "blocked"
+    }
     assert report.failure is None, "the finding explains the exception"
 
 

@@ -48,11 +48,7 @@ def _check(script: Path, device: str) -> str:
     report = _report(script, device)
     if isinstance(report, str):
         return f": {report}"
-    faults = [
-        f"{f['name']}:{f['where'] and f['where']['line']}"
-        for f in report["findings"]
-        if f["severity"] != "note"
-    ]
+    faults = [f"{f['name']}:{f['where'] and f['where']['line']}" for f in report["findings"] if f["severity"] != "note"]
     lines = [n for n, line in enumerate(script.read_text("utf-8").split("\n"), 1) if "# expect: " in line]
     wanted = [script.read_text("utf-8").split("# expect: ")[1].split()[0] + f":{n}" for n in lines]
     wrong = []
@@ -76,20 +72,8 @@ def _check(script: Path, device: str) -> str:
 def _report(script: Path, device: str) -> dict[str, object] | str:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "report.json"
-        command = [
-            sys.executable,
-            "-m",
-            "trainwright",
-            "check",
-            "--device",
-            device,
-            "--json",
-            str(target),
-            str(script),
-        ]
-        path = os.pathsep.join(
-            [str(HERE.parent / "src"), str(HERE / "helpers"), os.environ.get("PYTHONPATH", "")]
-        )
+        command = [sys.executable, "-m", "trainwright", "check", "--device", device, "--json", str(target), str(script)]
+        path = os.pathsep.join([str(HERE.parent / "src"), str(HERE / "helpers"), os.environ.get("PYTHONPATH", "")])
         try:
             ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240,
                                    env={**os.environ, "PYTHONPATH": path})  # fmt: skip

@@ -27,12 +27,7 @@ def digits(rows=600):
 class Network(nn.Module):
     def __init__(self, classes=10):
         super().__init__()
-        self.body = nn.Sequential(
-            nn.Linear(64, 48),
-            nn.BatchNorm1d(48),
-            nn.ReLU(),
-            nn.Dropout(0.2),
-        )
+        self.body = nn.Sequential(nn.Linear(64, 48), nn.BatchNorm1d(48), nn.ReLU(), nn.Dropout(0.2))
         self.head = nn.Linear(48, classes)
 
     def forward(self, x):
@@ -119,9 +114,7 @@ def test_an_exchanged_data_set_is_put_back():
     loader = given["loader"]
     before = (loader.dataset, loader.collate_fn, loader.sampler.data_source)
     report = trainwright.check(**given)
-    assert all(
-        a is b for a, b in zip(before, (loader.dataset, loader.collate_fn, loader.sampler.data_source))
-    )
+    assert all(a is b for a, b in zip(before, (loader.dataset, loader.collate_fn, loader.sampler.data_source)))
     assert report.stages
 
 
@@ -138,11 +131,7 @@ class TwoInputs(nn.Module):
 
     def forward(self, left, right, labels=None):
         scores = self.head(torch.relu(torch.cat([self.left(left), self.right(right)], dim=1)))
-        return (
-            {"loss": nn.functional.cross_entropy(scores, labels), "logits": scores}
-            if labels is not None
-            else scores
-        )
+        return {"loss": nn.functional.cross_entropy(scores, labels), "logits": scores} if labels is not None else scores
 
 
 def wine_rows():
@@ -197,11 +186,7 @@ def token_rows():
         ids = draw.integers(5, 40, 12)
         ids[0] = 2 + i % 3
         rows.append(
-            {
-                "input_ids": torch.tensor(ids),
-                "attention_mask": torch.ones(12, dtype=torch.long),
-                "labels": i % 3,
-            }
+            {"input_ids": torch.tensor(ids), "attention_mask": torch.ones(12, dtype=torch.long), "labels": i % 3}
         )
     return rows
 
@@ -255,9 +240,7 @@ GIVEN = {"model": NETWORK, "loader": [1], "optimizer": torch.optim.SGD(NETWORK.p
 )
 def test_wrong_arguments_are_told_what_must_hold(given, said_of_it):
     with pytest.raises(UsageError) as raised:
-        trainwright.check(given.pop("training", None), **given) if "training" in given else trainwright.check(
-            **given
-        )
+        trainwright.check(given.pop("training", None), **given) if "training" in given else trainwright.check(**given)
     assert said_of_it in str(raised.value)
 
 
@@ -278,9 +261,7 @@ def test_a_report_shows_itself():
 
 
 def test_importing_it_imports_no_framework():
-    code = (
-        "import sys, trainwright; print([n for n in ('torch', 'transformers', 'rich') if n in sys.modules])"
-    )
+    code = "import sys, trainwright; print([n for n in ('torch', 'transformers', 'rich') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -64,9 +64,7 @@ def environment() -> dict[str, str]:
     }  # fmt: skip
 
 
-def command(
-    folder: Path, *words: str, stdin: str = "", status: int | None = None
-) -> subprocess.CompletedProcess[str]:
+def command(folder: Path, *words: str, stdin: str = "", status: int | None = None) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "trainwright", *words],
         cwd=folder, input=stdin, capture_output=True, text=True, timeout=300, env=environment(),
@@ -165,9 +163,7 @@ def test_a_report_cannot_be_written_where_there_is_no_folder(tmp_path, script):
     done = command(tmp_path, "check", "--json", "absent/report.json", script("print('ran')"), status=2)
     assert "absent/report.json must be in an existing folder" in done.stderr
     assert "ran" not in done.stdout
-    assert (
-        "is a folder" in command(tmp_path, "check", "--html", str(tmp_path), script("pass"), status=2).stderr
-    )
+    assert "is a folder" in command(tmp_path, "check", "--html", str(tmp_path), script("pass"), status=2).stderr
     assert "both" in command(tmp_path, "check", "--json", "-", "--html", "-", script("pass"), status=2).stderr
 
 
@@ -289,18 +285,7 @@ def test_what_follows_the_script_is_its_own(tmp_path, script):
         print(sys.argv[0].endswith("train.py"), __name__, parser.parse_args())
         """
     done = command(
-        tmp_path,
-        "check",
-        "--budget",
-        "5",
-        script(text),
-        "--json",
-        "a.json",
-        "-m",
-        "x",
-        "--budget=2",
-        "z",
-        status=2,
+        tmp_path, "check", "--budget", "5", script(text), "--json", "a.json", "-m", "x", "--budget=2", "z", status=2
     )
     assert "True __main__ Namespace(json='a.json', budget='2', m='x', rest=['z'])" in done.stdout
     assert not (tmp_path / "a.json").exists()

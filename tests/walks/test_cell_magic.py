@@ -51,9 +51,7 @@ def test_a_healthy_cell_is_silent_and_trains_afterwards(shell):
     ran(shell, MODEL)
     report = ran(
         shell,
-        f"%%check --seed 1 --ignore loss-at-chance --no-repair\n{HEALTHY}".replace(
-            "--ignore loss-at-chance ", ""
-        ),
+        f"%%check --seed 1 --ignore loss-at-chance --no-repair\n{HEALTHY}".replace("--ignore loss-at-chance ", ""),
     ).result
     assert report.first_cause is None, said(report)
     assert ran(shell, HEALTHY).success

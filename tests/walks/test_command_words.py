@@ -69,9 +69,7 @@ def test_a_script_that_cannot_read_arguments_is_known(here):
     (here / "helpers" / "__init__.py").write_text("from .rows import ROWS\nfrom helpers import rows")
     (here / "helpers" / "rows.py").write_text("import numpy as np\nROWS = 3")
     script = here / "train.py"
-    script.write_text(
-        SILENT + "import sys\nfrom helpers import ROWS\nfrom transformers import Trainer\nsys.exit(0)\n"
-    )
+    script.write_text(SILENT + "import sys\nfrom helpers import ROWS\nfrom transformers import Trainer\nsys.exit(0)\n")
     assert takes_no_arguments(script, here)
 
 
@@ -96,21 +94,8 @@ def test_an_option_that_no_help_shows_stays_the_scripts(here):
 
 def test_options_behind_a_silent_script_are_taken(here):
     (here / "train.py").write_text(SILENT)
-    words, said = arranged(
-        ["check", "--seed", "1", "train.py", "--json", "o.json", "x", "--budget=3", "--no-repair"]
-    )
-    assert words == [
-        "check",
-        "--seed",
-        "1",
-        "--json",
-        "o.json",
-        "--budget=3",
-        "--no-repair",
-        "--",
-        "train.py",
-        "x",
-    ]
+    words, said = arranged(["check", "--seed", "1", "train.py", "--json", "o.json", "x", "--budget=3", "--no-repair"])
+    assert words == ["check", "--seed", "1", "--json", "o.json", "--budget=3", "--no-repair", "--", "train.py", "x"]
     assert "--json, --budget, --no-repair" in said
 
 
@@ -118,9 +103,7 @@ def test_options_behind_a_reading_script_are_its_own_and_named(here):
     (here / "train.py").write_text("import argparse\n" + SILENT)
     words, said = arranged(["check", "train.py", "--json", "o.json", "--epochs", "3"])
     assert words == ["check", "--", "train.py", "--json", "o.json", "--epochs", "3"]
-    assert said.startswith(
-        "--json after train.py goes to the script; to use it for Trainwright, write it before"
-    )
+    assert said.startswith("--json after train.py goes to the script; to use it for Trainwright, write it before")
 
 
 def test_what_the_script_names_itself_and_what_is_not_ours_goes_without_a_word(here):

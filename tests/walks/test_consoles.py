@@ -46,9 +46,7 @@ STATUS = {"check": 1, "usage": 2, "option": 2}
 
 
 def _environment(console):
-    kept = {
-        k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "PYTHONIO", "PYTHONUTF8"))
-    }
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "PYTHONIO", "PYTHONUTF8"))}
     return {**kept, "COLUMNS": "80", **CONSOLES[console]}
 
 
@@ -76,16 +74,10 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "console"),
-    [
-        *((name, "ascii") for name in COMMANDS),
-        *(("check", c) for c in CONSOLES if c != "ascii"),
-        ("rules", "cp1252"),
-    ],
+    [*((name, "ascii") for name in COMMANDS), *(("check", c) for c in CONSOLES if c != "ascii"), ("rules", "cp1252")],
 )
 def test_a_pipe_of_any_encoding_gets_what_is_said(name, console, folder: Path) -> None:
-    ended = subprocess.run(
-        _command(name), cwd=folder, env=_environment(console), capture_output=True, check=False
-    )
+    ended = subprocess.run(_command(name), cwd=folder, env=_environment(console), capture_output=True, check=False)
     _assert_shown(name, console, ended.returncode, ended.stdout + ended.stderr)
     if name == "check":
         report = json.loads((folder / "r.json").read_text("utf-8"))
@@ -106,11 +98,7 @@ def test_a_file_of_any_encoding_gets_the_report(console, folder: Path) -> None:
 def test_a_terminal_of_any_encoding_gets_the_report(console, folder: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        _command("check"),
-        cwd=folder,
-        env={**_environment(console), "TERM": "dumb"},
-        stdout=theirs,
-        stderr=theirs,
+        _command("check"), cwd=folder, env={**_environment(console), "TERM": "dumb"}, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
     seen = b""

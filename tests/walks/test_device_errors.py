@@ -57,9 +57,7 @@ def test_a_device_error_that_does_not_come_back_on_the_cpu_is_reported_as_it_is(
 def test_memory_that_holds_no_row_is_explained_without_a_repair(tmp_path):
     script = tmp_path / "train.py"
     raised = 'raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")'
-    failing = (
-        'if self is ON_DEVICE:\n            raise RuntimeError("CUDA error: device-side assert triggered")'
-    )
+    failing = 'if self is ON_DEVICE:\n            raise RuntimeError("CUDA error: device-side assert triggered")'
     script.write_text(SCRIPT.replace("OUTPUTS", "10").replace(failing, raised))
     report = walk(script)
     first = report.first_cause

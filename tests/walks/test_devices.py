@@ -59,9 +59,7 @@ def test_a_script_for_a_gpu_is_walked_in_silence_and_the_report_says_where(scrip
     else:
         assert report.redirected is not None, said(report)
         assert set(asked) <= set(report.redirected.asked)
-        assert report.redirected.precision == (
-            "fp32" if {"fp16", "bf16"} & set(report.redirected.asked) else None
-        )
+        assert report.redirected.precision == ("fp32" if {"fp16", "bf16"} & set(report.redirected.asked) else None)
 
 
 @without_gpu
@@ -85,13 +83,7 @@ def test_torch_is_as_it_was_after_a_check() -> None:
     """What stands in for a device is put back, and a functions' identity with it."""
     before = (torch.Tensor.to, torch.nn.Module.to, torch.zeros, torch.cuda.is_available, torch.cuda.Event)
     walk(SOUND[[s.stem for s in SOUND].index("weights_by_hand")])
-    assert before == (
-        torch.Tensor.to,
-        torch.nn.Module.to,
-        torch.zeros,
-        torch.cuda.is_available,
-        torch.cuda.Event,
-    )
+    assert before == (torch.Tensor.to, torch.nn.Module.to, torch.zeros, torch.cuda.is_available, torch.cuda.Event)
     assert "is_cuda" not in vars(torch.Tensor)
 
 
@@ -129,9 +121,7 @@ scaler.scale(net(torch.ones(1, 2, device="cuda")).sum()).backward()
 scaler.unscale_(optimizer)
 scaler.unscale_(optimizer)
 """)  # fmt: skip
-    assert report.failure is not None and "unscale_() has already been called" in report.failure.message, (
-        said(report)
-    )
+    assert report.failure is not None and "unscale_() has already been called" in report.failure.message, said(report)
 
 
 @without_gpu
@@ -247,9 +237,7 @@ def _walk_of(folder: Path, source: str) -> Report:
         os.chdir(kept)
 
 
-def _command(
-    name: str, script: Path, target: Path | None, *options: str
-) -> "subprocess.CompletedProcess[str]":
+def _command(name: str, script: Path, target: Path | None, *options: str) -> "subprocess.CompletedProcess[str]":
     wanted = [*options, *(["--json", str(target)] if target else [])]
     command = [sys.executable, "-m", "trainwright", name, *wanted, str(script)]
     return subprocess.run(command, capture_output=True, text=True, check=False)

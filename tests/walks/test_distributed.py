@@ -46,10 +46,7 @@ def names(report: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize(
     "script",
-    [
-        "ddp_digits.py",
-        *(pytest.param(s, marks=pytest.mark.slow) for s in ("accelerated.py", "trainer_digits.py")),
-    ],
+    ["ddp_digits.py", *(pytest.param(s, marks=pytest.mark.slow) for s in ("accelerated.py", "trainer_digits.py"))],
 )
 def test_healthy_training_of_two_processes_is_walked_once_and_in_silence(script: str, tmp_path: Path) -> None:
     status, out, report = checked(tmp_path, script)
@@ -82,10 +79,7 @@ def test_a_rank_that_ends_early_is_named(tmp_path: Path) -> None:
 def test_run_walks_several_processes_and_leaves_their_training_to_the_launcher(tmp_path: Path) -> None:
     status, _, report = checked(tmp_path, "ddp_digits.py", command="run")
     assert status == 0
-    assert (
-        report["message"]
-        == "`run` does not start a training with several processes: launch the script yourself."
-    )
+    assert report["message"] == "`run` does not start a training with several processes: launch the script yourself."
 
 
 def rank(number: int, **more: Any) -> RankFacts:

@@ -192,7 +192,5 @@ def test_a_language_model_is_rehearsed_and_trained_in_the_environment_of_its_ext
     lm = [environment.python, "-m", "trainwright", "lm"]
     prepare = [*lm, "prepare", str(source / "adapters"), str(source / "seams"), "--out", "data"]
     _run([*prepare, "--vocabulary", "512"], tmp_path, environment.variables)
-    said_then = _run(
-        [*lm, "train", "data", "--out", "run", "--set", "run.updates=3"], tmp_path, environment.variables
-    )
+    said_then = _run([*lm, "train", "data", "--out", "run", "--set", "run.updates=3"], tmp_path, environment.variables)
     assert "9 stages: no fault found" in said_then.stdout + said_then.stderr

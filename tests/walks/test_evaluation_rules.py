@@ -111,9 +111,9 @@ def test_metrics_that_are_wrong_are_named_once(name: str) -> None:
 
 
 def test_the_accuracy_of_a_regression_by_its_argmax_is_a_mismatch() -> None:
-    assert said(
-        facts(lambda p, t: {"accuracy": (p.argmax(-1) == t).mean()}, RANDOM.normal(size=(32, 1)), REALS)
-    ) == ["mismatched-metric"]
+    assert said(facts(lambda p, t: {"accuracy": (p.argmax(-1) == t).mean()}, RANDOM.normal(size=(32, 1)), REALS)) == [
+        "mismatched-metric"
+    ]
 
 
 def test_predictions_are_kept_up_to_half_of_the_memory() -> None:
@@ -124,9 +124,7 @@ def test_predictions_are_kept_up_to_half_of_the_memory() -> None:
     }
     assert not list(retained_logits.function(EvaluationFacts(rows=100, **base), SETUP))
     assert list(retained_logits.function(EvaluationFacts(rows=101, **base), SETUP))
-    assert not list(
-        retained_logits.function(EvaluationFacts(rows=101, **{**base, "keeps_predictions": False}), SETUP)
-    )
+    assert not list(retained_logits.function(EvaluationFacts(rows=101, **{**base, "keeps_predictions": False}), SETUP))
 
 
 @pytest.mark.parametrize(("metric", "greater", "sets", "speaks"), [
@@ -206,9 +204,7 @@ def test_strategies_are_made_to_match(given, does) -> None:
 
 
 def test_a_save_falls_on_an_evaluation() -> None:
-    setup = refused(
-        "the saving steps to be a round multiple", eval_strategy="steps", eval_steps=200, save_steps=500
-    )
+    setup = refused("the saving steps to be a round multiple", eval_strategy="steps", eval_steps=200, save_steps=500)
     assert next(unmatched_strategies.function(setup)).fix.does == "write save_steps=600"
 
 

@@ -85,9 +85,7 @@ trainer.train()
 def _tweet_files(folder: Path, change: Callable | None = None, limit: int = 48) -> Path:
     from material import tweets
 
-    train, test = (
-        t.assign(text=t["text"].str.split().str.join(" ")) for t in (tweets(2000), tweets(300, start=2000))
-    )
+    train, test = (t.assign(text=t["text"].str.split().str.join(" ")) for t in (tweets(2000), tweets(300, start=2000)))
     if change is not None:
         train, test = change(train, test)
     train.to_csv(folder / "train.csv", index=False)

@@ -80,9 +80,7 @@ def test_a_model_that_is_loaded_comes_compiled_under_a_check_too(tmp_path: Path)
     assert [str(s.status) for s in report.stages if s.stage.label == "gradients"] == ["passed"], report
 
 
-@pytest.mark.parametrize(
-    ("loss", "metrics"), [("counted", "[]"), ("'mse'", "[counted]")], ids=["loss", "metric"]
-)
+@pytest.mark.parametrize(("loss", "metrics"), [("counted", "[]"), ("'mse'", "[counted]")], ids=["loss", "metric"])
 def test_what_fails_in_a_graph_alone_is_seen(loss: str, metrics: str, tmp_path: Path) -> None:
     """A step by itself has values, that of fit has none; other backends compute with values, too, or trace the same."""
     script = tmp_path / "train.py"
@@ -117,9 +115,7 @@ def test_a_check_without_epochs_plans_nothing() -> None:
     model.compile("adam", "mse")
     x = np.random.default_rng(0).normal(size=(64, 3))
     report = trainwright.check(model, x=x, y=x[:, :1] + 9.0)
-    assert "planned" not in report.stages[0].why and not [
-        f for f in report.findings if "planned" in f.message
-    ]
+    assert "planned" not in report.stages[0].why and not [f for f in report.findings if "planned" in f.message]
     assert "planned" in trainwright.check(model, x=x, y=x[:, :1] + 9.0, epochs=2).stages[0].why
 
 
@@ -250,9 +246,7 @@ def test_a_class_loss_is_measured_row_by_row_and_against_a_constant() -> None:
     from trainwright.adapters.keras.constant import answers, constant_and_floor
     from trainwright.seams.keras.loss import losses_of_rows, measure_call
 
-    scores = np.array(
-        [[2.0, 0.5, -1.0], [0.0, 0.0, 0.0], [-3.0, 1.0, 4.0], [0.2, 0.1, 0.3]], dtype=np.float32
-    )
+    scores = np.array([[2.0, 0.5, -1.0], [0.0, 0.0, 0.0], [-3.0, 1.0, 4.0], [0.2, 0.1, 0.3]], dtype=np.float32)
     labels = np.array([0, 2, 2, 1])
     kept = kept_loss(keras.losses.SparseCategoricalCrossentropy(from_logits=True), scores, labels)
     rows = [-row[y] + math.log(sum(math.exp(v) for v in row)) for row, y in zip(scores.tolist(), labels)]
@@ -341,17 +335,12 @@ def test_gradients_are_kept_in_their_own_type_and_compared_in_float64() -> None:
 
     random = np.random.default_rng(0)
     whole, other = (
-        {
-            k: random.normal(size=s).astype(np.float32) * np.float32(1e-25)
-            for k, s in enumerate([(3, 4), (5,)])
-        }
+        {k: random.normal(size=s).astype(np.float32) * np.float32(1e-25) for k, s in enumerate([(3, 4), (5,)])}
         for _ in range(2)
     )
     kept = {k: keras_gradients._copied(g) for k, g in whole.items()}
     assert all(kept[k].dtype == np.float32 and not np.shares_memory(kept[k], g) for k, g in whole.items())
-    flat, apart = (
-        np.concatenate([g.astype(np.float64).ravel() for g in one.values()]) for one in (whole, other)
-    )
+    flat, apart = (np.concatenate([g.astype(np.float64).ravel() for g in one.values()]) for one in (whole, other))
     expected = (flat - apart) @ flat / (flat @ flat)
     assert keras_gradients._projection(whole, other, whole) == pytest.approx(expected, rel=1e-5)
     assert keras_gradients._projection(whole, {}, whole) is None
@@ -412,10 +401,7 @@ def test_an_observer_whose_repair_raises_leaves_the_layers_as_they_were() -> Non
         raise ValueError("no such layer")
 
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dropout(0.5)])
-    with (
-        pytest.raises(ValueError, match="no such layer"),
-        Observer(model, [Repair("", Seam.FORWARD, change)]),
-    ):
+    with pytest.raises(ValueError, match="no such layer"), Observer(model, [Repair("", Seam.FORWARD, change)]):
         pass
     assert "call" not in vars(model.layers[0])
 
@@ -527,9 +513,7 @@ def test_a_layer_whose_name_holds_a_dot_is_found_in_evaluation_mode() -> None:
 
     if keras.config.backend() == "torch":
         pytest.skip("torch takes no such names")
-    model = keras.Sequential(
-        [keras.Input((2,)), keras.layers.Dense(3), keras.layers.Dropout(0.5, name="head.drop")]
-    )
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3), keras.layers.Dropout(0.5, name="head.drop")])
     modes = SimpleNamespace(inactive={"head.drop": None})
     record = SimpleNamespace(trained=model.trainable_variables, gradients=[1.0, 1.0], modes=modes)
     assert _inactive(SimpleNamespace(model=model), record) == {"head.drop": None}  # type: ignore[arg-type]

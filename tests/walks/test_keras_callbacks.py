@@ -103,9 +103,7 @@ def hands_on(self, epoch, logs):
     self.score(logs)
 
 
-@pytest.mark.parametrize(
-    ("function", "may"), [(reads, False), (adds, True), (updates, True), (hands_on, True)]
-)
+@pytest.mark.parametrize(("function", "may"), [(reads, False), (adds, True), (updates, True), (hands_on, True)])
 def test_a_callback_of_ones_own_may_add_to_the_logs_unless_it_only_reads_them(function, may) -> None:
     import keras
 

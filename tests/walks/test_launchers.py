@@ -87,19 +87,7 @@ def test_a_module_of_a_command(words):
 
 def test_the_environment_of_a_command():
     program = understood(
-        [
-            "A=1",
-            "env",
-            "-u",
-            "GONE",
-            "B=x=y",
-            "accelerate",
-            "launch",
-            "--cpu",
-            "--mixed_precision",
-            "bf16",
-            "t.py",
-        ]
+        ["A=1", "env", "-u", "GONE", "B=x=y", "accelerate", "launch", "--cpu", "--mixed_precision", "bf16", "t.py"]
     )
     assert program.environment == {
         "A": "1", "GONE": None, "B": "x=y", "ACCELERATE_USE_CPU": "True", "ACCELERATE_MIXED_PRECISION": "bf16",
@@ -152,15 +140,10 @@ def test_the_flags_of_the_launchers_are_those_of_their_parsers():
     """Whatever takes a value in the installed accelerate and torch is no flag here, and the other way round."""
     launch = pytest.importorskip("accelerate.commands.launch")
     run = pytest.importorskip("torch.distributed.run")
-    for parser, flags in (
-        (launch.launch_command_parser(), ACCELERATE_FLAGS),
-        (run.get_args_parser(), TORCHRUN_FLAGS),
-    ):
+    for parser, flags in ((launch.launch_command_parser(), ACCELERATE_FLAGS), (run.get_args_parser(), TORCHRUN_FLAGS)):
         valueless, valued = set(), set()
         for action in parser._actions:
-            names = {
-                o if not o.startswith("--") else f"--{o[2:].replace('-', '_')}" for o in action.option_strings
-            }
+            names = {o if not o.startswith("--") else f"--{o[2:].replace('-', '_')}" for o in action.option_strings}
             (valueless if action.nargs == 0 else valued).update(names)
         assert valueless <= flags, valueless - flags
         assert not valued & flags

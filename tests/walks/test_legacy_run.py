@@ -24,8 +24,6 @@ def test_run_trains_bit_for_bit_as_the_script_alone(name: str) -> None:
 def _weights(*arguments: str) -> str:
     """The script's last line."""
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    ended = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, env=environment, check=False
-    )
+    ended = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout.strip().splitlines()[-1]

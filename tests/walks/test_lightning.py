@@ -191,8 +191,7 @@ def test_the_steps_of_the_body_are_those_of_fit():
     module.load_state_dict(start)
     module.calls, attributes = [], list(module.__dict__)
     body = LightningBody(
-        Fit(module=module, trainer=quiet_trainer(max_epochs=1, accumulate_grad_batches=2), train=loader),
-        Seen(),
+        Fit(module=module, trainer=quiet_trainer(max_epochs=1, accumulate_grad_batches=2), train=loader), Seen()
     )
     for batch in body.items():
         body.run(batch, 0)

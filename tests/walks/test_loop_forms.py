@@ -39,9 +39,7 @@ def test_a_softmax_too_many_is_named_in_a_loop_of_this_form(tmp_path: Path, form
     script = _script(tmp_path, form, PRELUDE.replace(_SOUND, _FAULTY))
     report = walk(script)
     line = (
-        script.read_text()
-        .splitlines()
-        .index("        return nn.functional.cross_entropy(scores.softmax(1), labels)")
+        script.read_text().splitlines().index("        return nn.functional.cross_entropy(scores.softmax(1), labels)")
     )
     found = [(f.name, f.where.line if f.where else 0) for f in report.findings if f.name in loud(report)]
     assert found == [("double-activation", line + 1)], said(report)

@@ -164,11 +164,7 @@ def simple(value) -> object:
 
 def digest(value) -> object:
     if isinstance(value, torch.Tensor):
-        value = (
-            value.detach().cpu().float().numpy()
-            if value.is_floating_point()
-            else value.detach().cpu().numpy()
-        )
+        value = value.detach().cpu().float().numpy() if value.is_floating_point() else value.detach().cpu().numpy()
     if isinstance(value, np.ndarray):
         return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
     return value

@@ -76,9 +76,7 @@ def test_a_finding_names_the_cell_and_its_line(notebook):
 
 def test_the_report_of_a_notebook_through_the_command(notebook, tmp_path):
     notebook(DATA, MODEL, UNCLEARED, HEALTHY)
-    done = command(
-        tmp_path, "check", "train.ipynb", "--json", "report.json", "--diff", "fixes.patch", status=1
-    )
+    done = command(tmp_path, "check", "train.ipynb", "--json", "report.json", "--diff", "fixes.patch", status=1)
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["first_cause"]["where"] == {"file": "train.ipynb", "line": 4, "cell": 3}
     assert "train.ipynb, cell 3, line 4" in done.stdout
@@ -104,9 +102,7 @@ def test_a_fix_in_a_cell_is_shown_as_its_diff_and_verified(notebook, tmp_path):
 
 
 def test_a_rule_is_silenced_by_a_comment_in_a_cell(notebook):
-    allowed = UNCLEARED.replace(
-        "loss.backward()", "loss.backward()  # trainwright: allow uncleared-gradients"
-    )
+    allowed = UNCLEARED.replace("loss.backward()", "loss.backward()  # trainwright: allow uncleared-gradients")
     report = walk(notebook(DATA, MODEL, allowed))
     assert "uncleared-gradients" not in [f.name for f in report.findings]
 
@@ -175,9 +171,7 @@ listed = !echo one; echo two
 def test_commands_that_install_or_train_are_not_run(monkeypatch, capsys, line, skipped):
     ran = []
     monkeypatch.setattr(
-        subprocess,
-        "run",
-        lambda command, **given: ran.append(command) or subprocess.CompletedProcess(command, 0),
+        subprocess, "run", lambda command, **given: ran.append(command) or subprocess.CompletedProcess(command, 0)
     )
     Shell("train.ipynb").system(line)
     assert bool(ran) != skipped
@@ -185,9 +179,7 @@ def test_commands_that_install_or_train_are_not_run(monkeypatch, capsys, line, s
 
 
 def test_each_line_of_a_cell_stays_on_its_line(notebook):
-    cell = (
-        "%env A=b \\\n  c\nx = !ls \\\n   -l\n\n    \ny = 4\nprint?\nz = [\n  1,\n]\n'''\n%cd in a text\n'''"
-    )
+    cell = "%env A=b \\\n  c\nx = !ls \\\n   -l\n\n    \ny = 4\nprint?\nz = [\n  1,\n]\n'''\n%cd in a text\n'''"
     written = text(notebook("", "a = 1", cell)).splitlines()
     first = cells.starts("\n".join(written))[2]
     body = written[first - 1 :]
@@ -224,9 +216,7 @@ def test_an_export_with_get_ipython_is_walked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     timed = f"get_ipython().run_cell_magic('time', '', {UNCLEARED!r})"
     script = tmp_path / "export.py"
-    script.write_text(
-        f"get_ipython().run_line_magic('matplotlib', 'inline')\n# In[1]:\n{DATA}\n{MODEL}\n{UNCLEARED}\n"
-    )
+    script.write_text(f"get_ipython().run_line_magic('matplotlib', 'inline')\n# In[1]:\n{DATA}\n{MODEL}\n{UNCLEARED}\n")
     report = walk(script)
     assert report.first_cause is not None and str(report.first_cause.where) == "export.py:14"
     script.write_text(f"{DATA}\n{MODEL}\n{timed}\n")

@@ -45,15 +45,12 @@ def left_in(folder: Path) -> dict[str, str]:
     """Every file and folder below one, with what it holds."""
     files = sorted(folder.rglob("*"))
     return {
-        str(f.relative_to(folder)): hashlib.sha256(f.read_bytes()).hexdigest() if f.is_file() else ""
-        for f in files
+        str(f.relative_to(folder)): hashlib.sha256(f.read_bytes()).hexdigest() if f.is_file() else "" for f in files
     }
 
 
 @pytest.mark.parametrize("script", ["loop.py", "accelerated.py", "finally_saves.py"])
-def test_a_check_leaves_what_the_script_had_written_when_it_began_to_train(
-    script: str, tmp_path: Path
-) -> None:
+def test_a_check_leaves_what_the_script_had_written_when_it_began_to_train(script: str, tmp_path: Path) -> None:
     stopped = ran(script, tmp_path / "stopped", STOP="1", WANDB_MODE="disabled")
     assert stopped.returncode == 0, stopped.stderr[-3000:]
     report = checked(script, tmp_path / "checked")

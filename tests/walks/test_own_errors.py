@@ -23,12 +23,7 @@ from walking import forget_accelerator, forget_keras, said, walk
 HERE = Path(__file__).parents[1]
 BLAMED = "Your pipeline raised this error"
 OURS = "in Trainwright"
-FRAMEWORKS = {
-    "torch": "torch",
-    "trainer": "transformers",
-    "lightning": "lightning",
-    "accelerate": "accelerate",
-}
+FRAMEWORKS = {"torch": "torch", "trainer": "transformers", "lightning": "lightning", "accelerate": "accelerate"}
 ADAPTERS = {
     "torch": "trainwright.adapters.loop.adapter:LoopAdapter",
     "accelerate": "trainwright.adapters.loop.adapter:LoopAdapter",
@@ -76,9 +71,7 @@ def faulty(framework):
     return HERE / "contract" / "label_out_of_range" / f"with_{framework}.py"
 
 
-every_framework = pytest.mark.parametrize(
-    "framework", [*FRAMEWORKS, pytest.param("keras", marks=pytest.mark.keras)]
-)
+every_framework = pytest.mark.parametrize("framework", [*FRAMEWORKS, pytest.param("keras", marks=pytest.mark.keras)])
 
 
 def needs(framework):
@@ -106,9 +99,7 @@ def test_an_adapter_that_cannot_be_made_is_ours(framework, does, tmp_path, monke
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_wrapper_around_the_users_collator_that_fails_is_ours(
-    framework, tmp_path, monkeypatch, capfd
-) -> None:
+def test_a_wrapper_around_the_users_collator_that_fails_is_ours(framework, tmp_path, monkeypatch, capfd) -> None:
     needs(framework)
     plant(monkeypatch, "trainwright.adapters.torch.batches:RecordingCollator.__call__")
     assert_ours(*check(faulty(framework), tmp_path, monkeypatch, capfd))
@@ -125,9 +116,7 @@ def test_a_hook_in_the_users_forward_pass_that_fails_is_ours(framework, tmp_path
 @every_framework
 def test_a_repair_that_fails_is_ours_and_not_called_tried(framework, tmp_path, monkeypatch, capfd) -> None:
     needs(framework)
-    plant(
-        monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}.objects:widen_head"
-    )
+    plant(monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}.objects:widen_head")
     status, report, text = check(faulty(framework), tmp_path, monkeypatch, capfd)
     assert_ours_beside_the_fault(status, report, text)
 
@@ -137,9 +126,7 @@ def test_a_repair_that_fails_in_the_midst_of_the_users_loss_is_ours_and_not_call
     framework, tmp_path, monkeypatch, capfd
 ) -> None:
     needs(framework)
-    plant(
-        monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}.objects:renumbered"
-    )
+    plant(monkeypatch, f"trainwright.tensors.{'keras' if framework == 'keras' else 'torch'}.objects:renumbered")
     script = HERE / "evaluation_mended" / f"with_{framework}.py"
     status, report, text = check(script, tmp_path, monkeypatch, capfd)
     assert_ours_beside_the_fault(status, report, text, "misnumbered-labels")

@@ -68,9 +68,7 @@ def test_a_loss_of_all_pairs_is_named_at_its_line(tmp_path: Path, form: str) -> 
     text = HEAD + LOOP.format(loss=PAIRED[form])
     report = _walk(tmp_path, text)
     line = text.splitlines().index("        " + PAIRED[form]) + 1
-    assert [(f.name, f.where and f.where.line) for f in report.findings] == [("broadcast-loss", line)], said(
-        report
-    )
+    assert [(f.name, f.where and f.where.line) for f in report.findings] == [("broadcast-loss", line)], said(report)
 
 
 @pytest.mark.parametrize("form", WANTED)

@@ -78,14 +78,7 @@ def test_objects_of_an_old_framework_are_refused(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     ("found", "old"),
-    [
-        ("2.1.2", True),
-        ("2.2", False),
-        ("2.2.0+cpu", False),
-        ("2.10.0", False),
-        ("2.3.0a0+git1", False),
-        ("", False),
-    ],
+    [("2.1.2", True), ("2.2", False), ("2.2.0+cpu", False), ("2.10.0", False), ("2.3.0a0+git1", False), ("", False)],
 )
 def test_versions_are_compared_by_their_numbers(found: str, old: bool) -> None:
     assert requirements.is_too_old(found, "torch") is old

@@ -43,10 +43,7 @@ def test_the_good_script_is_silent_under_all_rules(script: Path) -> None:
 @pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)
 def test_every_rule_has_a_bad_and_a_good_script(rule) -> None:
     name = rule.name.replace("-", "_")
-    folders = (
-        FOLDER / rule.stage.label / name,
-        FOLDER.parent / "fit" / name,
-    )  # the latter: what Keras alone can show
+    folders = (FOLDER / rule.stage.label / name, FOLDER.parent / "fit" / name)  # the latter: what Keras alone can show
     assert any((folder / "bad.py").exists() and (folder / "good.py").exists() for folder in folders)
 
 

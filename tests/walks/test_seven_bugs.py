@@ -72,10 +72,7 @@ MODELS = {
         ),
         "1e-3",
     ),
-    "minilm": (
-        "return AutoModelForSequenceClassification.from_pretrained(MINILM, num_labels=num_labels)",
-        "5e-5",
-    ),
+    "minilm": ("return AutoModelForSequenceClassification.from_pretrained(MINILM, num_labels=num_labels)", "5e-5"),
 }
 # What is written, what the bug writes instead, the rule, and text on the line that the finding must name.
 BUGS = {

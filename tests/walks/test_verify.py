@@ -53,23 +53,13 @@ def finding(code: str, name: str, line: int, *edits, **more) -> Finding:
     )
 
 
-RENAMED = finding(
-    "TW001",
-    "renamed-argument",
-    3,
-    RenameKeyword("train.py", 3, "evaluation_strategy", "eval_strategy"),
-)
+RENAMED = finding("TW001", "renamed-argument", 3, RenameKeyword("train.py", 3, "evaluation_strategy", "eval_strategy"))
 REMOVED = finding("TW001", "renamed-argument", 4, RemoveKeyword("train.py", 4, "overwrite_output_dir"))
 RATE = finding(
     "TW605", "excessive-learning-rate", 5, SetKeyword("train.py", 5, "learning_rate", "1e-3"),
     proof=Outcome(changed="rate", before=(9.0,) * 3, after=(1.0,) * 3),
 )  # fmt: skip
-OUTPUTS = finding(
-    "TW401",
-    "label-out-of-range",
-    7,
-    SetKeyword("train.py", 7, "num_labels", "3", function="load"),
-)
+OUTPUTS = finding("TW401", "label-out-of-range", 7, SetKeyword("train.py", 7, "num_labels", "3", function="load"))
 BY_HAND = finding("TW701", "metrics-on-logits", 7)
 
 
@@ -112,9 +102,7 @@ def test_all_edits_are_made_in_one_copy_and_the_file_stays_as_it_was(tmp_path) -
 
 
 def test_an_edit_that_does_not_fit_beside_the_others_is_left_out() -> None:
-    other = finding(
-        "TW605", "excessive-learning-rate", 5, RenameKeyword("train.py", 5, "learning_rate", "lr")
-    )
+    other = finding("TW605", "excessive-learning-rate", 5, RenameKeyword("train.py", 5, "learning_rate", "lr"))
     last = finding("TW605", "excessive-learning-rate", 5, RemoveKeyword("train.py", 5, "learning_rate"))
     chosen = fitting(report(other, last, RENAMED))
     assert chosen == [other, RENAMED]
@@ -203,9 +191,7 @@ def test_an_error_of_our_own_verifies_nothing() -> None:
 def test_without_a_second_report_the_reason_is_told() -> None:
     seen = verified(report(RENAMED, message="Before."), lambda copies: "the second walk was interrupted")
     assert names(seen) == []
-    assert (
-        seen.message == "Before. No fix could be verified on an edited copy: the second walk was interrupted."
-    )
+    assert seen.message == "Before. No fix could be verified on an edited copy: the second walk was interrupted."
 
 
 # The process
@@ -213,9 +199,7 @@ def test_without_a_second_report_the_reason_is_told() -> None:
 
 def second_walk(**more) -> SecondWalk:
     folder = str(Path.cwd())
-    return SecondWalk(
-        **{"words": ["train.py"], "folder": folder, "environment": os.environ, "seconds": 60, **more}
-    )
+    return SecondWalk(**{"words": ["train.py"], "folder": folder, "environment": os.environ, "seconds": 60, **more})
 
 
 def test_a_second_walk_that_takes_too_long_is_ended_with_its_children(tmp_path) -> None:
@@ -305,9 +289,7 @@ def test_fixes_in_a_script_and_a_file_beside_it_are_verified_by_one_second_walk(
         """)
     )
     seen = check(tmp_path, "train.py", "320")
-    fixes = [
-        (f["name"], f["where"]["file"], f["where"]["line"], f["fix"]["verified"]) for f in seen["findings"]
-    ]
+    fixes = [(f["name"], f["where"]["file"], f["where"]["line"], f["fix"]["verified"]) for f in seen["findings"]]
     assert sorted(fixes) == [
         ("excessive-learning-rate", "settings.py", 7, True),
         ("label-out-of-range", "train.py", 10, True),

@@ -46,11 +46,7 @@ def loop_rank(body: Body, seen: Seen, position: Position) -> RankFacts:
 def trainer_rank(trainer: Any, position: Position) -> RankFacts:
     """The facts of a process that is about to call a Trainer's `train`."""
     random, kept, loader, batch = torch_random(), RandomState(), None, None
-    with (
-        quiet(),
-        muted(),
-        tolerated(),
-    ):  # what cannot be read here is a fault of a later stage
+    with quiet(), muted(), tolerated():  # what cannot be read here is a fault of a later stage
         loader = trainer.get_train_dataloader()
         batch = next(iter(loader))
     kept.put_back()
@@ -63,9 +59,7 @@ def trainer_rank(trainer: Any, position: Position) -> RankFacts:
     return facts
 
 
-def rank_facts(
-    position: Position, loader: Any, batch: Any, modules: Iterable[nn.Module], random: str
-) -> RankFacts:
+def rank_facts(position: Position, loader: Any, batch: Any, modules: Iterable[nn.Module], random: str) -> RankFacts:
     """The facts of one process, of what it reads and trains."""
     dataset = getattr(loader, "dataset", None)
     weights = [_of_weights(m) for m in modules]
@@ -108,10 +102,7 @@ def _first_batch(body: Body) -> tuple[Any, Any]:
 
     item = None
     try:
-        with (
-            tolerated(),
-            watching_loaders(begun),
-        ):  # a loader that raises is a fault of a later stage
+        with tolerated(), watching_loaders(begun):  # a loader that raises is a fault of a later stage
             item = next(iter(body.items()), None)
     finally:
         for loader, workers in loaders:
@@ -135,11 +126,7 @@ def _samples(dataset: Any) -> str:
 @torch.no_grad()
 def _of_weights(module: nn.Module) -> list[Any]:
     return [
-        (
-            tuple(p.shape),
-            p.detach().reshape(-1)[:HASHED_NUMBERS].float().cpu(),
-            float(p.detach().double().sum()),
-        )
+        (tuple(p.shape), p.detach().reshape(-1)[:HASHED_NUMBERS].float().cpu(), float(p.detach().double().sum()))
         for p in module.parameters()
         if p.device.type != "meta"
     ]

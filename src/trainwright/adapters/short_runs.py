@@ -65,11 +65,7 @@ def train(
                 if not math.isfinite(losses[-1]):
                     losses += [math.nan] * (steps - step - 1)
                     break
-                if (
-                    time.monotonic() - started > seconds
-                    or _is_lost(losses)
-                    or _is_enough(losses, len(chosen), enough)
-                ):
+                if time.monotonic() - started > seconds or _is_lost(losses) or _is_enough(losses, len(chosen), enough):
                     break
             shown = at_end(chosen)
     finally:

@@ -44,9 +44,7 @@ class Place:
     def __str__(self) -> str:
         shown = self.in_cell()
         return (
-            f"{self.file}:{self.line}"
-            if shown.cell is None
-            else f"{self.file}, cell {shown.cell}, line {shown.line}"
+            f"{self.file}:{self.line}" if shown.cell is None else f"{self.file}, cell {shown.cell}, line {shown.line}"
         )
 
 

@@ -24,13 +24,9 @@ class Seam(StrEnum):
     # A loss function is called: logits, targets, function (its name), number (of the call in the step), its
     # options; and of the answer: scale (1), trained (False: without its gradient), shown (False: as 0, with it).
     LOSS = "loss"
-    PAIRING = (
-        "pairing"  # an operation makes all pairs of the rows of two tensors, (N, 1) and (N): left, right
-    )
+    PAIRING = "pairing"  # an operation makes all pairs of the rows of two tensors, (N, 1) and (N): left, right
     OPTIMIZER = "optimizer"  # the optimizer was built: optimizer, model
-    METRICS = (
-        "metrics"  # the metric function is called: predictions, labels; in a loop's own comparison scores too
-    )
+    METRICS = "metrics"  # the metric function is called: predictions, labels; in a loop's own comparison scores too
     # An evaluation in a loop: evaluating (put the model in evaluation mode), restored (give it back its modes after
     # each pass), cleared (names of variables set anew before each).
     EVALUATION = "evaluation"

@@ -154,12 +154,7 @@ def from_dict(data: Mapping[str, Any]) -> Report:
         start_seconds=data.get("start_seconds"),
         findings=tuple(_read_finding(f) for f in data["findings"]),
         stages=tuple(
-            StageRun(
-                stage=Stage[s["stage"].upper()],
-                status=Status(s["status"]),
-                why=s["why"],
-                seconds=s["seconds"],
-            )
+            StageRun(stage=Stage[s["stage"].upper()], status=Status(s["status"]), why=s["why"], seconds=s["seconds"])
             for s in data["stages"]
         ),
         message=data.get("message", ""),

@@ -122,9 +122,7 @@ def _parameters(function: RuleFunction, where: str) -> Iterator[tuple[str, type[
         if isinstance(kind, types.UnionType) and type(None) in kind.__args__:
             kind, required = next(a for a in kind.__args__ if a is not type(None)), False
         if not (isinstance(kind, type) and issubclass(kind, Facts)):
-            raise RuleError(
-                f"{where}: parameter {name!r} must be annotated with a Facts class; got {kind!r}."
-            )
+            raise RuleError(f"{where}: parameter {name!r} must be annotated with a Facts class; got {kind!r}.")
         yield name, kind, required
 
 
@@ -147,9 +145,7 @@ def load_rules() -> tuple[Rule, ...]:
         one = declared[0]
         folder, file = info.name.split(".")[-2:]
         if file != one.name.replace("-", "_") or folder != one.stage.label:
-            raise RuleError(
-                f"{one.code} {one.name} must be rules/{one.stage.label}/{one.name.replace('-', '_')}.py"
-            )
+            raise RuleError(f"{one.code} {one.name} must be rules/{one.stage.label}/{one.name.replace('-', '_')}.py")
         if one.code in found:
             raise RuleError(f"{one.code} is both {found[one.code].name} and {one.name}.")
         found[one.code] = one

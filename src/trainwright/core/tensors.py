@@ -45,9 +45,7 @@ class Tensors(Protocol):
     def permute(self, tensor: Any, axes: Sequence[int]) -> Any:
         """The tensor with its dimensions permuted."""
 
-    def set_learning_rate(
-        self, optimizer: Any, *, factor: float | None = None, rate: float | None = None
-    ) -> None:
+    def set_learning_rate(self, optimizer: Any, *, factor: float | None = None, rate: float | None = None) -> None:
         """Scale the rate of every parameter group, or set them all."""
 
     def unfreeze(self, model: Any, optimizer: Any, names: Sequence[str] | None = None) -> None:

@@ -93,9 +93,7 @@ def clearly_lower(low: tuple[float, ...], high: tuple[float, ...]) -> bool:
         return False
     if any(not _finite(x) for x in high):
         return all(_finite(x) for x in low) and all(not _finite(x) or x > y for x, y in zip(high, low))
-    if (
-        min(*low, *high) > 0
-    ):  # losses of runs that go astray differ by factors, so gains are counted in factors
+    if min(*low, *high) > 0:  # losses of runs that go astray differ by factors, so gains are counted in factors
         gains, smallest = [log(h / x) for x, h in zip(low, high)], -log(1 - SMALLEST_GAIN)
     else:
         gains, smallest = [h - x for x, h in zip(low, high)], SMALLEST_GAIN * abs(fmean(high))

@@ -41,9 +41,7 @@ def verified(report: Report, again: WalkAgain) -> Report:
     """
     chosen = fitting(report)
     if not chosen:
-        return _saying(
-            report, "None of these fixes can be written as an edit, so there is no edited copy to walk."
-        )
+        return _saying(report, "None of these fixes can be written as an edit, so there is no edited copy to walk.")
     files = edited(edits_of(chosen)) or {}
     second = again({str(Path(file).resolve()): after for file, (_, after) in files.items()})
     if isinstance(second, str):
@@ -79,11 +77,7 @@ def _saying(report: Report, text: str) -> Report:
 
 
 def _told(
-    chosen: Sequence[Finding],
-    against: Mapping[int, str],
-    second: Report,
-    left: Sequence[Finding],
-    report: Report,
+    chosen: Sequence[Finding], against: Mapping[int, str], second: Report, left: Sequence[Finding], report: Report
 ) -> str:
     reasons = [f"{f.name} is not verified: {why}" for f in chosen if (why := against[id(f)])]
     good = len(chosen) - len(reasons)
@@ -215,11 +209,7 @@ class SecondWalk:
                 return from_dict(json.loads(answer.read_text("utf-8")))
             except (OSError, ValueError, KeyError):
                 last = said.read_text("utf-8", errors="replace").strip().split("\n")[-1]
-                return (
-                    f"the second walk produced no report ({last})"
-                    if last
-                    else "the second walk produced no report"
-                )
+                return f"the second walk produced no report ({last})" if last else "the second walk produced no report"
 
     def _run(self, command: Sequence[str], said: Path) -> str:
         with said.open("wb") as output:

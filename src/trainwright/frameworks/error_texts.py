@@ -18,8 +18,6 @@ INVALID_SHAPE = re.compile(
     re.DOTALL,
 )
 # What TensorFlow says of rows that it was to stack.
-UNEQUAL_ROWS = re.compile(
-    r"different shapes in component \d+\. .*?shape \[(\d+)\b.*?shape \[(\d+)\b", re.DOTALL
-)
+UNEQUAL_ROWS = re.compile(r"different shapes in component \d+\. .*?shape \[(\d+)\b.*?shape \[(\d+)\b", re.DOTALL)
 # What torch says of a name that holds a tensor where a function or a module was.
 SHADOWED = ("'Tensor' object is not callable", "cannot assign 'torch")

@@ -44,9 +44,7 @@ SUCCESSORS: dict[str, Successor] = {
     "nb_epoch": Successor("epochs"),
     "gradient_checkpointing": Successor("activation_checkpointing"),
     "gradient_checkpointing_kwargs": Successor("activation_checkpointing_kwargs"),
-    "group_by_length": Successor(
-        "train_sampling_strategy", value=lambda v: "group_by_length" if v else "random"
-    ),
+    "group_by_length": Successor("train_sampling_strategy", value=lambda v: "group_by_length" if v else "random"),
     "torchdynamo": Successor("torch_compile_backend"),
     "xpu_backend": Successor("ddp_backend"),
     "sharded_ddp": Successor("fsdp"),
@@ -78,9 +76,7 @@ SUCCESSORS: dict[str, Successor] = {
     "subsample": Successor("strides"),
     "pool_length": Successor("pool_size"),
     "border_mode": Successor("padding", value=lambda v: v if v in ("valid", "same", "causal") else "valid"),
-    "dim_ordering": Successor(
-        "data_format", value=lambda v: "channels_first" if v == "th" else "channels_last"
-    ),
+    "dim_ordering": Successor("data_format", value=lambda v: "channels_first" if v == "th" else "channels_last"),
 }
 # What to know of arguments that are gone for good; other libraries have arguments of the same names as Keras's.
 GONE = {

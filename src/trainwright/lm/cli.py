@@ -83,6 +83,4 @@ def _is_installed(name: str) -> bool:
 
 
 for _place, (_name, _function) in enumerate(COMMANDS.items()):
-    app.command(
-        _with_its_packages(_function), name=_name, help_epilogue=_examples(_function), sort_key=_place
-    )
+    app.command(_with_its_packages(_function), name=_name, help_epilogue=_examples(_function), sort_key=_place)

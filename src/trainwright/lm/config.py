@@ -145,9 +145,7 @@ def load_recipe(preset: str = "tiny", file: Path | None = None, settings: Sequen
         ReadError: if the file cannot be read.
     """
     if preset not in PRESETS:
-        raise UsageError(
-            f'The preset must be one of {", ".join(PRESETS)}; got "{preset}".{_near(preset, PRESETS)}'
-        )
+        raise UsageError(f'The preset must be one of {", ".join(PRESETS)}; got "{preset}".{_near(preset, PRESETS)}')
     packaged = resources.files("trainwright.lm") / "presets" / f"{preset}.toml"
     recipe = recipe_from(tomllib.loads(packaged.read_text(encoding="utf-8")))
     if file is not None:
@@ -220,9 +218,7 @@ def checked(recipe: Recipe) -> Recipe:
         raise UsageError(f"run.threads must be at most {MOST_THREADS}; got {recipe.run.threads}.")
     unknown = set(recipe.run.sinks) - {"tensorboard", "trackio", "wandb"}
     if unknown:
-        raise UsageError(
-            f"run.sinks may name tensorboard, trackio and wandb; got {', '.join(sorted(unknown))}."
-        )
+        raise UsageError(f"run.sinks may name tensorboard, trackio and wandb; got {', '.join(sorted(unknown))}.")
     return recipe
 
 
@@ -284,9 +280,7 @@ def _parsed(setting: str) -> dict[str, dict[str, Any]]:
         raise UsageError(f"--set takes one setting on one line; got {setting!r}.")
     section, dot, key = path.strip().partition(".")
     if not equals or not dot:
-        raise UsageError(
-            f'--set must have the form section.key=value, as in model.layers=6; got "{setting}".'
-        )
+        raise UsageError(f'--set must have the form section.key=value, as in model.layers=6; got "{setting}".')
     try:
         return {section: {key: tomllib.loads(f"value = {value}")["value"]}}
     except tomllib.TOMLDecodeError:
@@ -312,11 +306,7 @@ def _fitted(value: Any, wanted: Any, name: str) -> Any:
         if value in get_args(wanted):
             return value
         raise UsageError(f"{name} must be one of {', '.join(get_args(wanted))}; got {value!r}.")
-    if (
-        get_origin(wanted) is tuple
-        and isinstance(value, list | tuple)
-        and all(isinstance(v, str) for v in value)
-    ):
+    if get_origin(wanted) is tuple and isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):
         return tuple(value)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

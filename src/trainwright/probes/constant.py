@@ -39,9 +39,7 @@ class JudgedLoss:
         return otherwise if value is None else float(value)
 
 
-def constant_and_floor(
-    batches: Sequence[Sequence[JudgedLoss]], losses: Sequence[float]
-) -> tuple[float | None, float]:
+def constant_and_floor(batches: Sequence[Sequence[JudgedLoss]], losses: Sequence[float]) -> tuple[float | None, float]:
     """The loss of the best constant prediction, and the least possible one; None and 0 where they cannot be told.
 
     Args:
@@ -60,9 +58,7 @@ def constant_and_floor(
         return _UNTOLD
     if first.function in CLASS_LOSSES:
         return _classes(calls)
-    if any(
-        c.targets.size != np.prod(c.shape) or c.targets.shape[1:] != first.targets.shape[1:] for c in calls
-    ):
+    if any(c.targets.size != np.prod(c.shape) or c.targets.shape[1:] != first.targets.shape[1:] for c in calls):
         return _UNTOLD
     targets = np.concatenate([c.targets for c in calls]).astype(np.float64)
     if first.function in DISTANCES:

@@ -50,14 +50,10 @@ def difference(left: np.ndarray, right: np.ndarray) -> float:
 def moved(values: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """A weight's values with noise on them."""
     noise = random.standard_normal(values.shape, dtype=np.float32)
-    return np.asarray(
-        values + MOVED_BY * (float(values.std()) or SPREAD_OF_EQUALS) * noise, dtype=values.dtype
-    )
+    return np.asarray(values + MOVED_BY * (float(values.std()) or SPREAD_OF_EQUALS) * noise, dtype=values.dtype)
 
 
-def same_for_other_inputs(
-    model: AnsweringModel, base: np.ndarray, inputs: Any, other: Any
-) -> dict[str, bool]:
+def same_for_other_inputs(model: AnsweringModel, base: np.ndarray, inputs: Any, other: Any) -> dict[str, bool]:
     """Whether two batches of different inputs get the same answer, with the weights as they are and moved.
 
     Args:

@@ -74,9 +74,7 @@ def targets_shown(targets: np.ndarray, ignored: int | None) -> dict[str, Any]:
     }
 
 
-def scores_shown(
-    scores: np.ndarray, class_axis: int, *, rounding: float, whole: bool = True
-) -> dict[str, Any]:
+def scores_shown(scores: np.ndarray, class_axis: int, *, rounding: float, whole: bool = True) -> dict[str, Any]:
     """Of what the scores are a distribution, as fields of LossCall.
 
     Args:
@@ -94,9 +92,7 @@ def scores_shown(
         return unit and _is_one(scores.sum(axis, dtype=np.float64), rounding)
 
     def logs_of_one(axis: int) -> bool:
-        return float(scores.max()) < rounding and _is_one(
-            np.exp(scores, dtype=np.float64).sum(axis), rounding
-        )
+        return float(scores.max()) < rounding and _is_one(np.exp(scores, dtype=np.float64).sum(axis), rounding)
 
     found |= {"rows_sum_to_one": sums_to_one(class_axis), "log_normalised": logs_of_one(class_axis)}
     tall = whole and class_axis == 1 and 1 < len(scores) != scores.shape[1]
@@ -121,12 +117,7 @@ def rows_of_several_labels(scores: np.ndarray, targets: np.ndarray) -> int:
 
 
 def cross_entropy(
-    scores: np.ndarray,
-    labels: np.ndarray,
-    class_axis: int,
-    *,
-    from_logits: bool = True,
-    ignored: int | None = None,
+    scores: np.ndarray, labels: np.ndarray, class_axis: int, *, from_logits: bool = True, ignored: int | None = None
 ) -> float | None:
     """The mean cross-entropy in nats, without weights or smoothing; None where shapes or labels do not fit.
 

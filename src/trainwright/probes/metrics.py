@@ -140,6 +140,5 @@ def _filled(cell: Any) -> bool:
 def _copied(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes with tensors and lists of their own: accumulators add to them in place."""
     return {
-        k: v.clone() if hasattr(v, "clone") else list(v) if isinstance(v, list) else v
-        for k, v in attributes.items()
+        k: v.clone() if hasattr(v, "clone") else list(v) if isinstance(v, list) else v for k, v in attributes.items()
     }

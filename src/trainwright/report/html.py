@@ -15,9 +15,7 @@ from trainwright.report.source import excerpt
 def render(report: Report) -> str:
     """The page's text; everything from the report is escaped."""
     page = _environment().from_string(_text("page.html"))
-    return (
-        page.render(report=report, style=Markup(_text("style.css")), content=Markup(_content(report))) + "\n"
-    )
+    return page.render(report=report, style=Markup(_text("style.css")), content=Markup(_content(report))) + "\n"
 
 
 def fragment(report: Report) -> str:

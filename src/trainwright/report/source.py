@@ -29,9 +29,7 @@ def excerpt(place: Place, around: int = AROUND) -> list[SourceLine]:
     within = place.in_cell()
     place = place.in_text()
     start, end = (
-        cells.bounds(place.file, within.cell)
-        if within.cell and cells.is_notebook(place.file)
-        else (1, len(lines))
+        cells.bounds(place.file, within.cell) if within.cell and cells.is_notebook(place.file) else (1, len(lines))
     )
     first, last = max(start, place.line - around), min(len(lines), end, place.line + around)
     found = {n: lines[n - 1].rstrip().expandtabs(4) for n in range(first, last + 1)}
@@ -39,7 +37,4 @@ def excerpt(place: Place, around: int = AROUND) -> list[SourceLine]:
         return []
     shown = {n: text for n, text in found.items() if text}
     shared = min(len(text) - len(text.lstrip()) for text in shown.values())
-    return [
-        SourceLine(number=n - start + 1, text=text[shared:], named=n == place.line)
-        for n, text in shown.items()
-    ]
+    return [SourceLine(number=n - start + 1, text=text[shared:], named=n == place.line) for n, text in shown.items()]

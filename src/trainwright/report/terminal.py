@@ -30,9 +30,7 @@ def show(report: Report, console: Console) -> None:
 
 def render(report: Report) -> RenderableType:
     """The report as something rich can print."""
-    head = Text.assemble(
-        ("trainwright ", "bold"), (report.script, "bold cyan"), f": {words.headline(report)}"
-    )
+    head = Text.assemble(("trainwright ", "bold"), (report.script, "bold cyan"), f": {words.headline(report)}")
     parts: list[RenderableType] = [head.append(words.timing(report)), Text()]
     if report.redirected is not None:
         parts[1:] = [Text(words.redirected(report), style="dim"), Text()]
@@ -74,15 +72,11 @@ def _first_cause(finding: Finding) -> Panel:
 
 
 def _further(finding: Finding) -> RenderableType:
-    title = Text.assemble(
-        (f"{finding.code} {finding.name}", _COLOURS[finding.severity]), f" ({finding.severity})"
-    )
+    title = Text.assemble((f"{finding.code} {finding.name}", _COLOURS[finding.severity]), f" ({finding.severity})")
     lines: list[RenderableType] = [title, Text(finding.message)]
     if finding.where is not None:
         named = next((line.text for line in excerpt(finding.where, around=0)), "")
-        lines.append(
-            Text.assemble((str(finding.where), "cyan"), f"  {named}", no_wrap=True, overflow="ellipsis")
-        )
+        lines.append(Text.assemble((str(finding.where), "cyan"), f"  {named}", no_wrap=True, overflow="ellipsis"))
     return Padding(Group(*lines, *_evidence(finding)), (0, 0, 1, 2))
 
 

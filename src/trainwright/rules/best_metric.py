@@ -67,13 +67,7 @@ def greater_is_better(name: str, evaluation: EvaluationFacts) -> bool | None:
         return False
     given = evaluation.when(Given.PERFECT) or evaluation.when(Given.PERFECT_ALIGNED)
     perfect, now = given.get(name), evaluation.returned.get(name)
-    if (
-        perfect is None
-        or now is None
-        or not math.isfinite(perfect)
-        or not math.isfinite(now)
-        or equal(perfect, now)
-    ):
+    if perfect is None or now is None or not math.isfinite(perfect) or not math.isfinite(now) or equal(perfect, now):
         return None
     return perfect > now
 
@@ -92,9 +86,7 @@ def proof_of_direction(name: str, right: bool, evaluation: EvaluationFacts) -> P
 def edit_of_callback(watcher: Watcher, name: str, value: str, position: int | None) -> tuple[SetKeyword, ...]:
     """The edit of an argument of the callback's constructor."""
     at = watcher.where
-    return (
-        (SetKeyword(at.file, at.line, name, f'"{value}"', watcher.kind, position),) if at is not None else ()
-    )
+    return (SetKeyword(at.file, at.line, name, f'"{value}"', watcher.kind, position),) if at is not None else ()
 
 
 def edit_of_arguments(place: Place | None, name: str, value: str, function: str) -> tuple[SetKeyword, ...]:

@@ -72,10 +72,7 @@ def labels_out_of_range(dataset: DatasetFacts, forward: ForwardFacts, loss: Loss
             width=width,
             row=f", first in row {labels.first_rows[outside]}" if labels and known else "",
             numbers=_renumbered(seen, width, int(ignored)),
-            for_binary_loss=call is not None
-            and width == 1
-            and call.activation == "sigmoid"
-            and set(seen) <= {0, 1},
+            for_binary_loss=call is not None and width == 1 and call.activation == "sigmoid" and set(seen) <= {0, 1},
         )
     return None
 

@@ -72,11 +72,7 @@ def classes_instead(*, of_one_column: bool = False) -> Repair:
     def change(call: Call) -> Call:
         left = call["predictions"]
         facts = call.tensors.facts(left)
-        wrong = (
-            call["columns"] == 1
-            if of_one_column
-            else facts.is_float or facts.shape == tuple(call["scores"].shape)
-        )
+        wrong = call["columns"] == 1 if of_one_column else facts.is_float or facts.shape == tuple(call["scores"].shape)
         classes = call.tensors.predicted_classes(call["scores"], call["labels"]) if wrong else None
         return call.replace(predictions=classes) if classes is not None else call
 

@@ -49,9 +49,7 @@ class SizeMismatch:
 
     @property
     def message(self) -> str:
-        takes = (
-            f"{self.argument} {self.wanted}" if self.layer.fixed_size else f"{self.argument}={self.wanted}"
-        )
+        takes = f"{self.argument} {self.wanted}" if self.layer.fixed_size else f"{self.argument}={self.wanted}"
         return (
             f"{self.layer.name} ({self.layer.kind}) takes {takes}, and {self.shape} came: "
             f"axis {self.axis % len(self.shape)} holds {self.came}"
@@ -59,12 +57,7 @@ class SizeMismatch:
 
     @property
     def measured(self) -> dict[str, float | int | str]:
-        return {
-            "layer": self.layer.name,
-            "declared": self.wanted,
-            "came": self.came,
-            "shape": str(self.shape),
-        }
+        return {"layer": self.layer.name, "declared": self.wanted, "came": self.came, "shape": str(self.shape)}
 
     @property
     def where(self) -> Place | None:

@@ -46,9 +46,7 @@ def first_of(answers: Mapping[str, float]) -> str:
 def is_class_metric(name: str) -> bool:
     """Whether a metric's name is that of a count of equal classes."""
     words = ("accuracy", "acc", "f1", "precision", "recall", "exact_match")
-    return (
-        any(part in words for part in name.lower().replace("-", "_").split("_")) or "accuracy" in name.lower()
-    )
+    return any(part in words for part in name.lower().replace("-", "_").split("_")) or "accuracy" in name.lower()
 
 
 def take_first_output() -> Repair:

@@ -46,13 +46,7 @@ class RowPadding:
     def __init__(
         self, collator: Any, columns: tuple[str, ...], fill: Mapping[str, int], tensors: Tensors, masked: bool
     ) -> None:
-        self.collator, self.columns, self.fill, self.tensors, self.masked = (
-            collator,
-            columns,
-            fill,
-            tensors,
-            masked,
-        )
+        self.collator, self.columns, self.fill, self.tensors, self.masked = (collator, columns, fill, tensors, masked)
         self.__name__ = getattr(collator, "__name__", type(collator).__name__)
 
     def __call__(self, items: list[Any]) -> Any:
@@ -61,9 +55,7 @@ class RowPadding:
             for row in rows:
                 row.setdefault("attention_mask", [1] * len(row["input_ids"]))
         columns = (
-            [*self.columns, "attention_mask"]
-            if self.masked and "attention_mask" not in self.columns
-            else self.columns
+            [*self.columns, "attention_mask"] if self.masked and "attention_mask" not in self.columns else self.columns
         )
         for column in columns:
             longest = max(len(row[column]) for row in rows)
@@ -76,16 +68,8 @@ class RowPadding:
     def _padded(self, value: Any, longest: int, fill: int) -> Any:
         is_tensor = self.tensors.is_tensor(value)
         array = self.tensors.to_numpy(value) if is_tensor else np.asarray(value)
-        padded = np.pad(
-            array, [(0, longest - len(array)), *[(0, 0)] * (array.ndim - 1)], constant_values=fill
-        )
-        return (
-            self.tensors.like(padded, value)
-            if is_tensor
-            else padded.tolist()
-            if isinstance(value, list)
-            else padded
-        )
+        padded = np.pad(array, [(0, longest - len(array)), *[(0, 0)] * (array.ndim - 1)], constant_values=fill)
+        return self.tensors.like(padded, value) if is_tensor else padded.tolist() if isinstance(value, list) else padded
 
 
 class LabelPadding:
@@ -116,10 +100,7 @@ def ignore_padding_labels(key: str, pad_id: int | None, eos_id: int | None) -> R
     def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         mask = tensors.to_numpy(batch["attention_mask"]) if "attention_mask" in batch else None
         real = real_positions(tensors.to_numpy(batch["input_ids"]), mask, pad_id=pad_id, eos_id=eos_id)
-        return {
-            **batch,
-            key: tensors.like(np.where(real, tensors.to_numpy(batch[key]), IGNORED_LABEL), batch[key]),
-        }
+        return {**batch, key: tensors.like(np.where(real, tensors.to_numpy(batch[key]), IGNORED_LABEL), batch[key])}
 
     return change_batches(f"give padding the label {IGNORED_LABEL}", change)
 

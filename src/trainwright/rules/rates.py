@@ -160,17 +160,11 @@ def _set_argument(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> 
     where, value = rate_place(setup), f"{rate:.0e}".replace("e-0", "e-")
     if not optimizer.named_by_string:
         keyword, position = optimizer.rate_keyword, optimizer.rate_position
-        edit = (
-            (SetKeyword(where.file, where.line, keyword, value, optimizer.kind, position),) if where else ()
-        )
+        edit = (SetKeyword(where.file, where.line, keyword, value, optimizer.kind, position),) if where else ()
         return Fix(does=f"set {optimizer.rate_keyword}={value}", safety=Safety.UNSAFE, edits=edit)
     prefix = f"{optimizer.library}.optimizers." if optimizer.library else ""
     built = f"{prefix}{optimizer.kind}({optimizer.rate_keyword}={value})"
-    edit = (
-        (SetKeyword(where.file, where.line, "optimizer", built, "compile", position=0),)
-        if where and prefix
-        else ()
-    )
+    edit = (SetKeyword(where.file, where.line, "optimizer", built, "compile", position=0),) if where and prefix else ()
     return Fix(does=f"pass {built} as the optimizer", safety=Safety.UNSAFE, edits=edit)
 
 

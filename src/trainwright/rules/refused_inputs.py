@@ -56,9 +56,7 @@ def refused_input(setup: SetupFacts, forward: ForwardFacts | None) -> tuple[Refu
 def _read(failure: Failure) -> RefusedInput | None:
     if whole := INVALID_SHAPE.search(failure.message):
         shape, came = (tuple(ast.literal_eval(whole[name])) for name in ("wanted", "came"))
-        return RefusedInput(
-            layer="functional", axes=None, exactly=True, shape=shape, axis=None, size=0, came=came
-        )
+        return RefusedInput(layer="functional", axes=None, exactly=True, shape=shape, axis=None, size=0, came=came)
     said = REFUSED_INPUT.search(failure.message)
     if said is None or said["what"] == "max_ndim":
         return None
@@ -78,11 +76,7 @@ def _read(failure: Failure) -> RefusedInput | None:
 
 
 def refusal(
-    refused: RefusedInput,
-    failure: Failure,
-    setup: SetupFacts,
-    forward: ForwardFacts | None,
-    batch: BatchFacts | None,
+    refused: RefusedInput, failure: Failure, setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None
 ) -> Finding:
     """The finding of an input that was refused."""
     whole = refused.layer.startswith(MODELS)
@@ -108,9 +102,7 @@ def _brought(
 ) -> tuple[str, Repair | None]:
     """What brings the input into shape, in words and in memory."""
     came, wanted = refused.came[1:], refused.shape[1:]
-    given = (
-        [k for k, t in batch.tensors.items() if t.shape[1:] == came and k != batch.label_key] if batch else []
-    )
+    given = [k for k, t in batch.tensors.items() if t.shape[1:] == came and k != batch.label_key] if batch else []
     known = [n for n in wanted if n is not None]
     if (
         wanted
@@ -125,10 +117,7 @@ def _brought(
     if whole and came:
         return f"declare {DECLARED}({came}), or give the model {wanted or refused.takes}", None
     if refused.axes is not None and len(refused.came) > refused.axes:
-        return (
-            f"take an axis away before {refused.layer}: Flatten, a pooling layer, or return_sequences=False",
-            None,
-        )
+        return (f"take an axis away before {refused.layer}: Flatten, a pooling layer, or return_sequences=False", None)
     return f"bring what {refused.layer} is given to {refused.takes}", None
 
 

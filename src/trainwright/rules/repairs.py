@@ -40,9 +40,7 @@ def change_batches(does: str, change: Callable[[dict[str, Any], Any], dict[str, 
     """Change every batch as the collator has formed it; `change` takes the batch and the tensor operations."""
 
     def wrap(call: Call) -> Call:
-        return call.replace(
-            collator=ChangedCollator(call["collator"], lambda batch: change(batch, call.tensors))
-        )
+        return call.replace(collator=ChangedCollator(call["collator"], lambda batch: change(batch, call.tensors)))
 
     return Repair(does, Seam.TRAINER, wrap)
 

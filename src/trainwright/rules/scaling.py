@@ -42,9 +42,7 @@ def scaled_away(forward: ForwardFacts) -> ModuleFacts | None:
         return None
     if not 0 < reach(given[0]) < SMALL:
         return None
-    before = [
-        m for m in forward.modules[:first] if m.leaf and m.inputs and m.output and reach(m.inputs[0]) >= SMALL
-    ]
+    before = [m for m in forward.modules[:first] if m.leaf and m.inputs and m.output and reach(m.inputs[0]) >= SMALL]
     return next((m for m in reversed(before) if m.output and reach(m.output) < SMALL), None)
 
 

@@ -129,11 +129,7 @@ def message_of(call: LossCall) -> str:
 def measured_of(call: LossCall) -> dict[str, float | int | str]:
     """The numbers of the message."""
     scores, targets = call.inputs.shape, call.targets.shape
-    return {
-        "outputs": str(scores),
-        "targets": str(targets),
-        "pairs": prod(_spread(scores, targets) or ()),
-    }
+    return {"outputs": str(scores), "targets": str(targets), "pairs": prod(_spread(scores, targets) or ())}
 
 
 def proof_of(call: LossCall) -> str:

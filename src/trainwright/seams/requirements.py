@@ -51,9 +51,7 @@ def shortfall(packages: Iterable[str]) -> str:
     )
 
 
-_LEGACY_KERAS = (
-    ' A script of Keras 2 can be checked with tf-keras: pip install "tf-keras>=2.16", import tf_keras.'
-)
+_LEGACY_KERAS = ' A script of Keras 2 can be checked with tf-keras: pip install "tf-keras>=2.16", import tf_keras.'
 
 
 def version(package: str) -> str:

@@ -274,10 +274,7 @@ def measure_label_count(labels: np.ndarray, ignored: int = -100) -> LabelCount:
     """Return how many labels of a batch count, of (rows) or (rows, …) integers."""
     live = labels.reshape(len(labels), -1) != ignored
     return LabelCount(
-        rows=len(live),
-        positions=int(live.size),
-        live=int(live.sum()),
-        dead_rows=int((~live.any(axis=1)).sum()),
+        rows=len(live), positions=int(live.size), live=int(live.sum()), dead_rows=int((~live.any(axis=1)).sum())
     )
 
 
@@ -297,15 +294,10 @@ def measure_images(key: str, images: np.ndarray, taken_at: int | None = None) ->
     base: dict[str, Any] = {"key": key, "shape": images.shape, "taken_at": at}
     if channels in (2, 3, 4) and min(plane) >= _SMALLEST_PLANE:
         reread = images.reshape(rows, *((*plane, channels) if at == 1 else (channels, *plane)))
-        return ImageFacts(
-            roughness=_roughness(images, at), reread_roughness=_roughness(reread, other), **base
-        )
+        return ImageFacts(roughness=_roughness(images, at), reread_roughness=_roughness(reread, other), **base)
     if taken_at is not None and _channels_elsewhere(images, at):
         return ImageFacts(
-            roughness=_roughness(images, at),
-            reread_roughness=_roughness(images, other),
-            found_at=other,
-            **base,
+            roughness=_roughness(images, at), reread_roughness=_roughness(images, other), found_at=other, **base
         )
     return None
 

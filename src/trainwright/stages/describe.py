@@ -89,11 +89,7 @@ def _(facts: LossFacts) -> str:
     if facts.chance_nats:
         return f"{value}; chance is {facts.chance_nats:.4f} over {facts.classes} classes"
     of_call = facts.call.value if facts.call else None
-    alone = (
-        of_call is not None
-        and facts.value is not None
-        and abs(of_call - facts.value) <= 0.01 * abs(facts.value)
-    )
+    alone = of_call is not None and facts.value is not None and abs(of_call - facts.value) <= 0.01 * abs(facts.value)
     return value + (f" (an uninformed model scores {facts.expected:.4f})" if facts.expected and alone else "")
 
 
@@ -101,9 +97,7 @@ def _is_weighted(call: LossCall) -> bool:
     """Whether a loss call has class or row weights, smoothed labels, or another reduction than the mean."""
     options = call.options
     return bool(
-        options.get("has_weight")
-        or options.get("label_smoothing")
-        or options.get("reduction", "mean") != "mean"
+        options.get("has_weight") or options.get("label_smoothing") or options.get("reduction", "mean") != "mean"
     )
 
 
@@ -127,14 +121,12 @@ def _(facts: OptimizerFacts) -> str:
 def _(facts: EvaluationFacts) -> str:
     if facts.in_loop:
         return _in_loop(facts)
-    shown = {
-        k: v
-        for k, v in facts.metrics.items()
-        if not k.endswith(("runtime", "per_second", "preparation_time"))
-    }
+    shown = {k: v for k, v in facts.metrics.items() if not k.endswith(("runtime", "per_second", "preparation_time"))}
     values = ", ".join(f"{k} {v:.4g}" for k, v in list(shown.items())[:4]) or "no loss and no metrics"
     if facts.set_name and len(facts.set_names) > 1:
-        values += f' (on the set "{facts.set_name}"; {", ".join(n for n in facts.set_names if n != facts.set_name)} not read)'
+        values += (
+            f' (on the set "{facts.set_name}"; {", ".join(n for n in facts.set_names if n != facts.set_name)} not read)'
+        )
     return values
 
 

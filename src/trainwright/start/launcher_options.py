@@ -43,9 +43,7 @@ RUNNERS = ("uv run", "poetry run", "pipenv run", "pdm run", "hatch run", "rye ru
             "micromamba run")  # fmt: skip
 
 
-RUNNERS_VALUED = frozenset(
-    {"-n", "--name", "-p", "--prefix", "--python", "--with", "--env-file", "--extra", "--group"}
-)
+RUNNERS_VALUED = frozenset({"-n", "--name", "-p", "--prefix", "--python", "--with", "--env-file", "--extra", "--group"})
 
 
 MANY = ("srun", "mpirun", "mpiexec", "horovodrun")

@@ -180,9 +180,7 @@ class _Reading:
                 self._first("a module")
                 return
             takes = option in valued or not (
-                _is_known(self._first("a command"))
-                or _is_script(self.words[0])
-                or self.words[0].startswith("-")
+                _is_known(self._first("a command")) or _is_script(self.words[0]) or self.words[0].startswith("-")
             )
             if value is None and takes:
                 value = self.words.pop(0)

@@ -89,9 +89,7 @@ def _leads_there(node: ast.AST) -> bool:
     if isinstance(node, ast.alias):
         return _is_reading(node.name)
     if isinstance(node, ast.ImportFrom):
-        return _is_reading(node.module or "") or any(
-            _is_reading(f"{node.module}.{a.name}") for a in node.names
-        )
+        return _is_reading(node.module or "") or any(_is_reading(f"{node.module}.{a.name}") for a in node.names)
     return False
 
 
@@ -102,9 +100,7 @@ def _is_reading(module: str) -> bool:
 def _bare_sys(tree: ast.Module) -> bool:
     """Whether `sys` is handed on, or is called something else: its attributes are then not all seen."""
     plain = {
-        id(n.value)
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Attribute) and n.attr not in ("modules", "__dict__")
+        id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr not in ("modules", "__dict__")
     }
     handed_on = any(isinstance(n, ast.Name) and n.id == "sys" and id(n) not in plain for n in ast.walk(tree))
     renamed = any(isinstance(n, ast.alias) and n.name == "sys" and n.asname for n in ast.walk(tree))

@@ -32,9 +32,7 @@ def program_of(script: str, arguments: Sequence[str], *, module: bool) -> Progra
         return Program(script=script, arguments=tuple(arguments), module=True)
     path = Path(script)
     spaced = " " in script and not path.exists()
-    if (is_command(script) and (arguments or not path.exists())) or (
-        spaced and is_command(script.split()[0])
-    ):
+    if (is_command(script) and (arguments or not path.exists())) or (spaced and is_command(script.split()[0])):
         program = understood([script, *arguments])
     else:
         program = Program(script=script, arguments=tuple(arguments))

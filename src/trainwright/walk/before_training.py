@@ -30,9 +30,7 @@ def refused_facts(
     call = refused_call(name, function, keywords, failure)
     written = keyword_places(frame.f_code.co_filename, frame.f_lineno, name, end=call_end(frame))
     call = replace(call, places={k: place for k, (place, _) in written.items()})
-    return SetupFacts(
-        framework=call.library.split(" ")[0] or None, versions=versions(), refused=call, failure=failure
-    )
+    return SetupFacts(framework=call.library.split(" ")[0] or None, versions=versions(), refused=call, failure=failure)
 
 
 def raised_facts(error: Exception, failure: Failure, seen: Seen | None) -> SetupFacts:

@@ -43,9 +43,7 @@ def _in_time(walk: Walk, adapter: Adapter, request: Request) -> Any:
         with stopped_after(seconds):
             return _answer(walk, adapter, request)
     except OutOfTime:
-        why = (
-            f"stopped because the script's code did not return in time: the budget is {walk.clock.budget:g} s"
-        )
+        why = f"stopped because the script's code did not return in time: the budget is {walk.clock.budget:g} s"
         if isinstance(request, Measure):
             walk.skip(request.stage, why)
             return None
@@ -69,9 +67,7 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
                 seconds=request.seconds,
                 enough=request.enough,
             )
-        except (
-            Exception
-        ) as error:  # recorded: ours apart, the pipeline's, raised outside of a step, in the run
+        except Exception as error:  # recorded: ours apart, the pipeline's, raised outside of a step, in the run
             if is_own(error, measuring=True):
                 walk.internal_error("a training run", error)
                 return Run(skipped=ITSELF_FAILED)
@@ -79,9 +75,7 @@ def _answer(walk: Walk, adapter: Adapter, request: Request) -> Any:
     assert isinstance(request, Apply)
     try:
         adapter.apply(request.repair)
-    except (
-        Exception
-    ) as error:  # recorded by the walk: a repair that cannot be made leaves the finding standing
+    except Exception as error:  # recorded by the walk: a repair that cannot be made leaves the finding standing
         return error
     return None
 

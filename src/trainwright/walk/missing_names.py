@@ -58,11 +58,7 @@ def _asked_for(error: BaseException) -> tuple[str, str, str] | None:
         if found:
             return found.group(2), found.group(1), ""
         gone = re.search(r"[`'](\w+)[`'] has been removed from ([\w-]+)", message)
-        return (
-            ({"scikit-learn": "sklearn"}.get(gone.group(2), gone.group(2)), gone.group(1), "")
-            if gone
-            else None
-        )
+        return ({"scikit-learn": "sklearn"}.get(gone.group(2), gone.group(2)), gone.group(1), "") if gone else None
     if not isinstance(error, AttributeError):
         return None
     if isinstance(error.obj, types.ModuleType) and error.name:

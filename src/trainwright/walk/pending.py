@@ -42,9 +42,7 @@ def of_trainer(trainer: Any, frame: FrameType, seen: Seen) -> PendingTraining[Ad
     return PendingTraining(make, _not_walked(frame, training_lines(frame.f_code.co_filename, frame.f_lineno)))
 
 
-def of_model(
-    model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen
-) -> PendingTraining[KerasAdapter]:
+def of_model(model: Any, frame: FrameType, given: Mapping[str, Any], seen: Seen) -> PendingTraining[KerasAdapter]:
     """`model.fit(…)` of Keras."""
 
     def make() -> KerasAdapter:

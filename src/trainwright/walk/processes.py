@@ -35,9 +35,7 @@ class Ranks:
         """Report that this process ended before its training."""
         assert self.position is not None
         here = self.position
-        self.put(
-            RankFacts(rank=here.rank, world_size=here.world_size, believed=here.believed, failure=failure)
-        )
+        self.put(RankFacts(rank=here.rank, world_size=here.world_size, believed=here.believed, failure=failure))
 
     def gather(self, own: RankFacts) -> tuple[RankFacts, ...]:
         """The facts of all processes on this machine; a process that did not report in time gets a failure."""

@@ -20,12 +20,7 @@ from trainwright.walk.missing_names import distribution
 
 
 def refused_call(
-    name: str,
-    function: Callable[..., Any],
-    keywords: Mapping[str, Any],
-    failure: Failure,
-    *,
-    repairable: bool = True,
+    name: str, function: Callable[..., Any], keywords: Mapping[str, Any], failure: Failure, *, repairable: bool = True
 ) -> RefusedCall:
     """The facts of a framework's call that raised."""
     package = (getattr(function, "__module__", "") or "").split(".")[0]
@@ -91,11 +86,7 @@ def _configured(function: str) -> tuple[str, ...]:
     """Names that `from_pretrained` hands on to a model's configuration."""
     module, kind = CONFIGURATION
     config = getattr(sys.modules.get(module), kind, None)
-    return (
-        tuple(n for n in vars(config()) if not n.startswith("_"))
-        if config and function.startswith("from_")
-        else ()
-    )
+    return tuple(n for n in vars(config()) if not n.startswith("_")) if config and function.startswith("from_") else ()
 
 
 def _plain(value: Any) -> Any:

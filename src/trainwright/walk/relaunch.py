@@ -29,9 +29,7 @@ class Anew:
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         named = ["-m", str(script)] if module else [str(script)]
         return cls(
-            command=(sys.executable, *flags, *named, *arguments),
-            folder=Path.cwd(),
-            environment=dict(os.environ),
+            command=(sys.executable, *flags, *named, *arguments), folder=Path.cwd(), environment=dict(os.environ)
         )
 
     def run(self) -> None:

@@ -62,9 +62,7 @@ def check_script(
         else:
             notebook = stack.enter_context(_notebook(path))
             # By its whole path, as `python script.py` has it: `__file__` holds after a change of directory.
-            start = functools.partial(
-                runpy.run_path, str(path.absolute()), init_globals=notebook, run_name="__main__"
-            )
+            start = functools.partial(runpy.run_path, str(path.absolute()), init_globals=notebook, run_name="__main__")
         reports = session.run(start)
     if session.restart:
         del session, start

@@ -72,9 +72,7 @@ class Session(Walks):
         if self._own_error is not None:
             raise self._own_error
         if not self.reports and not self._followed and not self._report_of_children():
-            self._ended(
-                "The script ended without reaching a training call or loop that Trainwright recognizes."
-            )
+            self._ended("The script ended without reaching a training call or loop that Trainwright recognizes.")
         return self.reports
 
     def _listen(self, start: Callable[[], Any]) -> None:
@@ -117,12 +115,7 @@ class Session(Walks):
     # What the script does (seams.listening.seen.Listener)
 
     def on_refusal(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        keywords: Mapping[str, Any],
-        error: Exception,
-        frame: FrameType,
+        self, name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception, frame: FrameType
     ) -> Mapping[str, Any] | None:
         """Handle a constructor that rejected its arguments: find the cause, and return corrected keywords."""
         for finding in judge(self._walk, refused_facts(name, function, keywords, error, frame)):
@@ -141,9 +134,7 @@ class Session(Walks):
         self._require(*TRAINER)
         self._ranks = Ranks()
         if self._ranks.position is not None:
-            self._walk_as_rank(
-                lambda: self._measure_trainer(trainer), lambda: self._walk_training(trainer, frame)
-            )
+            self._walk_as_rank(lambda: self._measure_trainer(trainer), lambda: self._walk_training(trainer, frame))
         self._walk_training(trainer, frame)
         if self._train and not self._walk.interrupted and not stops(self.reports[-1]):
             self._seen.trained.add(id(trainer))
@@ -154,11 +145,7 @@ class Session(Walks):
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """Handle a backward pass or optimizer step: if it is in the user's own loop, walk that and leave the script."""
         seen = self._seen or Seen()
-        if (
-            self._walking
-            or seen.trained
-            or (loop := self._finder.find(frame, seen, backward=backward)) is None
-        ):
+        if self._walking or seen.trained or (loop := self._finder.find(frame, seen, backward=backward)) is None:
             return
         self._require(*LOOP, *self._beside_loop())
         self._ranks = Ranks()
@@ -201,18 +188,14 @@ class Session(Walks):
         if self._own_error is not None or self.reports or self._followed:
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(
-                2 if self._own_error is not None else 0
-            )  # past the handlers of the script that was copied
+            os._exit(2 if self._own_error is not None else 0)  # past the handlers of the script that was copied
 
     def children_ended(self) -> None:
         """The processes that the script started have ended: if one of them walked, the script is left."""
         if self._report_of_children():
             raise WalkFinished
 
-    def on_fit(
-        self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]
-    ) -> Any:
+    def on_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]) -> Any:
         """The script calls `fit` of a Lightning Trainer: walk what it would train, and leave the script."""
         if self._seen and self._seen.trained:
             return original()
@@ -222,11 +205,7 @@ class Session(Walks):
         raise WalkFinished
 
     def on_model_fit(
-        self,
-        model: Any,
-        frame: FrameType,
-        given: Mapping[str, Any],
-        original: Callable[[Mapping[str, Any]], Any],
+        self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
     ) -> Any:
         """The script calls `fit` of a model: walk it; then train for real, or leave the script."""
         assert self._seen is not None

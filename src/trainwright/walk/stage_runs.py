@@ -38,9 +38,7 @@ def stage_run(walk: Walk, stage: Stage, findings: Sequence[Finding]) -> StageRun
         return StageRun(stage=stage, status=status, why=why, seconds=seconds)
     if lost := loss_not_learnt(measured[0]):
         if not walk.unmended:
-            return StageRun(
-                stage=stage, status=Status.FAILED, why=f"{lost}; no cause was proven", seconds=seconds
-            )
+            return StageRun(stage=stage, status=Status.FAILED, why=f"{lost}; no cause was proven", seconds=seconds)
         if not isfinite(first_and_last(measured[0])[1]):
             why = f"{lost}: {_why_unseen(walk, stage)}"
             return StageRun(stage=stage, status=Status.BLOCKED, why=why, seconds=seconds)
@@ -70,9 +68,7 @@ def loss_not_learnt(facts: Facts) -> str:
     """The remark on a loss that rose or became NaN or infinite while training on its rows; otherwise empty."""
     first, last = first_and_last(facts)
     if not isfinite(last):
-        return (
-            f"the loss goes from {first:.4g} to {last:.4g}" if isfinite(first) else f"the loss is {first:.4g}"
-        )
+        return f"the loss goes from {first:.4g} to {last:.4g}" if isfinite(first) else f"the loss is {first:.4g}"
     if not isinstance(facts, OverfitFacts) or not facts.diverged or not first > 0:
         return ""
     if last <= DIVERGED_FACTOR * first:  # it went up and down: a body that draws as it goes

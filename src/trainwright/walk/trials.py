@@ -67,8 +67,7 @@ def experiment(walk: Walk, rule: Rule) -> Generator[Any, Any, list[Finding]]:
 def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
     """Run both arms of a trial on every seed, from the same weights and rows."""
     arms = [
-        [_key(walk, trial, change, seed) for seed in range(trial.seeds)]
-        for change in (trial.against, trial.change)
+        [_key(walk, trial, change, seed) for seed in range(trial.seeds)] for change in (trial.against, trial.change)
     ]
     keys = [key for arm in arms for key in arm]
     if not walk.knows_step_seconds:

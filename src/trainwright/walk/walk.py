@@ -223,20 +223,13 @@ class Walk:
 
     def rules_of_setup(self) -> list[Rule]:
         """The rules that need only the setup facts and so can run even if no training was reached."""
-        return [
-            r
-            for r in self._rules
-            if all(k.stage == Stage.SETUP for k in r.needs) and r.needs and not r.residual
-        ]
+        return [r for r in self._rules if all(k.stage == Stage.SETUP for k in r.needs) and r.needs and not r.residual]
 
     def explained(self, stage: Stage) -> bool:
         """Whether the cause of this stage's failure is already known; anything else may be its consequence."""
         silent = {r.code for r in self._rules if not r.raises}
         return stage in self.failures and any(
-            f.stage <= stage
-            and f.severity == Severity.ERROR
-            and f.code not in silent
-            and id(f) not in self.fixed
+            f.stage <= stage and f.severity == Severity.ERROR and f.code not in silent and id(f) not in self.fixed
             for f in self.findings
         )
 

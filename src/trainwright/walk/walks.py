@@ -120,9 +120,7 @@ class Walks:
             said = remarks(self._seen.ranks, walk.words) if self._seen else []
             walk.message = " ".join(t for t in (walk.message, *said, ending()) if t)
             self._close(walk.report(adapter.framework, versions()))
-            if (
-                self._leaving is not None and not self._train
-            ):  # what it does in `finally` is no training's result
+            if self._leaving is not None and not self._train:  # what it does in `finally` is no training's result
                 self._leaving.enter_context(away(Tally()))
             return adapter
         except Exception as error:

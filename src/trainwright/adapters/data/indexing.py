@@ -84,9 +84,7 @@ def _held(owner: Any, function: FunctionType) -> Iterator[tuple[str, int]]:
 
 def _named(code: CodeType) -> Iterator[tuple[str, str]]:
     """What the code and what is nested in it reads: the operation, for an attribute or a global, and the name."""
-    yield from (
-        (i.opname, i.argval) for i in dis.get_instructions(code) if i.opname in ("LOAD_ATTR", "LOAD_GLOBAL")
-    )
+    yield from ((i.opname, i.argval) for i in dis.get_instructions(code) if i.opname in ("LOAD_ATTR", "LOAD_GLOBAL"))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _named(constant)

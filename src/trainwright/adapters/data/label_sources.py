@@ -41,20 +41,11 @@ def label_sources(
         sizes: other numbers of rows that the labels had, before a part of them was taken.
     """
     labels = train.labels
-    if (
-        labels is None
-        or labels.kind not in ("class", "text")
-        or len(labels.census) != 1
-        or not labels.ignored < 1
-    ):
+    if labels is None or labels.kind not in ("class", "text") or len(labels.census) != 1 or not labels.ignored < 1:
         return
     several_held = evaluation is not None and evaluation.labels is not None and evaluation.labels.classes > 1
     for column in train.columns:
-        if (
-            column.name == labels.column
-            or len(column.values) < 2
-            or column.kind not in ("text", "integer", "boolean")
-        ):
+        if column.name == labels.column or len(column.values) < 2 or column.kind not in ("text", "integer", "boolean"):
             continue
         absent = evaluation is None or evaluation.column(column.name) is None
         if (
@@ -62,9 +53,7 @@ def label_sources(
             or (absent and several_held)
             or _splits(held, column.name, labels.column, column)
         ):
-            yield LabelSource(
-                expression=column.name, values=column.values, rows=column.counted, own_column=True
-            )
+            yield LabelSource(expression=column.name, values=column.values, rows=column.counted, own_column=True)
     yield from _sources_in_scope(labels.column, [train.rows, *sizes], scope, passed)
 
 
@@ -107,9 +96,7 @@ def _label_columns(named: Named, label: str) -> Iterator[tuple[str, str, Sequenc
                     column = value[name]
                     column = column if isinstance(column, list) or hasattr(column, "tolist") else list(column)
                     yield f'{named.expression}["{name}"]', name, column
-        elif named_like_labels(named.expression) and (
-            isinstance(value, (list, tuple)) or np.ndim(value) == 1
-        ):
+        elif named_like_labels(named.expression) and (isinstance(value, (list, tuple)) or np.ndim(value) == 1):
             yield named.expression, named.expression, value
 
 

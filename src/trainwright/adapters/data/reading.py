@@ -104,11 +104,7 @@ class Passing:
         for name, digests in self._digests.items():
             value = plain_values([item.get(name)])[0]
             digests.append(digest(value))
-            if (
-                isinstance(value, np.ndarray)
-                and value.dtype.kind == "f"
-                and (bad := int((~np.isfinite(value)).sum()))
-            ):
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f" and (bad := int((~np.isfinite(value)).sum())):
                 self._non_finite[name][row] = bad
 
     def _begin(self, first: Mapping[str, Any]) -> None:
@@ -218,9 +214,7 @@ def _arrow_columns(dataset: Any) -> tuple[dict[str, Sequence[Any]], dict[str, Se
     for name in plain.column_names:
         part = plain.select_columns([name])
         first = part[0][name] if len(part) else None
-        if isinstance(first, dict) or (
-            first is not None and not isinstance(first, (int, float, str, bool, list))
-        ):
+        if isinstance(first, dict) or (first is not None and not isinstance(first, (int, float, str, bool, list))):
             continue  # images and the like are read as items
         rows = _rows_to_read(first)
         values = _column_values(part.select(range(rows)) if len(part) > rows else part, first)

@@ -37,11 +37,7 @@ Source = tuple[str, list[np.ndarray], list[np.ndarray]]
 
 
 def aligned_source(
-    split: Split,
-    facts: SplitFacts,
-    alignment: Alignment | None,
-    names: Sequence[str],
-    scope: Mapping[str, Any],
+    split: Split, facts: SplitFacts, alignment: Alignment | None, names: Sequence[str], scope: Mapping[str, Any]
 ) -> AlignedSource | None:
     """A table with the same columns and labels, whose labels a probe learns where it does not learn those of training."""
     labels = facts.labels
@@ -53,17 +49,13 @@ def aligned_source(
         return None
     found = (
         AlignedSource(expression=expression, alignment=seen)
-        for expression, table in itertools.islice(
-            _like(inputs, targets[:, 0], labels.kind, scope), MOST_PROBED
-        )
+        for expression, table in itertools.islice(_like(inputs, targets[:, 0], labels.kind, scope), MOST_PROBED)
         if (seen := measure_alignment(table, "y", labels.kind)) is not None
     )
     return next((source for source in found if source.alignment.score > PLAINLY_LEARNT), None)
 
 
-def _like(
-    inputs: np.ndarray, targets: np.ndarray, kind: str, scope: Mapping[str, Any]
-) -> Iterator[tuple[str, Table]]:
+def _like(inputs: np.ndarray, targets: np.ndarray, kind: str, scope: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
     """The tables of the script that have columns distributed like the inputs, beside one like the targets."""
     for expression, columns, others in _tables(scope):
         fitting = [o for o in others if _are_same_labels(targets, o, kind)]
@@ -92,9 +84,7 @@ def _tables(scope: Mapping[str, Any]) -> Iterator[Source]:
     named = list(objects_in_scope(scope))
     for one in named:
         if hasattr(one.value, "columns") and hasattr(one.value, "to_numpy"):
-            columns = [
-                c for n in one.value.columns if (c := _numbers(one.value[n])) is not None and c.ndim == 1
-            ]
+            columns = [c for n in one.value.columns if (c := _numbers(one.value[n])) is not None and c.ndim == 1]
             yield one.expression, columns, columns
     arrays = [(one.expression, a) for one in named if (a := _numbers(one.value)) is not None]
     for (left, table), (right, labels) in itertools.product(arrays, arrays):

@@ -38,22 +38,15 @@ def text_facts(split: Split, tokenizer: Any) -> TextFacts | None:
     rows = [(item["input_ids"], _raw_text(item)) for item in split.items if item.get("input_ids") is not None]
     if len(rows) < 2:
         return None
-    with contextlib.suppress(
-        Exception
-    ):  # ids of another vocabulary cannot be decoded: another fact shows that
+    with contextlib.suppress(Exception):  # ids of another vocabulary cannot be decoded: another fact shows that
         tokens = [[int(t) for t in plain_values([ids])[0]] for ids, _ in rows]
         decoded = [tokenizer.decode(t, skip_special_tokens=True).strip() for t in tokens]
         special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
         real = [t for row in tokens for t in row if t not in special]
         unknown = tokenizer.unk_token_id
-        countable = (
-            unknown is not None and unknown not in (tokenizer.eos_token_id, tokenizer.pad_token_id) and real
-        )
+        countable = unknown is not None and unknown not in (tokenizer.eos_token_id, tokenizer.pad_token_id) and real
         raw = [text for _, text in rows if text]
-        uncut = [
-            len(tokenizer(t, add_special_tokens=False, verbose=False)["input_ids"])
-            for t in raw[:_COUNTED_TEXTS]
-        ]
+        uncut = [len(tokenizer(t, add_special_tokens=False, verbose=False)["input_ids"]) for t in raw[:_COUNTED_TEXTS]]
         # Most telling first: rows whose text is not empty, and of which least is left.
         order = sorted(range(len(rows)), key=lambda i: (len(decoded[i]) / (1 + len(rows[i][1])), i))
         return TextFacts(

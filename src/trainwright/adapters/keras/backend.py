@@ -202,9 +202,7 @@ class Jax:
             return
         # A loss scale asks whether the gradients are finite by a branch, in which JAX lets nothing be assigned.
         kept = list(optimizer.variables)
-        values, written = optimizer.stateless_apply(
-            [v.value for v in kept], gradients, [v.value for v in variables]
-        )
+        values, written = optimizer.stateless_apply([v.value for v in kept], gradients, [v.value for v in variables])
         _assign([*variables, *kept], [*values, *written])
 
     def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:

@@ -84,9 +84,7 @@ def _usual_direction(callback: Any, model: Any) -> bool | None:
         return None
     name = callback.monitor.removeprefix("val_")
     of_output = [name.removeprefix(f"{o}_") for o in getattr(model, "output_names", None) or ()]
-    asked = (
-        _direction(callback, model, mode="auto", monitor=n, monitor_op=None)[0] for n in (name, *of_output)
-    )
+    asked = (_direction(callback, model, mode="auto", monitor=n, monitor_op=None)[0] for n in (name, *of_output))
     return next((greater for greater in asked if greater is not None), None)
 
 
@@ -173,9 +171,7 @@ def _only_read(tree: ast.AST) -> Iterator[ast.AST]:
     """The expressions of which a value is read, or which are asked for their truth."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Subscript, ast.Attribute)):
-            reads = (
-                isinstance(node.ctx, ast.Load) if isinstance(node, ast.Subscript) else node.attr in _READING
-            )
+            reads = isinstance(node.ctx, ast.Load) if isinstance(node, ast.Subscript) else node.attr in _READING
             yield from [node.value] * reads
         elif isinstance(node, ast.BoolOp):
             yield from node.values

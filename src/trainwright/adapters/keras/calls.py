@@ -101,9 +101,5 @@ def _is_users_class(kind: type) -> bool:
 
 def first_array(output: Any) -> np.ndarray | None:
     """The first tensor of an answer."""
-    found = (
-        next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None)
-        if output is not None
-        else None
-    )
+    found = next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None) if output is not None else None
     return tensors.to_numpy(found) if found is not None else None

@@ -13,16 +13,7 @@ from trainwright.tensors.keras.which_keras import version
 # Repairs that are made while a step is written down: with others in force it is another step.
 _WITHIN = (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION, Seam.CUT)
 # What an optimizer reads as plain numbers when it is written down.
-_NUMBERS = (
-    "clipnorm",
-    "clipvalue",
-    "global_clipnorm",
-    "weight_decay",
-    "momentum",
-    "beta_1",
-    "beta_2",
-    "epsilon",
-)
+_NUMBERS = ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "momentum", "beta_1", "beta_2", "epsilon")
 
 
 class CompiledSteps:
@@ -34,9 +25,7 @@ class CompiledSteps:
         """The objects that a key names by their ids, which would be given to others otherwise."""
         self.compiling_seconds = 0.0
 
-    def take(
-        self, compute: Callable[[Any], Any], data: Any, others: Sequence[Any], repairs: Sequence[Repair]
-    ) -> Any:
+    def take(self, compute: Callable[[Any], Any], data: Any, others: Sequence[Any], repairs: Sequence[Repair]) -> Any:
         """One step with its update; the loss.
 
         Args:
@@ -45,10 +34,7 @@ class CompiledSteps:
         """
         started, optimizer = time.monotonic(), self._model.optimizer
         inner = getattr(optimizer, "inner_optimizer", optimizer)
-        variables, rate = (
-            [*self._model.trainable_variables, *version().slots(optimizer)],
-            version().rate(inner),
-        )
+        variables, rate = ([*self._model.trainable_variables, *version().slots(optimizer)], version().rate(inner))
         key = (
             *(id(version().cell(v) if self._backend.name != "jax" else v) for v in variables),
             *(r.does for r in repairs if r.seam in _WITHIN),

@@ -57,13 +57,7 @@ def paired_loss(fit: FitTraining, record: StepRecord, batch: Batch) -> PairedLos
     output = first_array(record.output)
     if record.loss_calls or record.failure is not None or len(losses) != 1 or kind_of(losses[0]) is not None:
         return None
-    if (
-        not isinstance(y, np.ndarray)
-        or y.ndim == 0
-        or y.size != len(y)
-        or output is None
-        or output.size != len(y)
-    ):
+    if not isinstance(y, np.ndarray) or y.ndim == 0 or y.size != len(y) or output is None or output.size != len(y):
         return None
     values, rows = np.unique(y.reshape(len(y)), return_index=True)
     if len(values) < 2 or y.dtype.kind not in "iuf":

@@ -29,11 +29,7 @@ class OwnStep:
         """
         model = self._model
         model.reset_metrics()
-        with (
-            self._watched(record, update=update),
-            _functions_run_eagerly(),
-            contextlib.redirect_stdout(io.StringIO()),
-        ):
+        with self._watched(record, update=update), _functions_run_eagerly(), contextlib.redirect_stdout(io.StringIO()):
             if keras.config.backend() == "jax":
                 logs = self._of_states(packed(tensors), update=update)
             else:

@@ -107,9 +107,7 @@ def _by_own_step(fit: FitTraining, batches: int) -> EvaluationFacts:
     with fit.observer(detail=False, training=False), catching(record):
         for batch in itertools.islice(held.elements(), batches):
             logs = fit.model.test_step(packed(fit.tensors_of(fit.repaired(batch))))
-    values = (
-        {k: number(v) for k, v in logs.items() if not isinstance(v, dict)} if isinstance(logs, dict) else {}
-    )
+    values = {k: number(v) for k, v in logs.items() if not isinstance(v, dict)} if isinstance(logs, dict) else {}
     return EvaluationFacts(
         failure=record.failure,
         metrics={f"val_{k}": v for k, v in values.items() if v is not None},
@@ -135,9 +133,7 @@ def _when(fit: FitTraining, batch: Any, outputs: list[Any]) -> dict[Given, dict[
     return found
 
 
-def _metrics(
-    fit: FitTraining, batch: Any, output: Any, *, fresh: bool
-) -> tuple[Failure | None, dict[str, float]]:
+def _metrics(fit: FitTraining, batch: Any, output: Any, *, fresh: bool) -> tuple[Failure | None, dict[str, float]]:
     """What the user's metrics make of a batch.
 
     Args:
@@ -185,6 +181,4 @@ def _same(first: Any, second: Any) -> bool | None:
     if first is None or second is None:
         return None
     pairs = zip(tensors.leaves(first), tensors.leaves(second))
-    return all(
-        np.allclose(tensors.to_numpy(a), tensors.to_numpy(b), atol=1e-6, equal_nan=True) for a, b in pairs
-    )
+    return all(np.allclose(tensors.to_numpy(a), tensors.to_numpy(b), atol=1e-6, equal_nan=True) for a, b in pairs)

@@ -115,9 +115,7 @@ def probes_of(fit: FitTraining, batches: Sequence[Batch], targets: Any) -> Probe
         found.leaking_rows = leak[0] if leak is not None else None
     _other_rows(fit, batch, found)
     if isinstance(batch.x, dict) and len(batch.x) > 1 < batch.rows:
-        found.ignored_inputs = ignored_inputs(
-            model, batch, list(version().inputs_to_answer(fit.model, batch.x))
-        )
+        found.ignored_inputs = ignored_inputs(model, batch, list(version().inputs_to_answer(fit.model, batch.x)))
     if name := next_token_input(batch, targets):
         found.predicts_next_token = True
         found.future_leak, found.future_from = future_leak(fit, model.answer, batch, name)

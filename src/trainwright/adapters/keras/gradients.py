@@ -30,9 +30,7 @@ def gradient_facts(fit: FitTraining, record: StepRecord) -> GradientFacts | None
     if record.failed_stage in (Stage.FORWARD, Stage.LOSS):
         return None
     unlisted = {id(v) for v in fit.unlisted}
-    arrived = [
-        (v, _copied(g)) for v, g in zip(record.trained, record.gradients or [None] * len(record.trained))
-    ]
+    arrived = [(v, _copied(g)) for v, g in zip(record.trained, record.gradients or [None] * len(record.trained))]
     if _stopped_in_steps(fit, record, arrived):
         arrived = [(v, None) for v, _ in arrived]
     found = _gradients(fit, record, [(v, g) for v, g in arrived if id(v) not in unlisted])
@@ -54,9 +52,7 @@ def gradient_facts(fit: FitTraining, record: StepRecord) -> GradientFacts | None
     )
 
 
-def _stopped_in_steps(
-    fit: FitTraining, record: StepRecord, arrived: Sequence[tuple[Any, np.ndarray | None]]
-) -> bool:
+def _stopped_in_steps(fit: FitTraining, record: StepRecord, arrived: Sequence[tuple[Any, np.ndarray | None]]) -> bool:
     """Whether JAX's zeros everywhere are those of a function that changes in steps, where others give no gradient."""
     zero = all(g is None or not g.any() for _, g in arrived)
     return fit.backend.name == "jax" and bool(record.discrete) and zero

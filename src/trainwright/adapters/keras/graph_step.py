@@ -58,13 +58,9 @@ def _repeated(fit: FitTraining, batch: Batch) -> Iterator[Any]:
 
 def _given(compiled: Construction | None, *names: str) -> list[Any]:
     """What compile was given by these names, lists and dictionaries taken apart."""
-    return (
-        [part for name in names for part in keras.tree.flatten(compiled.given.get(name))] if compiled else []
-    )
+    return [part for name in names for part in keras.tree.flatten(compiled.given.get(name))] if compiled else []
 
 
 def _is_users_function(value: Any) -> bool:
-    code = getattr(value, "__code__", None) or getattr(
-        getattr(type(value), "update_state", None), "__code__", None
-    )
+    code = getattr(value, "__code__", None) or getattr(getattr(type(value), "update_state", None), "__code__", None)
     return code is not None and is_users(code.co_filename)

@@ -14,9 +14,7 @@ from trainwright.stages.forward import STEP_LENGTH, STEPS_UNTIL_DIFFERENT, Param
 from trainwright.tensors.keras import objects as tensors
 
 
-def stay_identical(
-    parameters: Sequence[ParameterFacts], fit: FitTraining, batch: Batch
-) -> tuple[ParameterFacts, ...]:
+def stay_identical(parameters: Sequence[ParameterFacts], fit: FitTraining, batch: Batch) -> tuple[ParameterFacts, ...]:
     """The facts, with whether equal units stay equal over some steps; the weights are left as the steps made them."""
     suspects = {p.name for p in parameters if p.identical_rows and p.trainable}
     if not suspects:
@@ -28,13 +26,8 @@ def stay_identical(
         moved = [(v, tensors.to_numpy(g)) for v, g in pairs if g is not None]
         reached |= {id(v) for v, _ in moved}
         norm = float(np.sqrt(sum(np.square(g, dtype=np.float64).sum() for _, g in moved))) or 1.0
-        for (
-            variable,
-            gradient,
-        ) in moved:  # one length for all: a gradient that is rounding noise must stay small
-            variable.assign(
-                tensors.value_of(variable) - (STEP_LENGTH / norm * gradient).astype(gradient.dtype)
-            )
+        for variable, gradient in moved:  # one length for all: a gradient that is rounding noise must stay small
+            variable.assign(tensors.value_of(variable) - (STEP_LENGTH / norm * gradient).astype(gradient.dtype))
     variables = {name: v for name, (_, v) in tensors.named_variables(fit.model).items()}
     return tuple(
         replace(p, identical_after_steps=units_equal(tensors.value_of(variables[p.name]), -1))

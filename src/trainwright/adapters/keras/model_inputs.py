@@ -61,9 +61,7 @@ def inputs_of(model: Any) -> ModelInputs:
     pairs = list(named(struct, "x"))
     kinds = [_is_float(model, tensor) for _, tensor in pairs]
     keys = (
-        tuple(n for n, _ in pairs)
-        if isinstance(struct, Mapping)
-        else tuple(t.name for _, t in pairs if len(pairs) > 1)
+        tuple(n for n, _ in pairs) if isinstance(struct, Mapping) else tuple(t.name for _, t in pairs if len(pairs) > 1)
     )
     return ModelInputs(
         names=keys,
@@ -153,11 +151,7 @@ def _first_taker(model: Any, tensor: Any) -> dict[str, Any]:
 def losing_at_targets(model: Any) -> str:
     """The loss that a model was compiled with, which compares with targets; empty where the user's code may not."""
     loss = getattr(model, "loss", None)
-    if (
-        loss is None
-        or any(is_own(model, name) for name in _OWN_LOSS)
-        or getattr(model, "_using_dummy_loss", False)
-    ):
+    if loss is None or any(is_own(model, name) for name in _OWN_LOSS) or getattr(model, "_using_dummy_loss", False):
         return ""
     return ", ".join(dict.fromkeys(_name(part) for _, part in named(loss, "loss")))
 

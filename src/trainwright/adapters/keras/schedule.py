@@ -69,9 +69,7 @@ def is_schedule(rate: Any) -> bool:
 def setting_callback(callbacks: Sequence[Any]) -> Any:
     """The callback that sets the rate by a function of the epoch; None if there is none."""
     kind = keras.callbacks.LearningRateScheduler
-    return next(
-        (c for c in callbacks if isinstance(c, kind) and type(c).on_epoch_begin is kind.on_epoch_begin), None
-    )
+    return next((c for c in callbacks if isinstance(c, kind) and type(c).on_epoch_begin is kind.on_epoch_begin), None)
 
 
 def dry_run(optimizer: Any, callbacks: Sequence[Any], planned: int | None, epochs: range) -> DryRun:
@@ -87,9 +85,7 @@ def dry_run(optimizer: Any, callbacks: Sequence[Any], planned: int | None, epoch
     try:
         now = rate_of(optimizer)
     except Exception as error:  # a schedule of the user's own raised: that is what we came to see
-        return DryRun(
-            kind=type(rate).__name__, length=_length(rate), steps=planned, failure=failure_of(error)
-        )
+        return DryRun(kind=type(rate).__name__, length=_length(rate), steps=planned, failure=failure_of(error))
     if is_schedule(rate):
         return _of_schedule(rate, now, planned, version().asks_with(inner))
     setting = setting_callback(callbacks)
@@ -144,12 +140,7 @@ def _of_callback(callback: Any, rate: float, planned: int, epochs: range) -> Dry
     spans = [(u, r) for i, r in enumerate(rates) for u in {firsts[i], max(firsts[i], firsts[i + 1] - 1)}]
     kept = sorted(spans)[:: math.ceil(len(spans) / _POINTS)]
     return DryRun(
-        by_callback=True,
-        now=rate,
-        kind=kind,
-        points=_factors(*zip(*kept)),
-        peak=max(rates),
-        steps=len(epochs),
+        by_callback=True, now=rate, kind=kind, points=_factors(*zip(*kept)), peak=max(rates), steps=len(epochs)
     )
 
 
@@ -190,15 +181,9 @@ def _length(schedule: Any) -> int | None:
     if boundaries := getattr(schedule, "boundaries", None):
         return int(max(boundaries))
     steps = getattr(schedule, "decay_steps", None)
-    if (
-        not isinstance(steps, (int, float))
-        or hasattr(schedule, "decay_rate")
-        or getattr(schedule, "cycle", False)
-    ):
+    if not isinstance(steps, (int, float)) or hasattr(schedule, "decay_rate") or getattr(schedule, "cycle", False):
         return None
-    warmup = (
-        getattr(schedule, "warmup_steps", 0) if getattr(schedule, "warmup_target", None) is not None else 0
-    )
+    warmup = getattr(schedule, "warmup_steps", 0) if getattr(schedule, "warmup_target", None) is not None else 0
     return int(steps + warmup)
 
 

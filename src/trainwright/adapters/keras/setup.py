@@ -83,12 +83,9 @@ def setup_facts(
             device=device,
             accelerators=accelerators(device),
             takes_all_memory=takes_all_memory(),
-            precision={
-                "mixed_bfloat16": "bf16",
-                "bfloat16": "bf16",
-                "mixed_float16": "fp16",
-                "float16": "fp16",
-            }.get(model.dtype_policy.name, "fp32"),
+            precision={"mixed_bfloat16": "bf16", "bfloat16": "bf16", "mixed_float16": "fp16", "float16": "fp16"}.get(
+                model.dtype_policy.name, "fp32"
+            ),
             batch_size=batch_size or 0,
             accumulation=getattr(model.optimizer, "gradient_accumulation_steps", None) or 1,
             epochs=float(epochs),
@@ -108,9 +105,7 @@ def _loads_checkpoint(model: Any, seen: Seen) -> bool:
     return any(layer in seen.loadings for layer in tensors.named_layers(model).values())
 
 
-def arguments(
-    model: Any, given: Mapping[str, Any], seen: Seen, optimizers: Mapping[str, Any]
-) -> dict[str, Argument]:
+def arguments(model: Any, given: Mapping[str, Any], seen: Seen, optimizers: Mapping[str, Any]) -> dict[str, Argument]:
     """Every hyper-parameter in force: of fit, of compile, of the optimizers, of the losses."""
     found: dict[str, Argument] = {}
     for name, parameter in inspect.signature(keras.Model.fit).parameters.items():
@@ -129,9 +124,7 @@ def arguments(
             found[name] = Argument(name=name, value=value, given=name in told, default=default)
     named = told.get("optimizer", "rmsprop")
     if isinstance(named, str) and "optimizer" in optimizers:
-        found["optimizer"] = Argument(
-            name="optimizer", value=named, given="optimizer" in told, default="rmsprop"
-        )
+        found["optimizer"] = Argument(name="optimizer", value=named, given="optimizer" in told, default="rmsprop")
     for attribute, optimizer in optimizers.items():
         found |= resolved(optimizer, seen, attribute)
     return {**found, **_losses(told.get("loss"))}
@@ -178,11 +171,7 @@ def compile_places(compiled: Construction | None) -> dict[str, Place]:
         return {}
     written = keyword_places(compiled.frame_file, compiled.line, "compile", end=compiled.end)
     found = {name: place for name, (place, _) in written.items()}
-    return {
-        "compile": compiled.place,
-        **{n: found.get(n, compiled.place) for n in ("optimizer", "loss")},
-        **found,
-    }
+    return {"compile": compiled.place, **{n: found.get(n, compiled.place) for n in ("optimizer", "loss")}, **found}
 
 
 def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
@@ -282,11 +271,7 @@ def later_freezes(model: Any, frame: Any) -> list[tuple[Any, Place]]:
         if not isinstance(node, ast.Assign) or not reached < node.lineno < first[0]:
             continue
         target, value = node.targets[0], node.value
-        if (
-            isinstance(target, ast.Attribute)
-            and target.attr == "trainable"
-            and isinstance(value, ast.Constant)
-        ):
+        if isinstance(target, ast.Attribute) and target.attr == "trainable" and isinstance(value, ast.Constant):
             owner = look_up(target.value, scope)
             if value.value is False and isinstance(owner, keras.layers.Layer):
                 found.append((owner, Place(show(file), node.lineno)))
@@ -308,9 +293,7 @@ def ineffective_freezes(
         for la in layers
         if la in places and not la.trainable and la.weights and version().may_train_frozen(model, la)
     ]
-    ahead = [
-        (la, place) for la, place in later if any(la is one for one in layers) and la.trainable and la.weights
-    ]
+    ahead = [(la, place) for la, place in later if any(la is one for one in layers) and la.trainable and la.weights]
     if not frozen and not ahead:
         return ()
     if ahead:  # what this training will have done by then

@@ -134,8 +134,7 @@ class AllState:
         self._random = RandomState(loose)
         self._backend, self._seeds = _backend_random(), version().seeds()
         self._globals = {
-            k: (v, _content(v) if type(v) in (list, dict, set) else None)
-            for k, v in version().settings().items()
+            k: (v, _content(v) if type(v) in (list, dict, set) else None) for k, v in version().settings().items()
         }
         generator = version().settings().get("global_seed_generator")
         self._state = KerasState([*roots, *([generator] if generator is not None else [])])

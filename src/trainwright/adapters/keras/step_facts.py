@@ -62,9 +62,7 @@ def measure_step(fit: FitTraining) -> StepFacts:
 def _memory(fit: FitTraining, batch: Batch) -> MemoryFacts | None:
     try:
         return measure_memory(fit, batch)
-    except (
-        Exception
-    ) as error:  # a smaller batch fails for another reason: the failure stands as it was raised
+    except Exception as error:  # a smaller batch fails for another reason: the failure stands as it was raised
         note_own(error)
         return None
 
@@ -220,11 +218,7 @@ def loss_facts(fit: FitTraining, record: StepRecord, batch: Batch) -> LossFacts 
     kept = record.kept_losses[calls.index(call)] if call else None
     classes = losses.class_count(call, -1)
     chance = losses.chance_of(classes)
-    rows = (
-        losses_of_rows(kept, fit.run_loss)
-        if kept is not None and record.failed_stage != Stage.GRADIENTS
-        else None
-    )
+    rows = losses_of_rows(kept, fit.run_loss) if kept is not None and record.failed_stage != Stage.GRADIENTS else None
     place = call.at if call else None
     outputs = compiled.output_names(fit.model, record.output)
     return LossFacts(

@@ -9,14 +9,7 @@ from typing import Any
 
 from trainwright.adapters.base import ActiveRepairs
 from trainwright.adapters.keras.backend import Backend, backend_of, number, scaling_of
-from trainwright.adapters.keras.calls import (
-    as_tensors,
-    catching,
-    failing_as,
-    is_own,
-    user_parts,
-    without_gradients,
-)
+from trainwright.adapters.keras.calls import as_tensors, catching, failing_as, is_own, user_parts, without_gradients
 from trainwright.adapters.keras.compiled_steps import CompiledSteps
 from trainwright.adapters.keras.custom_step import OwnStep, optimizers_of
 from trainwright.adapters.keras.fit_call import FitCall
@@ -87,10 +80,7 @@ class FitTraining:
         if self._applied is None:
             self._applied = set()
             self.reset()
-            with (
-                self.ready(0),
-                tolerated(),
-            ):  # data that cannot be read are another stage's matter
+            with self.ready(0), tolerated():  # data that cannot be read are another stage's matter
                 batch = self.take(1, seed=0)[0]
                 self._applied = self.step_gradients(batch, self.observer(detail=False)).applied
             self.reset()
@@ -108,10 +98,7 @@ class FitTraining:
 
     def repaired(self, batch: Batch) -> Batch:
         """A batch as the data give it, with the repairs that are kept."""
-        for change in [
-            *self.batch_changes,
-            *(self._by_seam(r) for r in self.active.kept if r.seam == Seam.BATCH),
-        ]:
+        for change in [*self.batch_changes, *(self._by_seam(r) for r in self.active.kept if r.seam == Seam.BATCH)]:
             batch = batch.renewed(change(batch.view()))
         return batch
 

@@ -35,9 +35,7 @@ def unlisted_layers(model: Any, called: Sequence[Any]) -> Iterator[PlainList]:
                 kind=type(value).__name__,
                 modules=len(below),
                 parameters=sum(int(np.prod(v.shape)) for la in below for v in la.weights),
-                where=attribute_place(file, type(owner).__name__, attribute)
-                if file and is_users(file)
-                else None,
+                where=attribute_place(file, type(owner).__name__, attribute) if file and is_users(file) else None,
             )
 
 
@@ -47,7 +45,5 @@ def rebuilt_layers(first: StepRecord, again: StepRecord) -> Iterator[RebuiltLaye
     for layer, at in zip(first.unlisted, first.unlisted_at):
         if (type(layer), at) in others and not any(layer is la for la in again.unlisted):
             yield RebuiltLayer(
-                kind=type(layer).__name__,
-                parameters=sum(int(np.prod(v.shape)) for v in layer.weights),
-                where=at,
+                kind=type(layer).__name__, parameters=sum(int(np.prod(v.shape)) for v in layer.weights), where=at
             )

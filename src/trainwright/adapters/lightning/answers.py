@@ -37,15 +37,11 @@ def loss_of_answer(output: Any) -> torch.Tensor | None:
     """
     if isinstance(output, Mapping):
         if "loss" not in output:
-            raise of_pipeline(
-                KeyError("when `training_step` returns a mapping, the 'loss' key needs to be present")
-            )
+            raise of_pipeline(KeyError("when `training_step` returns a mapping, the 'loss' key needs to be present"))
         output = output["loss"]
     if output is not None and not isinstance(output, torch.Tensor):
         raise of_pipeline(
-            TypeError(
-                f"`training_step` must return a tensor, a mapping or None; got {type(output).__name__}."
-            )
+            TypeError(f"`training_step` must return a tensor, a mapping or None; got {type(output).__name__}.")
         )
     return output
 

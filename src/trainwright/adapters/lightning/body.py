@@ -210,10 +210,7 @@ class LightningBody:
 
     def epochs(self) -> int | None:
         """How often the trainer goes through the data, where its epochs are what ends it."""
-        epochs, most = (
-            getattr(self.fit.trainer, "max_epochs", None),
-            getattr(self.fit.trainer, "max_steps", -1),
-        )
+        epochs, most = (getattr(self.fit.trainer, "max_epochs", None), getattr(self.fit.trainer, "max_steps", -1))
         limited = (most is not None and most > 0) or getattr(self.fit.trainer, "fast_dev_run", False)
         return epochs if epochs is not None and epochs > 0 and not limited else None
 
@@ -292,11 +289,7 @@ class LightningBody:
 
     def _move_schedules(self, index: int) -> None:
         for config in self.stand_in.lr_scheduler_configs:
-            if (
-                config.interval == "step"
-                and not config.reduce_on_plateau
-                and (index + 1) % config.frequency == 0
-            ):
+            if config.interval == "step" and not config.reduce_on_plateau and (index + 1) % config.frequency == 0:
                 self.module.lr_scheduler_step(config.scheduler, None)
 
     # Evaluation
@@ -320,9 +313,7 @@ class LightningBody:
                     getattr(module, name)()
                 for index, item in zip(range(batches), loader):
                     batch = self._transferred(item)
-                    outputs.append(
-                        self._step(module.validation_step, batch, index, *([0] if several else []))
-                    )
+                    outputs.append(self._step(module.validation_step, batch, index, *([0] if several else [])))
                 module.on_validation_epoch_end()
         finally:
             self.stand_in.training, self.stand_in.validating = True, False

@@ -50,6 +50,4 @@ def fit_of(trainer: Any, given: Mapping[str, Any], frame: FrameType) -> Fit:
 def package_of(module: Any) -> str:
     """`lightning.pytorch` or `pytorch_lightning`: the package that a module's base class is of."""
     names = [k.__module__ for k in type(module).__mro__ if k.__name__ == "LightningModule"]
-    return (
-        "pytorch_lightning" if any(n.startswith("pytorch_lightning") for n in names) else "lightning.pytorch"
-    )
+    return "pytorch_lightning" if any(n.startswith("pytorch_lightning") for n in names) else "lightning.pytorch"

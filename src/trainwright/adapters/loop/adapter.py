@@ -68,9 +68,7 @@ class LoopAdapter:
             accepts=accepts,
             alignment=alignment,
             aligned_source=aligned_source(read.split, train, alignment, accepts, training.scope),
-            evaluation_alignment=alignment_of(held.split, evaluation, accepts)
-            if held and evaluation
-            else None,
+            evaluation_alignment=alignment_of(held.split, evaluation, accepts) if held and evaluation else None,
             tokenizer=tokenizer_facts(tokenizer, training.scope),
             shuffles=_shuffles(loader),
             drops_last=bool(getattr(loader, "drop_last", False)),
@@ -186,9 +184,7 @@ class LoopAdapter:
                 schedule_steps=round(planned * pace) if planned and parts.schedules else None,
                 schedule_first=calls[:1] == ["schedule"],
                 rate_given=all(is_rate_written(o, training.seen) for o in parts.optimizers),
-                rate_position=training.seen.position_given(parts.optimizers[0], "lr")
-                if parts.optimizers
-                else None,
+                rate_position=training.seen.position_given(parts.optimizers[0], "lr") if parts.optimizers else None,
             )
         training.reset()
         return facts
@@ -209,13 +205,7 @@ class LoopAdapter:
         if not self.training.parts.single:
             return Run(skipped="two losses are minimised in turn, each by an optimizer of its own")
         run = runs.train(
-            self.training,
-            steps=steps,
-            batches=batches,
-            seed=seed,
-            changes=changes,
-            seconds=seconds,
-            enough=enough,
+            self.training, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds, enough=enough
         )
         if batches == 1 and _rises(run.losses) and self.training.carries():
             return Run(
@@ -239,9 +229,7 @@ def _shuffles(loader: Any) -> bool | None:
     """Whether a loader draws rows in a random order; None where that cannot be told."""
     if loader is None:
         return None
-    sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(
-        loader, "sampler", None
-    )
+    sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
     kind = type(sampler).__name__ if sampler is not None else ""
     if not kind or "Iterable" in type(sampler).__name__ or "Infinite" in kind:
         return None

@@ -70,12 +70,7 @@ def form_pool(training: LoopTraining) -> tuple[Failure | None, RecordingCollator
 def mended_collator(training: LoopTraining, collator: Any) -> Any:
     """A loader's collate function with the repairs of such in force."""
     for repair in training.collating:
-        given = {
-            "model": None,
-            "train_dataset": None,
-            "collator": collator,
-            "tokenizer": training.tokenizer(),
-        }
+        given = {"model": None, "train_dataset": None, "collator": collator, "tokenizer": training.tokenizer()}
         collator = mended(repair, training.call(Seam.TRAINER, given))["collator"]
     stacking = [r for r in training.active.all if r.seam == Seam.STACK]
     return _Restacking(training, collator, stacking[0]) if stacking else collator

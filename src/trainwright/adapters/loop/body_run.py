@@ -50,9 +50,7 @@ def run_body(
         rate_share=rate_share,
         parameters=parameters,
         passed=passed,
-        keep=not live
-        and training.known_parts is not None
-        and (keep or training.window > 1 or not training.optimizers),
+        keep=not live and training.known_parts is not None and (keep or training.window > 1 or not training.optimizers),
     )
     noise = training.seed * SEED_STRIDE + number
     # A `while` goes over nothing: whichever time round it is, its item is the same.
@@ -93,9 +91,7 @@ def _pinned(training: LoopTraining, turn: Turn) -> Iterator[None]:
                 training.body.drawn[key] = passed_on(next, _begun_again(training, iterator))
         return training.body.drawn[key]
 
-    with watching_loaders(
-        lambda loader: None, handed if training.body.draws else lambda iterator, draw: draw()
-    ):
+    with watching_loaders(lambda loader: None, handed if training.body.draws else lambda iterator, draw: draw()):
         yield
 
 

@@ -61,9 +61,7 @@ def find_counters(lifted: LiftedPass) -> list[Added]:
         added = _of_target(_target(node), lifted)
         if added is not None:
             one = found.setdefault(added.name, added)
-            one.lines |= {
-                (lifted.loop.file, n) for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-            }
+            one.lines |= {(lifted.loop.file, n) for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
             one.training = one.training or _inside_training(node, lifted)
     for method, function in reached_functions(lifted.statements, namespace).values():
         for own in _of_method(method, function, lifted):
@@ -76,9 +74,7 @@ def _additions(statements: Sequence[ast.AST]) -> Iterator[ast.AugAssign | ast.As
         for node in ast.walk(statement):
             if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
                 yield node
-            elif (
-                isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp)
-            ):
+            elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
                 same = ast.unparse(node.targets[0])
                 if isinstance(node.value.op, ast.Add) and same in (
                     ast.unparse(node.value.left),
@@ -148,9 +144,7 @@ def _of_method(node: ast.FunctionDef, function: FunctionType, lifted: LiftedPass
             )
 
 
-def _attribute(
-    name: str, owner: Any, attribute: str, lifted: LiftedPass, lines: set[tuple[str, int]]
-) -> Added:
+def _attribute(name: str, owner: Any, attribute: str, lifted: LiftedPass, lines: set[tuple[str, int]]) -> Added:
     share, scope = None, {"self": owner}
     for kind in type(owner).__mro__:
         for method in vars(kind).values():
@@ -185,9 +179,7 @@ def _inside_training(node: ast.AST, lifted: LiftedPass) -> bool:
         return False
     for inner in ast.walk(lifted.training.node):
         if isinstance(inner, (ast.For, ast.While)) and inner is not lifted.training.node:
-            if any(n is node for n in ast.walk(inner)) and not called_in(
-                inner.body, lifted.namespace, _TRAINING
-            ):
+            if any(n is node for n in ast.walk(inner)) and not called_in(inner.body, lifted.namespace, _TRAINING):
                 return False
     return True
 
@@ -203,9 +195,7 @@ def _begun(lifted: LiftedPass, name: str) -> Place | None:
             for n in (own_nodes(owner) if owner is not None else ())
             if isinstance(n, (ast.Assign, ast.AnnAssign))
             and (inside or n.lineno < lifted.loop.line)
-            and any(
-                isinstance(t, ast.Name) and t.id == name and isinstance(t.ctx, ast.Store) for t in ast.walk(n)
-            )
+            and any(isinstance(t, ast.Name) and t.id == name and isinstance(t.ctx, ast.Store) for t in ast.walk(n))
         ]
         if lines:
             return Place(show(lifted.loop.file), max(lines))
@@ -218,9 +208,7 @@ def _is_begun(statements: Sequence[ast.AST], name: str) -> bool:
     return any(
         isinstance(s, (ast.Assign, ast.AnnAssign))
         and id(s) not in added
-        and any(
-            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(s)
-        )
+        and any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(s))
         for s in statements
     )
 

@@ -39,9 +39,7 @@ def read_sets(training: LoopTraining) -> tuple[ReadSet, ReadSet | None]:
     held = evaluation_set(training, data)
     if held is None:
         return ReadSet(split, labels, labels_at, data), None
-    return ReadSet(split, labels, labels_at, data), ReadSet(
-        read_split("evaluation", _named(held, names)), labels
-    )
+    return ReadSet(split, labels, labels_at, data), ReadSet(read_split("evaluation", _named(held, names)), labels)
 
 
 def _named(data: Any, names: Mapping[str, str]) -> Any:
@@ -61,19 +59,14 @@ def training_set(training: LoopTraining) -> tuple[Any, Place | None]:
         return training.loaders[0].dataset, None
     with tolerated():  # a step that raises is measured as a step
         return (
-            (None, None)
-            if not training.items
-            else rows_of_script(training, training.label_key(training.view(Turn(0))))
+            (None, None) if not training.items else rows_of_script(training, training.label_key(training.view(Turn(0))))
         )
     return None, None
 
 
 def evaluation_set(training: LoopTraining, train: Any) -> Any:
     """The data set of the script's first loader for evaluation."""
-    return next(
-        (v.dataset for _, v in training.evaluation_loaders() if v.dataset is not train),
-        None,
-    )
+    return next((v.dataset for _, v in training.evaluation_loaders() if v.dataset is not train), None)
 
 
 def _label_names(training: LoopTraining, split: Split) -> tuple[str, ...]:

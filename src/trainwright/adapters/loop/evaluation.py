@@ -28,12 +28,7 @@ from trainwright.seams.listening.torch_patches import watching_loaders
 from trainwright.seams.loops.found_loops import Loop
 from trainwright.seams.loops.lifted_pass import RETURNED, LiftedPass, lift_pass
 from trainwright.seams.state.snapshot import seed_everything
-from trainwright.seams.torch.evaluation import (
-    EvaluationWatch,
-    TookTooLong,
-    evaluation_call,
-    tensors_in,
-)
+from trainwright.seams.torch.evaluation import EvaluationWatch, TookTooLong, evaluation_call, tensors_in
 from trainwright.seams.torch.gates import Gates
 from trainwright.seams.torch.marks import ModelCall, refused_call
 from trainwright.seams.torch.watch import Observer
@@ -121,9 +116,7 @@ def lifted_pass_of(training: LoopTraining, loop: Loop) -> LiftedPass:
     return lift_pass(loop, getattr(training.body, "_callers", []), lasting)
 
 
-def run_passes(
-    training: LoopTraining, lifted: LiftedPass, batches: int | None, known: frozenset[Place]
-) -> Seen:
+def run_passes(training: LoopTraining, lifted: LiftedPass, batches: int | None, known: frozenset[Place]) -> Seen:
     """Two passes and the rest.
 
     Args:
@@ -247,9 +240,7 @@ def _short_loaders(training: LoopTraining, batches: int | None, met: list[Any]) 
 
 def _mended(training: LoopTraining) -> Any:
     repairs = [r for r in training.active.all if r.seam in _OF_CALLS]
-    return (
-        Observer(training.model, repairs, roots=training.parts.roots) if repairs else contextlib.nullcontext()
-    )
+    return Observer(training.model, repairs, roots=training.parts.roots) if repairs else contextlib.nullcontext()
 
 
 def _raised(training: LoopTraining, seen: Seen) -> Failure | None:
@@ -272,16 +263,11 @@ def _mended_elsewhere(training: LoopTraining) -> bool:
     return any(r.seam not in own for r in training.active.all)
 
 
-def _facts(
-    training: LoopTraining, seen: Seen, lifted: LiftedPass | None, failure: Failure | None
-) -> EvaluationFacts:
+def _facts(training: LoopTraining, seen: Seen, lifted: LiftedPass | None, failure: Failure | None) -> EvaluationFacts:
     watch, whole = seen.watch, lifted is None or lifted.whole
     evaluations = watch.evaluations() or watch.evaluations(sure=False)
     refused = _refused(seen) if failure is not None else None
-    comparisons = (
-        *_comparisons(watch, failed=failure is not None),
-        *([refused] if refused is not None else []),
-    )
+    comparisons = (*_comparisons(watch, failed=failure is not None), *([refused] if refused is not None else []))
     noisy = [c for c in watch.evaluations() if c.noise and not watch.asked_again(c)]
     measured = {line for m in watch.meetings for line in m.lines}
     first = [c for c in evaluations if c.turn == min(e.turn for e in evaluations)]
@@ -298,9 +284,7 @@ def _facts(
         active_noise=tuple({k: n for c in noisy for k, n in c.noise.items()}.values()),
         repeatable=_repeatable(noisy[0]) if noisy else None,
         **_kept(seen, training, evaluations),
-        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        if hasattr(os, "sysconf")
-        else None,
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
     )
 
 

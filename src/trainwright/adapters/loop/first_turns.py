@@ -6,9 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from trainwright.adapters.loop.body_run import run_body
-from trainwright.adapters.loop.parts import (
-    find_parts,
-)
+from trainwright.adapters.loop.parts import find_parts
 from trainwright.adapters.loop.turn import Turn
 from trainwright.seams.failures.blame import tolerated
 from trainwright.seams.listening.seen import quiet

@@ -43,9 +43,7 @@ class LiftedBody:
         self.modules: list[nn.Module] = []
         by_hand = rebound_by_hand(loop)
         self.places: dict[str, Place] = {"update_by_hand": Place(show(loop.file), by_hand)} if by_hand else {}
-        stepping, training = (
-            called_in(loop.node.body, loop.scope, frozenset([n])) for n in ("step", "backward")
-        )
+        stepping, training = (called_in(loop.node.body, loop.scope, frozenset([n])) for n in ("step", "backward"))
         self.steps = bool(stepping) or not training  # what shows neither does both where it cannot be read
         self._code = lift_body(loop)
         self._first = _number_now(loop)
@@ -220,11 +218,7 @@ class LiftedBody:
         rounds = self._rounds(training)
         for node, _ in self._around():
             for call in ast.walk(node):
-                if (
-                    isinstance(call, ast.Call)
-                    and isinstance(call.func, ast.Attribute)
-                    and call.func.attr == "step"
-                ):
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "step":
                     owner = call.func.value
                     if getattr(owner, "id", getattr(owner, "attr", "")) in names:
                         window: int = training.rounds

@@ -39,10 +39,6 @@ def _evaluation_line(lifted: LiftedPass) -> Place | None:
     bodies += [(code.co_filename, node) for code, (node, _) in functions.items()]
     for file, body in bodies:
         for node in ast.walk(body):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "eval"
-            ):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "eval":
                 return Place(show(file), node.lineno)
     return None

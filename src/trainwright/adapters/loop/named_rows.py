@@ -72,11 +72,7 @@ def names_of_items(batch: Any, view: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _same(left: Any, right: Any) -> bool:
-    if (
-        not isinstance(left, torch.Tensor)
-        or not isinstance(right, torch.Tensor)
-        or left.numel() != right.numel()
-    ):
+    if not isinstance(left, torch.Tensor) or not isinstance(right, torch.Tensor) or left.numel() != right.numel():
         return False
     pair = [t.detach().reshape(-1).to("cpu", torch.float64) for t in (left, right)]
     return bool(torch.equal(*(torch.nan_to_num(t) for t in pair)))

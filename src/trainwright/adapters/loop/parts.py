@@ -283,15 +283,11 @@ def label_name(inputs: Mapping[str, Any], targets: torch.Tensor | None) -> str |
     if targets is None or len(given) < 2:
         return usual
     flat = targets.detach().reshape(-1).double()
-    same = [
-        n for n, v in given.items() if v.numel() == flat.numel() and torch.equal(v.reshape(-1).double(), flat)
-    ]
+    same = [n for n, v in given.items() if v.numel() == flat.numel() and torch.equal(v.reshape(-1).double(), flat)]
     return usual if usual in same or not same else same[-1]
 
 
-def follow_parameters(
-    optimizers: Sequence[Any], before: Mapping[str, torch.Tensor], model: nn.Module
-) -> None:
+def follow_parameters(optimizers: Sequence[Any], before: Mapping[str, torch.Tensor], model: nn.Module) -> None:
     """Let optimizers hold the parameters that took the place of others under the same name."""
     now = dict(model.named_parameters())
     replaced = {id(old): now[name] for name, old in before.items() if name in now and now[name] is not old}

@@ -45,9 +45,7 @@ def apply_to_training(training: LoopTraining, repair: Repair) -> None:
     training.state.before_change(around(loader))
     if changed["collator"] is not given["collator"] and formed:
         collate = changed["collator"]
-        kept = Repair(
-            repair.does, Seam.BATCH, lambda call: Call(seam=Seam.BATCH, given=collate(dict(call.given)))
-        )
+        kept = Repair(repair.does, Seam.BATCH, lambda call: Call(seam=Seam.BATCH, given=collate(dict(call.given))))
         training.active.kept.append(kept)
     elif changed["collator"] is not given["collator"]:
         training.collating.append(repair)
@@ -91,10 +89,6 @@ def translated(training: LoopTraining, turn: Turn) -> list[Repair]:
 def _exchanged(value: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
     if isinstance(value, torch.Tensor):
         for before, after in pairs:
-            if (
-                isinstance(before, torch.Tensor)
-                and before.shape == value.shape
-                and torch.equal(before, value.detach())
-            ):
+            if isinstance(before, torch.Tensor) and before.shape == value.shape and torch.equal(before, value.detach()):
                 return after
     return value

@@ -89,18 +89,14 @@ def find_places(training: LoopTraining) -> dict[str, Place]:
         if schedule in seen.schedules:
             places.setdefault("scheduler", seen.schedules[schedule].place)
             places |= {r: p for r, p in _written(seen.schedules[schedule]).items() if r not in places}
-    stilled = [
-        seen.stilled[m] for m in (*training.parts.roots, *training.model.modules()) if m in seen.stilled
-    ]
+    stilled = [seen.stilled[m] for m in (*training.parts.roots, *training.model.modules()) if m in seen.stilled]
     if stilled:
         places["mode_change"] = stilled[0]
     if (loader := first_loader(training)) is not None:
         places |= {r: p for r, p in _of_loader(loader, seen).items() if r not in places}
     for _, held in training.evaluation_loaders()[:1]:
         found = _of_loader(held, seen)
-        places |= {
-            _HELD_ROLES[r]: p for r, p in found.items() if r in _HELD_ROLES and _HELD_ROLES[r] not in places
-        }
+        places |= {_HELD_ROLES[r]: p for r, p in found.items() if r in _HELD_ROLES and _HELD_ROLES[r] not in places}
     return places
 
 

@@ -90,12 +90,7 @@ def _sources(batches: Sequence[Any], scope: Mapping[str, Any]) -> Iterator[torch
 
 
 def _holds(data: torch.Tensor, batch: Any) -> bool:
-    if (
-        not isinstance(batch, torch.Tensor)
-        or not batch.dim()
-        or not len(batch)
-        or batch.layout != torch.strided
-    ):
+    if not isinstance(batch, torch.Tensor) or not batch.dim() or not len(batch) or batch.layout != torch.strided:
         return False
     if data.shape[1:] != batch.shape[1:] or len(data) < len(batch):
         return False

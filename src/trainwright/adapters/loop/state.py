@@ -15,14 +15,7 @@ from trainwright.seams.state.snapshot import AttributeState, RandomState, loose_
 from trainwright.seams.torch.state import ModelState, OptimizerState
 
 # Objects of frameworks whose attributes a step changes.
-_FRAMEWORK_STATE = (
-    "torch.amp",
-    "torch.cuda.amp",
-    "accelerate.",
-    "torchmetrics",
-    "lightning.",
-    "pytorch_lightning.",
-)
+_FRAMEWORK_STATE = ("torch.amp", "torch.cuda.amp", "accelerate.", "torchmetrics", "lightning.", "pytorch_lightning.")
 
 
 class LoopState:
@@ -119,23 +112,13 @@ def _outermost(modules: Sequence[nn.Module]) -> list[nn.Module]:
 def _leaves(values: Sequence[Any]) -> list[torch.Tensor]:
     """Tensors that are trained without being part of a module."""
     found = [v for v in values if isinstance(v, torch.Tensor)]
-    found += [
-        t for v in values if isinstance(v, (list, tuple)) for t in v[:1000] if isinstance(t, torch.Tensor)
-    ]
-    found += [
-        t
-        for v in values
-        if isinstance(v, dict)
-        for t in list(v.values())[:1000]
-        if isinstance(t, torch.Tensor)
-    ]
+    found += [t for v in values if isinstance(v, (list, tuple)) for t in v[:1000] if isinstance(t, torch.Tensor)]
+    found += [t for v in values if isinstance(v, dict) for t in list(v.values())[:1000] if isinstance(t, torch.Tensor)]
     return [t for t in found if t.requires_grad and t.is_leaf and not isinstance(t, nn.Parameter)]
 
 
 def _framework_state(values: Sequence[Any]) -> list[Any]:
-    found = [
-        v for v in values if type(v).__module__.startswith(_FRAMEWORK_STATE) and not isinstance(v, nn.Module)
-    ]
+    found = [v for v in values if type(v).__module__.startswith(_FRAMEWORK_STATE) and not isinstance(v, nn.Module)]
     found = list({id(v): v for v in [*found, *wrapped_objects(values), *scalers_of(values)]}.values())
     inner = [getattr(v, "gradient_state", None) for v in found]
     return [*found, *(v for v in inner if v is not None)]

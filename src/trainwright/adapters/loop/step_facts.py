@@ -51,9 +51,7 @@ def measure_step(training: LoopTraining) -> StepFacts:
 def _forward(training: LoopTraining, record: StepRecord, turns: Sequence[Turn]) -> ForwardFacts:
     model, seen = training.model, training.seen
     alone = len(training.parts.roots) == 1 and training.parts.roots[0] is model
-    facts = forward_facts(
-        record, model, _probe(training, turns) if alone else None, seen.modules.get, _fresh(training)
-    )
+    facts = forward_facts(record, model, _probe(training, turns) if alone else None, seen.modules.get, _fresh(training))
     parameters = with_origins(facts.parameters, model, seen.frozen_at, {})
     return replace(facts, parameters=parameters)
 
@@ -158,17 +156,13 @@ def _waiting(training: LoopTraining, passed: Passed) -> set[str]:
     return {n for n, p in training.model.named_parameters() if id(p) in held}
 
 
-def _gradients(
-    training: LoopTraining, record: StepRecord, passed: Passed, watch: GraphWatch
-) -> GradientFacts | None:
+def _gradients(training: LoopTraining, record: StepRecord, passed: Passed, watch: GraphWatch) -> GradientFacts | None:
     facts = gradient_facts(record, training.model, training.seen.modules.get, None, training.window)
     if facts is None:
         return None
     waiting = _waiting(training, passed)
     facts = replace(facts, gradients=tuple(g for g in facts.gradients if g.name not in waiting))
-    owners = {
-        n: v for n, v in training.scope.items() if hasattr(v, "__dict__") and not isinstance(v, nn.Module)
-    }
+    owners = {n: v for n, v in training.scope.items() if hasattr(v, "__dict__") and not isinstance(v, nn.Module)}
     facts = graph_facts(facts, watch, training.model, owners, training.seen.modules.get)
     wiped = tuple(n for n, p in training.model.named_parameters() if id(p) in passed.wiped)
     passes, at = cleared_between(passed)
@@ -181,9 +175,7 @@ def _gradients(
     )
 
 
-def _further(
-    training: LoopTraining, record: StepRecord, facts: StepFacts, turns: Sequence[Turn]
-) -> StepFacts:
+def _further(training: LoopTraining, record: StepRecord, facts: StepFacts, turns: Sequence[Turn]) -> StepFacts:
     """The facts with what more steps show, each from the weights at the start."""
     forward, loss, gradients = facts
     if loss is not None:
@@ -198,9 +190,7 @@ def _further(
             gradients = further_steps(gradients, training, training.take(POOLED, seed=0))
             if gradients.second_failure is not None and not gradients.kept:
                 gradients = replace(
-                    gradients,
-                    kept=tuple(_carried(training, turns[0])),
-                    frozen_by_step=_frozen(training, turns[0]),
+                    gradients, kept=tuple(_carried(training, turns[0])), frozen_by_step=_frozen(training, turns[0])
                 )
         training.reset()
     if record.failure is None:

@@ -23,11 +23,7 @@ from trainwright.adapters.loop.body import Body
 from trainwright.adapters.loop.body_run import left_at_backward, run_body
 from trainwright.adapters.loop.first_turns import find_first_parts
 from trainwright.adapters.loop.named_rows import evaluation_loaders, names_of_items
-from trainwright.adapters.loop.parts import (
-    Parts,
-    label_name,
-    names_of_inputs,
-)
+from trainwright.adapters.loop.parts import Parts, label_name, names_of_inputs
 from trainwright.adapters.loop.repairs import apply_to_training, translated
 from trainwright.adapters.loop.state import LoopState
 from trainwright.adapters.loop.turn import Turn
@@ -138,9 +134,7 @@ class LoopTraining:
         if name is None and record.targets is not None:
             name, seen["labels"] = "labels", record.targets
         self._label_key = name
-        self.views[turn.number] = {
-            k: v.detach().clone() if isinstance(v, torch.Tensor) else v for k, v in seen.items()
-        }
+        self.views[turn.number] = {k: v.detach().clone() if isinstance(v, torch.Tensor) else v for k, v in seen.items()}
 
     def label_key(self, view: Mapping[str, Any]) -> str | None:
         """The name of the labels in a view."""

@@ -77,9 +77,7 @@ def _classes(batch: Mapping[str, Any], key: str | None) -> int:
     return int(torch.unique(labels).numel())
 
 
-def token_facts(
-    batch: Mapping[str, Any], label_key: str | None, model: Any, tokenizer: Any
-) -> dict[str, Any]:
+def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tokenizer: Any) -> dict[str, Any]:
     """Facts of a batch of token ids; empty for batches without."""
     tokens = batch.get("input_ids")
     if not _is_tokens(tokens) or tokens is None:
@@ -116,9 +114,7 @@ def several_batches_facts(
     """What is counted over the first batches: labels that count, padding."""
     labels = [b[label_key] for b in batches if label_key and isinstance(b.get(label_key), torch.Tensor)]
     whole = [t for t in labels if not t.is_floating_point() and t.dtype != torch.bool and t.dim()]
-    facts: dict[str, Any] = {
-        "label_counts": tuple(measure_label_count(t.cpu().numpy()) for t in whole if len(t))
-    }
+    facts: dict[str, Any] = {"label_counts": tuple(measure_label_count(t.cpu().numpy()) for t in whole if len(t))}
     if not all(_is_tokens(b.get("input_ids")) for b in batches):
         return facts
     _, pad_id, eos_id = special_ids(model, tokenizer)
@@ -144,9 +140,7 @@ def label_mask(
     if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape or labels.is_floating_point():
         return None
     attention = mask.cpu().numpy() if mask is not None else None
-    return measure_label_mask(
-        tokens.cpu().numpy(), labels.cpu().numpy(), attention, pad_id=pad_id, eos_id=eos_id
-    )
+    return measure_label_mask(tokens.cpu().numpy(), labels.cpu().numpy(), attention, pad_id=pad_id, eos_id=eos_id)
 
 
 def other_padding_labels(
@@ -156,11 +150,7 @@ def other_padding_labels(
     if not _is_tokens(batch.get("input_ids")):
         return None
     labels = batch.get(label_key)
-    if (
-        not isinstance(labels, torch.Tensor)
-        or labels.shape != batch["input_ids"].shape
-        or labels.is_floating_point()
-    ):
+    if not isinstance(labels, torch.Tensor) or labels.shape != batch["input_ids"].shape or labels.is_floating_point():
         return None
     live = labels != -100
     counted = live & ~torch.as_tensor(_real(batch, pad_id, eos_id), device=live.device)

@@ -83,9 +83,7 @@ class Probe:
                 for parameter, value in kept:
                     parameter.copy_(value)
 
-    def trace(
-        self, inputs: Mapping[str, Any], keep: Callable[[torch.Tensor], torch.Tensor | None]
-    ) -> list[Made]:
+    def trace(self, inputs: Mapping[str, Any], keep: Callable[[torch.Tensor], torch.Tensor | None]) -> list[Made]:
         """Every call's result in evaluation mode, as far as `keep` wants it."""
         trace = Trace(keep)
         with trace:
@@ -138,12 +136,7 @@ def take_rows(inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
     def taken(value: Any) -> Any:
         if isinstance(value, list) and len(value) == count:
             return [value[row] for row in rows]
-        if (
-            isinstance(value, torch.Tensor)
-            and value.dim()
-            and len(value) == count
-            and value.layout == torch.strided
-        ):
+        if isinstance(value, torch.Tensor) and value.dim() and len(value) == count and value.layout == torch.strided:
             return value[chosen.to(value.device)]
         return value
 

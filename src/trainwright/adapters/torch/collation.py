@@ -16,9 +16,7 @@ def item_facts(recorder: RecordingCollator) -> dict[str, Any]:
     if not recorder.items:
         return {}
     items = [as_mapping(i) for i in recorder.items]
-    lists = [
-        k for k in items[0] if all(length(i.get(k)) is not None and not isinstance(i[k], str) for i in items)
-    ]
+    lists = [k for k in items[0] if all(length(i.get(k)) is not None and not isinstance(i[k], str) for i in items)]
     return {
         "item_columns": tuple(items[0]),
         "item_lengths": {k: tuple(length(i[k]) or 0 for i in items) for k in lists},

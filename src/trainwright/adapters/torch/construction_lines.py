@@ -15,13 +15,7 @@ from trainwright.core.finding import Place
 from trainwright.seams.listening.seen import Construction, Loading, Seen
 from trainwright.seams.loops.found_loops import callers
 from trainwright.seams.source.places import is_cell, is_users, show
-from trainwright.seams.source.written import (
-    assignment_place,
-    attribute_place,
-    call_node,
-    names_of,
-    syntax_tree,
-)
+from trainwright.seams.source.written import assignment_place, attribute_place, call_node, names_of, syntax_tree
 
 
 def scope_of(frame: FrameType) -> dict[str, Any]:

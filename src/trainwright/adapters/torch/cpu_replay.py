@@ -13,14 +13,7 @@ from torch import nn
 
 from trainwright.seams.torch.state import ModelState
 
-_DEVICE_ERRORS = (
-    "CUDA error",
-    "device-side assert",
-    "CUBLAS_STATUS",
-    "CUDNN_STATUS",
-    "HIP error",
-    "MPS backend",
-)
+_DEVICE_ERRORS = ("CUDA error", "device-side assert", "CUBLAS_STATUS", "CUDNN_STATUS", "HIP error", "MPS backend")
 
 
 def is_device_error(error: BaseException | None) -> bool:
@@ -41,6 +34,4 @@ def on_cpu(model: nn.Module, state: ModelState) -> nn.Module:
 
 def _owned(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     kept = value.clone()
-    return (
-        nn.Parameter(kept, requires_grad=tensor.requires_grad) if isinstance(tensor, nn.Parameter) else kept
-    )
+    return nn.Parameter(kept, requires_grad=tensor.requires_grad) if isinstance(tensor, nn.Parameter) else kept

@@ -29,9 +29,7 @@ def crossed_targets(
 
     def loss(*, moved: bool = False, exchanged: bool = False, aligned: bool = False) -> float:
         change = _change(pairing, moved, exchanged, aligned)
-        return _loss_with(
-            training, batches[0], Repair("exchange the targets of the rows", Seam.PAIRING, change)
-        )
+        return _loss_with(training, batches[0], Repair("exchange the targets of the rows", Seam.PAIRING, change))
 
     with tolerated():  # a step that cannot be repeated shows nothing here
         if len(batches) > 1 and _same_targets(pairing, training, batches):

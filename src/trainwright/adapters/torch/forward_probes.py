@@ -30,23 +30,14 @@ def run_probes(probe: Probe) -> dict[str, Any]:
         return found  # a graph's sparse matrix has no rows to exchange
     try:
         base = probe.answer(probe.inputs)
-    except (
-        Exception
-    ) as error:  # evaluation mode fails where training mode did not: the evaluation stage will show it
+    except Exception as error:  # evaluation mode fails where training mode did not: the evaluation stage will show it
         note_own(error)
         return found
     found |= _other_rows(probe)
     if base is None or not np.isfinite(base).all():
         return found
     rows = rows_of(probe.inputs)
-    for measure in (
-        _other_inputs,
-        _ignored_inputs,
-        _leaking_rows,
-        future_leak,
-        unmasked_padding,
-        padding_let_in,
-    ):
+    for measure in (_other_inputs, _ignored_inputs, _leaking_rows, future_leak, unmasked_padding, padding_let_in):
         with tolerated():  # a probe's own inputs may not suit the model: then it says nothing
             found |= measure(probe, base, rows)
     return found
@@ -108,11 +99,7 @@ def _inputs_differ(probe: Probe) -> bool:
     """Whether the two batches hold something other than their labels that differs."""
     for key, value in probe.inputs.items():
         other = (probe.other or {}).get(key)
-        if (
-            key in probe.label_keys
-            or not isinstance(value, torch.Tensor)
-            or not isinstance(other, torch.Tensor)
-        ):
+        if key in probe.label_keys or not isinstance(value, torch.Tensor) or not isinstance(other, torch.Tensor):
             continue
         count = min(len(value), len(other)) if value.dim() and other.dim() else 0
         if count and (value.shape[1:] != other.shape[1:] or not torch.equal(value[:count], other[:count])):

@@ -93,20 +93,11 @@ def token_offset(kept: KeptLoss | None, tokens: Any) -> int | None:
 
     Targets may be flattened, and may be one or two positions shorter than the rows of tokens (rows, length).
     """
-    if (
-        kept is None
-        or not isinstance(tokens, torch.Tensor)
-        or tokens.dim() != 2
-        or tokens.is_floating_point()
-    ):
+    if kept is None or not isinstance(tokens, torch.Tensor) or tokens.dim() != 2 or tokens.is_floating_point():
         return None
     rows, length = tokens.shape
     targets = kept.targets
-    if (
-        targets.is_floating_point()
-        or targets.numel() % rows
-        or length - targets.numel() // rows not in (0, 1, 2)
-    ):
+    if targets.is_floating_point() or targets.numel() % rows or length - targets.numel() // rows not in (0, 1, 2):
         return None
     targets, tokens = targets.reshape(rows, -1).to(tokens.device), tokens.detach()
     fitting = []

@@ -16,10 +16,7 @@ from trainwright.stages.forward import MemoryFacts
 
 
 def measure_memory(
-    model: nn.Module,
-    batch: Mapping[str, Any],
-    step: Callable[[Mapping[str, Any]], None],
-    update: Callable[[], Any],
+    model: nn.Module, batch: Mapping[str, Any], step: Callable[[Mapping[str, Any]], None], update: Callable[[], Any]
 ) -> MemoryFacts:
     """What holds the memory for this batch, by trying smaller ones.
 

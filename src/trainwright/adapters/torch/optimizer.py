@@ -72,9 +72,7 @@ def optimizer_facts(
 
 
 def _group(group: Mapping[str, Any], names: Mapping[int, str]) -> GroupFacts:
-    simple = {
-        k: v for k, v in group.items() if isinstance(v, (int, float, str)) and k not in ("lr", "weight_decay")
-    }
+    simple = {k: v for k, v in group.items() if isinstance(v, (int, float, str)) and k not in ("lr", "weight_decay")}
     return GroupFacts(
         parameters=sum(p.numel() for p in group["params"]),
         tensors=len(group["params"]),

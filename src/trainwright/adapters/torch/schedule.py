@@ -36,11 +36,7 @@ def stand_in_schedule(trainer: Any, planned: int | None) -> Any:
     """The Trainer's schedule, or a copy of the script's own, on an optimizer that holds nothing; None if there is none."""
     given = trainer.lr_scheduler
     if given is not None:
-        return (
-            copy.deepcopy(given, {id(given.optimizer): _stand_in(given.optimizer)})
-            if _can_run(given)
-            else None
-        )
+        return copy.deepcopy(given, {id(given.optimizer): _stand_in(given.optimizer)}) if _can_run(given) else None
     if not planned:
         return None
     try:
@@ -113,16 +109,11 @@ def _stand_in(optimizer: Any) -> Any:
     made = torch.optim.SGD([{"params": g["params"], "lr": g.get("lr", 1.0)} for g in groups], lr=1.0)
     for group, kept in zip(made.param_groups, groups):
         group.update(kept)
-    made.defaults = {
-        **made.defaults,
-        **getattr(optimizer, "defaults", {}),
-    }  # a polynomial decay reads its rate there
+    made.defaults = {**made.defaults, **getattr(optimizer, "defaults", {})}  # a polynomial decay reads its rate there
     return made
 
 
-def _points(
-    schedule: Any, planned: int, pace: float = 1.0
-) -> tuple[tuple[tuple[int, float], ...], Failure | None]:
+def _points(schedule: Any, planned: int, pace: float = 1.0) -> tuple[tuple[tuple[int, float], ...], Failure | None]:
     groups = schedule.optimizer.param_groups
     peak = max((g.get("max_lr", g.get("initial_lr", g["lr"])) for g in groups), default=0.0) or 1.0
     steps = min(planned, LONGEST_DRY_RUN)

@@ -50,9 +50,7 @@ def forward_facts(
     probes = run_probes(probe) if probe is not None and not unanswered else {}
     # A step over several micro-batches compares the outputs of each with its own targets.
     targets = [kept.targets for kept in record.kept_losses] or [record.targets]
-    next_token = probe is not None and any(
-        predicts_next_token(t, probe.inputs, probe.label_keys) for t in targets
-    )
+    next_token = probe is not None and any(predicts_next_token(t, probe.inputs, probe.label_keys) for t in targets)
     return ForwardFacts(
         failure=failed,
         failed_module=record.failed_module,
@@ -64,9 +62,7 @@ def forward_facts(
         training=record.training,
         eval_modules=tuple(_inactive(record, model, stochastic)),
         non_finite_from=record.non_finite_from,
-        works_at_rows=rows_that_work(probe)
-        if probe and failed and not is_out_of_memory(record.error)
-        else None,
+        works_at_rows=rows_that_work(probe) if probe and failed and not is_out_of_memory(record.error) else None,
         predicts_next_token=next_token,
         causal=next_token or is_causal(model),
         **probes,
@@ -185,9 +181,7 @@ def with_origins(
             one,
             in_place_changes=changes.get(id(held[one.name]), 0),
             frozen_at=None if one.trainable else frozen_at(held[one.name]),
-            initial_deviation=float(spread)
-            if spread and one.name.endswith("weight") and len(one.shape) > 1
-            else None,
+            initial_deviation=float(spread) if spread and one.name.endswith("weight") and len(one.shape) > 1 else None,
         )
         for one in parameters
     )

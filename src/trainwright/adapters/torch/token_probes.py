@@ -35,9 +35,7 @@ def token_key(inputs: Mapping[str, Any], label_keys: Sequence[str]) -> str | Non
     return next((k for k in _TOKEN_KEYS if k in tokens), tokens[0] if tokens else None)
 
 
-def predicts_next_token(
-    targets: torch.Tensor | None, inputs: Mapping[str, Any], label_keys: Sequence[str]
-) -> bool:
+def predicts_next_token(targets: torch.Tensor | None, inputs: Mapping[str, Any], label_keys: Sequence[str]) -> bool:
     """Whether the targets that a loss was given are the model's tokens moved by one."""
     key = token_key(inputs, label_keys)
     if key is None or targets is None or targets.is_floating_point():

@@ -20,9 +20,7 @@ FULL_VOCABULARY = 0.5
 
 def vocabulary_facts(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) -> VocabularyFacts | None:
     """Return what decoding and encoding the rows again shows; None where that is too little or cannot be done."""
-    with contextlib.suppress(
-        Exception
-    ):  # ids beyond a vocabulary, and tokenizers of one's own, raise several kinds
+    with contextlib.suppress(Exception):  # ids beyond a vocabulary, and tokenizers of one's own, raise several kinds
         return _measure(rows, tokenizer, model)
     return None
 

@@ -138,11 +138,7 @@ class HFTrainerAdapter:
         training.reset()
         with training.ready(0):
             facts = evaluation.measure(
-                training.trainer,
-                training.evaluation_set(),
-                batches,
-                training.active.all,
-                training.mended_batch,
+                training.trainer, training.evaluation_set(), batches, training.active.all, training.mended_batch
             )
         training.reset()
         return facts
@@ -158,13 +154,7 @@ class HFTrainerAdapter:
         enough: float = 0.0,
     ) -> Run:
         return runs.train(
-            self.training,
-            steps=steps,
-            batches=batches,
-            seed=seed,
-            changes=changes,
-            seconds=seconds,
-            enough=enough,
+            self.training, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds, enough=enough
         )
 
     def apply(self, repair: Repair) -> None:

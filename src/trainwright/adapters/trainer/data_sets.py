@@ -80,9 +80,7 @@ def _shuffles(training: TrainerTraining) -> bool | None:
     with tolerated(), quiet():  # a loader that cannot be built is the batch stage's matter
         loader = training.loader(evaluation=False)
         # accelerate's loader has a SequentialSampler of its own; the one in force is the batch sampler's.
-        sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(
-            loader, "sampler", None
-        )
+        sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
         kind = type(sampler).__name__ if sampler is not None else ""
         return None if not kind else "Sequential" not in kind
     return None

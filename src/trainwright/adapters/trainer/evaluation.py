@@ -43,9 +43,7 @@ class _Metrics:
 
     def __call__(self, given: Any, *args: Any, **kwargs: Any) -> Any:
         call = Call(
-            seam=Seam.METRICS,
-            given={"predictions": given.predictions, "labels": given.label_ids},
-            tensors=tensors,
+            seam=Seam.METRICS, given={"predictions": given.predictions, "labels": given.label_ids}, tensors=tensors
         )
         for repair in self.repairs:
             call = mended(repair, call)
@@ -77,11 +75,7 @@ class _Metrics:
     def _try_others(self, given: Any) -> None:
         for name, predictions in others(self.predictions, self.labels).items():
             self.when[name] = self._try(given, predictions, self.labels)
-        if (
-            self.failure is not None
-            and isinstance(self.labels, np.ndarray)
-            and (self.labels == IGNORED).any()
-        ):
+        if self.failure is not None and isinstance(self.labels, np.ndarray) and (self.labels == IGNORED).any():
             labels = np.where(self.labels == IGNORED, 0, self.labels)
             self.when[Given.ZERO_FOR_IGNORED] = self._try(given, self.predictions, labels)
 
@@ -179,9 +173,7 @@ def _arguments(trainer: Any) -> dict[str, Any]:
         "best_metric": best,
         "best_greater": args.greater_is_better if best else None,
         "set_names": tuple(str(n) for n in sets) if isinstance(sets, dict) else (),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        if hasattr(os, "sysconf")
-        else None,
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
         "keeps_predictions": trainer.compute_metrics is not None
         and not args.prediction_loss_only
         and not getattr(args, "batch_eval_metrics", False),

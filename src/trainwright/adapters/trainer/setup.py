@@ -57,9 +57,7 @@ def resolved_arguments(args: Any, written: frozenset[str]) -> dict[str, Argument
         value = getattr(args, field.name, None)
         if isinstance(value, (int, float, str, bool, type(None))):
             given = field.name in written
-            found[field.name] = Argument(
-                name=field.name, value=_plain(value), given=given, default=_plain(default)
-            )
+            found[field.name] = Argument(name=field.name, value=_plain(value), given=given, default=_plain(default))
     return found
 
 
@@ -76,9 +74,7 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
     arguments = seen.constructions.get(id(trainer.args))
     if arguments is not None:
         places["arguments"] = arguments.place
-        written = keyword_places(
-            arguments.frame_file, arguments.line, given=arguments.keywords, end=arguments.end
-        )
+        written = keyword_places(arguments.frame_file, arguments.line, given=arguments.keywords, end=arguments.end)
         places |= {name: place for name, (place, _) in written.items()}
     model = trainer.model
     if isinstance(model, nn.Module) and model in seen.modules:
@@ -184,9 +180,7 @@ def _of_pair(pair: ast.Tuple, built: Construction) -> dict[str, Place]:
     """Where the optimizer and the schedule of `optimizers=(…, …)` were made."""
     places = {}
     for role, value in zip(("optimizer", "scheduler"), pair.elts):
-        made = (
-            assignment_place(built.frame_file, value.id, built.line) if isinstance(value, ast.Name) else None
-        )
+        made = assignment_place(built.frame_file, value.id, built.line) if isinstance(value, ast.Name) else None
         if not isinstance(value, ast.Constant):
             places[role] = made or Place(show(built.frame_file), value.lineno)
     return places
@@ -196,9 +190,7 @@ def _mode_place(trainer: Any) -> Place | None:
     """The user's line that puts modules in evaluation mode during training, or their own train()."""
     kinds = dict.fromkeys(type(m) for m in trainer.model.modules())
     during = [type(trainer).compute_loss, type(trainer).training_step, *(k.forward for k in kinds)]
-    codes = [
-        c for f in during if (c := getattr(inspect.unwrap(f), "__code__", None)) and is_users(c.co_filename)
-    ]
+    codes = [c for f in during if (c := getattr(inspect.unwrap(f), "__code__", None)) and is_users(c.co_filename)]
     for code in codes:
         if line := evaluation_line(code):
             return Place(show(code.co_filename), line)

@@ -111,9 +111,7 @@ def _forward(
     return replace(facts, parameters=parameters)
 
 
-def _gradients(
-    training: TrainerTraining, seen: Seen, record: StepRecord, watch: GraphWatch
-) -> GradientFacts | None:
+def _gradients(training: TrainerTraining, seen: Seen, record: StepRecord, watch: GraphWatch) -> GradientFacts | None:
     trainer = training.trainer
     facts = gradient_facts(
         record,
@@ -127,17 +125,13 @@ def _gradients(
     return graph_facts(facts, watch, trainer.model, {"trainer": trainer}, seen.modules.get)
 
 
-def _further(
-    training: TrainerTraining, record: StepRecord, facts: StepFacts, batches: list[Batch]
-) -> StepFacts:
+def _further(training: TrainerTraining, record: StepRecord, facts: StepFacts, batches: list[Batch]) -> StepFacts:
     """The facts with what more steps show, each from the weights at the start."""
     forward, loss, gradients = facts
     if loss is not None:
         with training.ready(0):
             change = _padding_label_change(training, batches[0]) if loss.failure is None else None
-            loss = further_losses(
-                replace(loss, padding_label_change=change), gradients, training, batches, record
-            )
+            loss = further_losses(replace(loss, padding_label_change=change), gradients, training, batches, record)
         training.reset()
     if gradients is not None:
         with training.ready(0):
@@ -148,9 +142,7 @@ def _further(
     if record.failure is None:
         with training.ready(0):
             step = functools.partial(training.gradients_of, batches[-1])
-            forward = replace(
-                forward, parameters=stay_identical(forward.parameters, training.trainer.model, step)
-            )
+            forward = replace(forward, parameters=stay_identical(forward.parameters, training.trainer.model, step))
         training.reset()
     return forward, loss, gradients
 
@@ -182,20 +174,14 @@ def _memory(training: TrainerTraining, batch: Mapping[str, Any]) -> MemoryFacts:
         return training.trainer.optimizer
 
     facts = measure_memory(
-        training.trainer.model,
-        batch,
-        lambda rows: training.gradients_of(type_like(batch, dict(rows))),
-        update,
+        training.trainer.model, batch, lambda rows: training.gradients_of(type_like(batch, dict(rows))), update
     )
     training.reset()
     return facts
 
 
 def _padding_label_change(training: TrainerTraining, batch: Mapping[str, Any]) -> float | None:
-    key, (_, pad_id, eos_id) = (
-        training.label_key(batch),
-        special_ids(training.trainer.model, training.tokenizer()),
-    )
+    key, (_, pad_id, eos_id) = (training.label_key(batch), special_ids(training.trainer.model, training.tokenizer()))
     with tolerated():  # a loss that cannot be had twice shows nothing
         if key is None or (other := other_padding_labels(batch, key, pad_id, eos_id)) is None:
             return None

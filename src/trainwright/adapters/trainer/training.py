@@ -107,9 +107,7 @@ class TrainerTraining:
         # Structure first: values belong to the parameters the model had, not to those of a widened head.
         self._modules.put_back()
         self._objects.put_back()
-        with contextlib.suppress(
-            *[RuntimeError] if self.device_lost else []
-        ):  # nothing on it can be written any more
+        with contextlib.suppress(*[RuntimeError] if self.device_lost else []):  # nothing on it can be written any more
             self._given.put_back()
         if self.given_optimizer is not None:
             self.given_optimizer.put_back()
@@ -301,20 +299,14 @@ class TrainerTraining:
             if repair.seam == Seam.OPTIMIZER:
                 mended(repair, self.call(Seam.OPTIMIZER, {"optimizer": optimizer, "model": trainer.model}))
 
-    def first_batch(
-        self, *, evaluation: bool
-    ) -> tuple[Mapping[str, Any] | None, Failure | None, RecordingCollator]:
+    def first_batch(self, *, evaluation: bool) -> tuple[Mapping[str, Any] | None, Failure | None, RecordingCollator]:
         recorder = RecordingCollator(self.trainer.data_collator)
         seed_everything(1)
         try:
             with quiet():
                 return next(iter(self.loader(evaluation=evaluation, recorder=recorder))), None, recorder
         except StopIteration:
-            return (
-                None,
-                Failure(type="StopIteration", message="the loader gave no batch", where=None),
-                recorder,
-            )
+            return (None, Failure(type="StopIteration", message="the loader gave no batch", where=None), recorder)
         except Exception as error:  # the user's data or collator raised: that is what we came to see
             return None, failure_of(error), recorder
 
@@ -325,11 +317,7 @@ class TrainerTraining:
         trainer.accelerator.device_placement = False  # facts are taken before a batch goes to a device
         trainer.data_collator = recorder or kept
         try:
-            return (
-                trainer.get_eval_dataloader(self.evaluation_set())
-                if evaluation
-                else trainer.get_train_dataloader()
-            )
+            return trainer.get_eval_dataloader(self.evaluation_set()) if evaluation else trainer.get_train_dataloader()
         finally:
             trainer.data_collator = kept
             trainer.accelerator.device_placement = placement

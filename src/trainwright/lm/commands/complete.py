@@ -21,13 +21,10 @@ def complete(
     ] = "",
     /,
     *,
-    statement: Annotated[
-        bool, Parameter(negative=(), help="Complete up to the end of the statement.")
-    ] = False,
+    statement: Annotated[bool, Parameter(negative=(), help="Complete up to the end of the statement.")] = False,
     tokens: Annotated[int | None, Parameter(help="Write this many tokens instead of a line.")] = None,
     temperature: Annotated[
-        float,
-        Parameter(help="0: always the most probable token; above 0: sample, more randomly the higher it is."),
+        float, Parameter(help="0: always the most probable token; above 0: sample, more randomly the higher it is.")
     ] = 0.0,
     top_p: Annotated[
         float, Parameter(help="Sample from the most probable tokens whose probabilities add up to this.")

@@ -22,18 +22,12 @@ def evaluate(
     data: Annotated[
         Path | None, Parameter(help="The prepared data, if it has moved since the run was trained.")
     ] = None,
-    samples: Annotated[
-        int, Parameter(help="Number of lines of each kind to complete; 0: only the loss.")
-    ] = 400,
-    seed: Annotated[
-        int, Parameter(help="Random seed for choosing the lines and the baselines' training text.")
-    ] = 0,
+    samples: Annotated[int, Parameter(help="Number of lines of each kind to complete; 0: only the loss.")] = 400,
+    seed: Annotated[int, Parameter(help="Random seed for choosing the lines and the baselines' training text.")] = 0,
     checkpoint: Annotated[str, Parameter(help="best, last, or a step's number.")] = "best",
     json: Annotated[
         str | None,
-        Parameter(
-            allow_leading_hyphen=True, help='Also write the results to this file; "-" is standard output.'
-        ),
+        Parameter(allow_leading_hyphen=True, help='Also write the results to this file; "-" is standard output.'),
     ] = None,
 ) -> None:
     """Evaluate a run on its held-out documents: its loss, and line completions compared with two baselines.
@@ -92,11 +86,7 @@ def _write(file: Path, text: str) -> None:
 def _progress() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
     """Bars on standard error, on a terminal only."""
     console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f}"))
     with Progress(
         *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
     ) as bars:

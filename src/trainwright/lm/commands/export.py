@@ -15,10 +15,7 @@ def export(
     *,
     checkpoint: Annotated[str, Parameter(help='"best", "last" or a step\'s number.')] = "best",
     force: Annotated[
-        bool,
-        Parameter(
-            negative=(), help="Replace the files of an earlier export; other files in the folder are kept."
-        ),
+        bool, Parameter(negative=(), help="Replace the files of an earlier export; other files in the folder are kept.")
     ] = False,
 ) -> None:
     """Write a run as a folder that transformers opens, with a model card.

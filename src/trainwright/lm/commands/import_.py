@@ -10,8 +10,7 @@ from cyclopts import Parameter
 
 def import_(
     folder: Annotated[
-        Path,
-        Parameter(help="A folder with a model and its tokenizer, written by transformers' save_pretrained."),
+        Path, Parameter(help="A folder with a model and its tokenizer, written by transformers' save_pretrained.")
     ],
     run: Annotated[Path, Parameter(help="The folder for the new run, new or empty.")],
     /,

@@ -38,9 +38,7 @@ def prepare(
             ),
         ),
     ] = None,
-    all_files: Annotated[
-        bool, Parameter(name="--all", negative=(), help="Keep files whatever they mention.")
-    ] = False,
+    all_files: Annotated[bool, Parameter(name="--all", negative=(), help="Keep files whatever they mention.")] = False,
     licences: Annotated[
         str | None,
         Parameter(
@@ -75,8 +73,7 @@ def prepare(
     min_bytes: Annotated[
         int | None,
         Parameter(
-            name="--min-bytes",
-            help=("Drop files shorter than this. Default: 64; no limit for folders and tables."),
+            name="--min-bytes", help=("Drop files shorter than this. Default: 64; no limit for folders and tables.")
         ),
     ] = None,
     longest_line: Annotated[
@@ -107,8 +104,7 @@ def prepare(
     near: Annotated[
         float,
         Parameter(
-            name="--near",
-            help=("Jaccard index of five-word shingles from which two files count as near duplicates."),
+            name="--near", help=("Jaccard index of five-word shingles from which two files count as near duplicates.")
         ),
     ] = 0.7,
     validation: Annotated[
@@ -119,9 +115,7 @@ def prepare(
         int,
         Parameter(
             name="--vocabulary",
-            help=(
-                "Number of tokenizer entries. Default: 2048 for less than 30 MB of training text, otherwise 8192."
-            ),
+            help=("Number of tokenizer entries. Default: 2048 for less than 30 MB of training text, otherwise 8192."),
         ),
     ] = 0,
     tokenizer_bytes: Annotated[
@@ -156,22 +150,15 @@ def prepare(
     suffixes: Annotated[
         str,
         Parameter(
-            name="--suffixes",
-            help=("File name endings to read from folders and packages, separated by commas."),
+            name="--suffixes", help=("File name endings to read from folders and packages, separated by commas.")
         ),
     ] = ".py",
     text_field: Annotated[
-        str,
-        Parameter(
-            name="--text-field", help=("The table column with the text. Default: content, text or code.")
-        ),
+        str, Parameter(name="--text-field", help=("The table column with the text. Default: content, text or code."))
     ] = "",
     path_field: Annotated[
         str,
-        Parameter(
-            name="--path-field",
-            help=("The table column with the file's path. Default: path and some others."),
-        ),
+        Parameter(name="--path-field", help=("The table column with the file's path. Default: path and some others.")),
     ] = "",
     group_field: Annotated[
         str,
@@ -189,9 +176,7 @@ def prepare(
     ] = "",
     restart: Annotated[
         bool,
-        Parameter(
-            name="--restart", negative=(), help=("Delete the folder's earlier prepared data and start over.")
-        ),
+        Parameter(name="--restart", negative=(), help=("Delete the folder's earlier prepared data and start over.")),
     ] = False,
 ) -> int:
     """Gather source code, filter, deduplicate and split it by package or repository, train a tokenizer, and pack tokens.

@@ -11,8 +11,7 @@ from cyclopts import Parameter
 def push(
     run: Annotated[Path, Parameter(help="The run's folder.")],
     repo: Annotated[
-        str,
-        Parameter(help="The repository on the Hub: name or owner/name. It is created if it does not exist."),
+        str, Parameter(help="The repository on the Hub: name or owner/name. It is created if it does not exist.")
     ],
     /,
     *,

@@ -21,14 +21,10 @@ def train(
         str | None,
         Parameter(
             name="--preset",
-            help=(
-                "tiny (minutes on two cores; the default), small or gpt2. A resumed run keeps its own recipe."
-            ),
+            help=("tiny (minutes on two cores; the default), small or gpt2. A resumed run keeps its own recipe."),
         ),
     ] = None,
-    recipe: Annotated[
-        Path | None, Parameter(name="--recipe", help="A TOML file with changes to the preset.")
-    ] = None,
+    recipe: Annotated[Path | None, Parameter(name="--recipe", help="A TOML file with changes to the preset.")] = None,
     settings: Annotated[
         list[str] | None,
         Parameter(
@@ -102,9 +98,7 @@ def train(
     best = (
         ""
         if outcome.best_loss is None
-        else (
-            f"; lowest validation loss {outcome.best_loss:.4f} nats per token, at update {outcome.best_update}"
-        )
+        else (f"; lowest validation loss {outcome.best_loss:.4f} nats per token, at update {outcome.best_update}")
     )
     console = Console()
     console.print(
@@ -120,6 +114,4 @@ def train(
 
 def _with(recipe: Recipe, **run: Any) -> Recipe:
     """The recipe with the given settings of the run; they also apply to a resumed run."""
-    return checked(
-        recipe_from({"run": {name: value for name, value in run.items() if value is not None}}, recipe)
-    )
+    return checked(recipe_from({"run": {name: value for name, value in run.items() if value is not None}}, recipe))

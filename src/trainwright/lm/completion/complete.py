@@ -105,9 +105,7 @@ class Completer:
         self._tokenizer = tokenizer
         self._vocabulary = healing.Vocabulary(tokenizer)
 
-    def complete(
-        self, prompt: str, *, limit: int, ending: Ending | None, sampling: Sampling | None = None
-    ) -> str:
+    def complete(self, prompt: str, *, limit: int, ending: Ending | None, sampling: Sampling | None = None) -> str:
         """The completion as one text, without what comes after its ending."""
         written = b""
         new: bytes

@@ -63,11 +63,7 @@ def ways(logits_KV: Tensor, last: Sequence[int], vocabulary: Vocabulary, tokeniz
     for place, token in enumerate(last):
         kept.append(kept[-1] + float(scores_KV[place, token]))
     count = logits_KV.shape[1]
-    ids, backs, scores = (
-        [torch.arange(count)],
-        [torch.zeros(count, dtype=torch.long)],
-        [scores_KV[-1] + kept[-1]],
-    )
+    ids, backs, scores = ([torch.arange(count)], [torch.zeros(count, dtype=torch.long)], [scores_KV[-1] + kept[-1]])
     for place in range(len(last)):
         over = torch.tensor(vocabulary.longer(tokenizer.decode_bytes(last[place:])), dtype=torch.long)
         ids.append(over)

@@ -115,12 +115,7 @@ def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int) ->
                     files += _group(Path(entry.path), suffixes)
             elif entry.name.endswith(suffixes):
                 files.append(
-                    _File(
-                        file=entry.path,
-                        path=entry.name,
-                        group=root.resolve().name,
-                        licence=licences.of_folder(root),
-                    )
+                    _File(file=entry.path, path=entry.name, group=root.resolve().name, licence=licences.of_folder(root))
                 )
     if not files:
         raise ReadError(f"{name} must hold files that end in {' or '.join(suffixes)}; {_instead(root)}")
@@ -221,9 +216,7 @@ def _licence_text(distribution: importlib.metadata.Distribution, name: str) -> s
 def _ordered(files: Iterable[_File]) -> list[_File]:
     """The files with their sizes and times, by a hash of where they lie in their group."""
     looked_at = [_looked_at(file) for file in files]
-    return sorted(
-        looked_at, key=lambda f: (xxhash.xxh3_64_intdigest(f"{f.group}/{f.path}".encode()), f.group, f.path)
-    )
+    return sorted(looked_at, key=lambda f: (xxhash.xxh3_64_intdigest(f"{f.group}/{f.path}".encode()), f.group, f.path))
 
 
 def _looked_at(file: _File) -> _File:

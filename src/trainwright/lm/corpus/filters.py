@@ -108,7 +108,5 @@ def _licensed(licence: str | None, options: FilterOptions, own: bool) -> bool:
 
 
 def _is_generated(text: str, own: bool) -> bool:
-    head = "\n".join(
-        text[: _GENERATED_LINES * _GENERATED_WIDTH].split("\n", _GENERATED_LINES)[:_GENERATED_LINES]
-    )
+    head = "\n".join(text[: _GENERATED_LINES * _GENERATED_WIDTH].split("\n", _GENERATED_LINES)[:_GENERATED_LINES])
     return (_NOT_TO_BE_EDITED if own else _GENERATED).search(head) is not None

@@ -128,9 +128,5 @@ def unit_of(size: int) -> tuple[str, float]:
 def _row(table: Table, name: str, count: dict[str, Any], seen: dict[str, Any], style: str = "") -> None:
     shares = [f"{count[unit] / max(seen[unit], 1):.1%}" for unit in ("files", "bytes")]
     table.add_row(
-        name,
-        f"{count['files']:,}",
-        f"{count['bytes'] / unit_of(seen['bytes'])[1]:,.1f}",
-        *shares,
-        style=style,
+        name, f"{count['files']:,}", f"{count['bytes'] / unit_of(seen['bytes'])[1]:,.1f}", *shares, style=style
     )

@@ -42,9 +42,7 @@ class _Repository:
         return _failures()
 
     def failed(self, name: str, error: Exception) -> ReadError:
-        return ReadError(
-            f"{_unreachable(f'{self.name}/{name}', error)} Run the same command again to resume."
-        )
+        return ReadError(f"{_unreachable(f'{self.name}/{name}', error)} Run the same command again to resume.")
 
     def size(self, name: str) -> int:
         return dict(self.files)[name]

@@ -113,10 +113,7 @@ class PieceWriter:
             "funnel": as_json(place.funnel),
         }
         schema = _SCHEMA.with_metadata({_ABOUT: json.dumps(about).encode()})
-        with (
-            replacing(_file(self._folder, self._number)) as stream,
-            pa.ipc.new_file(stream, schema) as writer,
-        ):
+        with replacing(_file(self._folder, self._number)) as stream, pa.ipc.new_file(stream, schema) as writer:
             if self._rows:
                 writer.write_table(pa.Table.from_pylist(self._rows, schema=schema))
         self._number += 1

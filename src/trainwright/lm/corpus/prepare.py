@@ -26,15 +26,7 @@ from trainwright.lm.corpus.options import PrepareOptions
 from trainwright.lm.corpus.outcome import read_outcome
 from trainwright.lm.corpus.sources import Source, is_own
 from trainwright.lm.tokens.pack import open_tokens
-from trainwright.lm.tokens.prepared import (
-    FORMAT,
-    MANIFEST,
-    SPLITS,
-    TOKENIZER,
-    fingerprint,
-    read_manifest,
-    tokens_file,
-)
+from trainwright.lm.tokens.prepared import FORMAT, MANIFEST, SPLITS, TOKENIZER, fingerprint, read_manifest, tokens_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,9 +136,7 @@ def _state(work: Path) -> dict[str, Any]:
 
 
 def _open(options: PrepareOptions) -> list[Source]:
-    return open_sources(
-        options.sources, fields=options.fields, suffixes=options.suffixes, largest=options.largest
-    )
+    return open_sources(options.sources, fields=options.fields, suffixes=options.suffixes, largest=options.largest)
 
 
 def _unchanged(work: Path, sources: list[Source]) -> list[Source]:

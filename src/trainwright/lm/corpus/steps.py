@@ -138,9 +138,7 @@ def deduplicate(job: Job) -> None:
     shingles_of = lru_cache(maxsize=_AT_HAND)(lambda position: shingles(pieces.text(position)))
     noted, count = time.monotonic(), 0
     with stage("deduplicate") as report:
-        for position, verdict in near_verdicts(
-            prints, exact, shingles_of, threshold=job.options.near, known=known
-        ):
+        for position, verdict in near_verdicts(prints, exact, shingles_of, threshold=job.options.near, known=known):
             verdicts[position] = verdict
             count += verdict != KEPT
             report(position / len(pieces), f"{count:,} near duplicates")
@@ -195,9 +193,7 @@ def _sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.
     return np.array([GONE if unit is None else int(unit in held_out) for unit, _ in units], dtype=np.int8)
 
 
-def _units(
-    pieces: Pieces, verdicts: NDArray[np.int64], *, files: bool = False
-) -> Iterator[tuple[str | None, int]]:
+def _units(pieces: Pieces, verdicts: NDArray[np.int64], *, files: bool = False) -> Iterator[tuple[str | None, int]]:
     """What a split does not divide, and its bytes, for each document: its group, or itself; None for one that is gone."""
     for position, row in enumerate(pieces.rows()):
         unit = f"{row.path}\0{position}" if files else row.group

@@ -127,9 +127,7 @@ class _OneFile:
         return (OSError,)
 
     def failed(self, name: str, error: Exception) -> ReadError:
-        return ReadError(
-            f"{name} could not be read to its end: {error}. Run the same command again to resume."
-        )
+        return ReadError(f"{name} could not be read to its end: {error}. Run the same command again to resume.")
 
     def size(self, name: str) -> int:
         return Path(name).stat().st_size

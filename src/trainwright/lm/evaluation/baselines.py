@@ -95,9 +95,7 @@ def _mended(
     return ids[:kept], int(ways.ids[way]), len(tokenizer.decode_bytes(ids[kept:]))
 
 
-def frequent_completer(
-    text: bytes, cuts: Iterable[Cut], *, advance: Callable[[], None] = lambda: None
-) -> Completer:
+def frequent_completer(text: bytes, cuts: Iterable[Cut], *, advance: Callable[[], None] = lambda: None) -> Completer:
     """Completes these cuts with what follows the same words most often in a text, to the end of the line.
 
     The words are the last name with its dots and what follows it (`plt.`, `.fit(`, `ax.sc`, `x = `); where they do not

@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from tokenize import TokenInfo
 
 # Tokens that mark structure and have no text of their own within a line.
-_SILENT = {
-    tokenize.NEWLINE,
-    tokenize.NL,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-    tokenize.ENCODING,
-}
+_SILENT = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING}
 # Python 3.12 and later give an f-string as several tokens.
 _FSTRING_START = getattr(tokenize, "FSTRING_START", -1)
 _FSTRING_END = getattr(tokenize, "FSTRING_END", -1)

@@ -110,9 +110,7 @@ def _in_turn(rows: Sequence[Sequence[Cut]]) -> Iterator[Cut]:
                 yield row[place]
 
 
-def _random_cuts(
-    number: int, text: str, lines: Sequence[CodeLine], generator: np.random.Generator
-) -> list[Cut]:
+def _random_cuts(number: int, text: str, lines: Sequence[CodeLine], generator: np.random.Generator) -> list[Cut]:
     """One cut in each of some lines, at least one character of code on both sides of it."""
     long_enough = [line for line in lines if line.end - line.start >= 2]
     chosen = generator.permutation(len(long_enough))[:_MOST_OF_ONE_DOCUMENT]
@@ -154,13 +152,7 @@ def _calls(
         position = lexemes[last].end
         if position < line.end:
             begin = lexemes[i - 1 if follows_dot else i].start
-            yield Cut(
-                document=number,
-                text=text,
-                position=position,
-                library=library,
-                prompt_end=text[begin:position],
-            )
+            yield Cut(document=number, text=text, position=position, library=library, prompt_end=text[begin:position])
 
 
 def _calls_part(words: Sequence[str], i: int) -> bool:

@@ -95,18 +95,14 @@ def evaluate(
     check_same_data(run, data)
     loss = _loss(run, data, progress)
     cuts = _cuts(data, samples, seed, progress) if samples else {}
-    completers, baselines = _completers(
-        run, data, [cut for one in cuts.values() for cut in one], seed, progress
-    )
+    completers, baselines = _completers(run, data, [cut for one in cuts.values() for cut in one], seed, progress)
     step = progress("completions", sum(map(len, cuts.values())) * len(completers))
     return Evaluation(
         step=run.step,
         data=str(data.manifest.get("fingerprint", "")),
         loss=loss,
         quality={
-            kind: measure_quality(cuts[kind], completers, seed=seed, advance=step)
-            for kind in KINDS
-            if cuts.get(kind)
+            kind: measure_quality(cuts[kind], completers, seed=seed, advance=step) for kind in KINDS if cuts.get(kind)
         },
         baselines=baselines,
         samples=samples,

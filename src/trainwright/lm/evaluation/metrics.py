@@ -20,8 +20,7 @@ _RESAMPLES = 2000
 
 # Strings and comments, which hold no identifiers; numbers, whose letters are none; names.
 _PIECE = re.compile(
-    r"""(?:[rbuft]{0,2})(?:"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|\#.*|\d\w*|(?P<name>[^\W\d]\w*)""",
-    re.IGNORECASE,
+    r"""(?:[rbuft]{0,2})(?:"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|\#.*|\d\w*|(?P<name>[^\W\d]\w*)""", re.IGNORECASE
 )
 
 
@@ -92,23 +91,16 @@ def intervals(scores: np.ndarray, cuts: Sequence[Cut], *, seed: int = 0) -> dict
         seed: The same gives the same intervals.
     """
     return {
-        name: _interval(scores[:, i], np.zeros(len(cuts)), cuts, seed, lowest=0.0)
-        for i, name in enumerate(METRICS)
+        name: _interval(scores[:, i], np.zeros(len(cuts)), cuts, seed, lowest=0.0) for i, name in enumerate(METRICS)
     }
 
 
-def differences(
-    scores: np.ndarray, others: np.ndarray, cuts: Sequence[Cut], *, seed: int = 0
-) -> dict[str, Interval]:
+def differences(scores: np.ndarray, others: np.ndarray, cuts: Sequence[Cut], *, seed: int = 0) -> dict[str, Interval]:
     """How far the scores lie above others of the same cuts, with intervals of the same draws of documents."""
-    return {
-        name: _interval(scores[:, i], others[:, i], cuts, seed, lowest=-1.0) for i, name in enumerate(METRICS)
-    }
+    return {name: _interval(scores[:, i], others[:, i], cuts, seed, lowest=-1.0) for i, name in enumerate(METRICS)}
 
 
-def _interval(
-    scores: np.ndarray, others: np.ndarray, cuts: Sequence[Cut], seed: int, *, lowest: float
-) -> Interval:
+def _interval(scores: np.ndarray, others: np.ndarray, cuts: Sequence[Cut], seed: int, *, lowest: float) -> Interval:
     values = scores - others
     counted = ~np.isnan(values)
     if not counted.any():

@@ -63,13 +63,7 @@ def _percent(interval: Interval) -> str:
 def _verdict(quality: Quality) -> Text:
     """Whether the model is ahead of the better baseline, by exact matches."""
     ahead = min((one["exact_match"] for one in quality.ahead.values()), key=lambda one: one.mean)
-    clear = (
-        "clearly above"
-        if ahead.low > 0
-        else "clearly below"
-        if ahead.high < 0
-        else "not clearly different from"
-    )
+    clear = "clearly above" if ahead.low > 0 else "clearly below" if ahead.high < 0 else "not clearly different from"
     return Text(
         f"The model is {clear} the better baseline: {100 * ahead.mean:+.1f} points of exact matches "
         f"({100 * ahead.low:+.1f} to {100 * ahead.high:+.1f}).",

@@ -25,11 +25,7 @@ _KINDS = {
     "modern": "with rotary positions, RMSNorm, normalized queries and keys, and SwiGLU",
 }
 _CUTS = {"random": "Lines cut at random places", "call": "Lines cut at library calls"}
-_COMPLETERS = {
-    "model": "this model",
-    "ngram": "n-gram model",
-    "frequent": "most frequent rest of such a line",
-}
+_COMPLETERS = {"model": "this model", "ngram": "n-gram model", "frequent": "most frequent rest of such a line"}
 
 
 def written(run: Run, title: str) -> str:
@@ -38,9 +34,7 @@ def written(run: Run, title: str) -> str:
     environment = Environment(
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
     )
-    template = environment.from_string(
-        files("trainwright.lm.exchange").joinpath("card.md").read_text("utf-8")
-    )
+    template = environment.from_string(files("trainwright.lm.exchange").joinpath("card.md").read_text("utf-8"))
     return template.render(
         title=title,
         licence=licence(manifest.get("licences", {})),

@@ -14,13 +14,7 @@ from torch import Tensor
 
 from trainwright.errors import ReadError, UsageError
 from trainwright.lm.config import ModelConfig, Recipe, checked
-from trainwright.lm.network.model import (
-    INITIAL_DEVIATION,
-    LAYER_NORM_EPSILON,
-    RMS_NORM_EPSILON,
-    ROPE_BASE,
-    mlp_width,
-)
+from trainwright.lm.network.model import INITIAL_DEVIATION, LAYER_NORM_EPSILON, RMS_NORM_EPSILON, ROPE_BASE, mlp_width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,9 +139,7 @@ def their_weights(state: Mapping[str, Tensor], config: ModelConfig) -> dict[str,
     return theirs
 
 
-def our_weights(
-    theirs: Mapping[str, Tensor], wanted: Mapping[str, Tensor], config: ModelConfig
-) -> dict[str, Tensor]:
+def our_weights(theirs: Mapping[str, Tensor], wanted: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
     """The parameters by our names, in fp32.
 
     Args:
@@ -173,18 +165,14 @@ def our_weights(
             )
         ours[name] = joined.float().contiguous()
     if left:
-        raise ReadError(
-            f"The weights must match config.json; {sorted(left)[0]} does not belong to that model."
-        )
+        raise ReadError(f"The weights must match config.json; {sorted(left)[0]} does not belong to that model.")
     return ours
 
 
 def _parts(config: ModelConfig) -> dict[str, Part]:
     table = _GPT2 if config.architecture == "gpt2" else _MODERN
     return {
-        name.format(layer): Part(
-            theirs=tuple(n.format(layer) for n in part.theirs), transposed=part.transposed
-        )
+        name.format(layer): Part(theirs=tuple(n.format(layer) for n in part.theirs), transposed=part.transposed)
         for layer in range(config.layers)
         for name, part in table.items()
     }
@@ -223,9 +211,7 @@ def _demands(settings: Mapping[str, Any], config: ModelConfig) -> dict[str, tupl
     if config.architecture == "gpt2":
         return dict(
             (
-                demand(
-                    "activation_function", "gelu_new", "gelu_new", "gelu_pytorch_tanh"
-                ),  # the same function
+                demand("activation_function", "gelu_new", "gelu_new", "gelu_pytorch_tanh"),  # the same function
                 demand("n_inner", None, None, 4 * config.width),
                 demand("layer_norm_epsilon", 1e-5, LAYER_NORM_EPSILON),
                 demand("scale_attn_weights", True, True),

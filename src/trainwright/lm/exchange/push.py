@@ -25,9 +25,7 @@ def push_run(run: Path, repo: str, *, private: bool = False, checkpoint: str = "
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     if get_token() is None:
-        raise UsageError(
-            "A push needs a token with write access; there is none. Run `hf auth login`, or set HF_TOKEN."
-        )
+        raise UsageError("A push needs a token with write access; there is none. Run `hf auth login`, or set HF_TOKEN.")
     hub = HfApi(library_name="trainwright")
     # The root of what the Hub's HTTP client raises when nobody answers, whichever client that version uses.
     unreachable = HfHubHTTPError.__mro__[1]
@@ -37,14 +35,10 @@ def push_run(run: Path, repo: str, *, private: bool = False, checkpoint: str = "
         try:
             made = hub.create_repo(repo, private=private, exist_ok=True)
             hub.upload_folder(
-                repo_id=made.repo_id,
-                folder_path=folder,
-                commit_message=f"Update {opened.step} of a Trainwright run",
+                repo_id=made.repo_id, folder_path=folder, commit_message=f"Update {opened.step} of a Trainwright run"
             )
         except HFValidationError as error:
-            raise UsageError(
-                f'A repository must be given as name or owner/name; got "{repo}". {error}'
-            ) from error
+            raise UsageError(f'A repository must be given as name or owner/name; got "{repo}". {error}') from error
         except (HfHubHTTPError, unreachable, OSError, RuntimeError) as error:
             raise WriteError(f"{hub.endpoint} did not accept {repo}: {_reason(error)}") from error
     return str(made)

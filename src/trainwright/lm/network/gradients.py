@@ -29,9 +29,7 @@ class RmsNorm(nn.Module):
         return normalised
 
 
-def query_key_value(
-    parts_BT3HS: Tensor, weights_2S: Tensor, cos_TR: Tensor, sin_TR: Tensor, epsilon: float
-) -> Tensor:
+def query_key_value(parts_BT3HS: Tensor, weights_2S: Tensor, cos_TR: Tensor, sin_TR: Tensor, epsilon: float) -> Tensor:
     """(3, B, H, T, S), contiguous: query and key under RMSNorm, then turned by their positions' angles; value as it is.
 
     Feature i turns with feature i + S/2, by the angle whose cosine and sine are given for i and the position.
@@ -44,11 +42,7 @@ def rotated(x: Tensor, cos_TR: Tensor, sin_TR: Tensor) -> Tensor:
     """Each pair of features (i, i + S/2) of the last dimension turned by the angle given for i and the position."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat(
-        (
-            torch.addcmul(first * cos_TR, second, sin_TR, value=-1),
-            torch.addcmul(second * cos_TR, first, sin_TR),
-        ),
-        dim=-1,
+        (torch.addcmul(first * cos_TR, second, sin_TR, value=-1), torch.addcmul(second * cos_TR, first, sin_TR)), dim=-1
     )
 
 

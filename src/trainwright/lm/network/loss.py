@@ -34,11 +34,7 @@ class Encoder(Protocol):
 
 
 def training_loss(
-    model: Transformer,
-    inputs_BT: Tensor,
-    targets_BT: Tensor,
-    weights_B: Tensor | None = None,
-    z_loss: float = 0.0,
+    model: Transformer, inputs_BT: Tensor, targets_BT: Tensor, weights_B: Tensor | None = None, z_loss: float = 0.0
 ) -> Tensor:
     """The weighted sum of nats over all targets that count; the caller divides by the update's `total_weight`.
 

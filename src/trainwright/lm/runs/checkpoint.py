@@ -90,9 +90,7 @@ def steps(checkpoints: Path) -> list[int]:
     return sorted(int(m[1]) for p in checkpoints.iterdir() if (m := _NAME.fullmatch(p.name)) and p.is_dir())
 
 
-def save(
-    checkpoints: Path, state: State, model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]
-) -> Path:
+def save(checkpoints: Path, state: State, model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> Path:
     """Write a checkpoint under a temporary name, then rename it; return its folder.
 
     Raises:
@@ -105,11 +103,7 @@ def save(
         _remove(passing)
         passing.mkdir()
         for name, tensors in ((MODEL, model), (OPTIMIZER, optimizer)):
-            save_file(
-                {k: v.detach().contiguous().cpu() for k, v in tensors.items()},
-                passing / name,
-                {"format": "pt"},
-            )
+            save_file({k: v.detach().contiguous().cpu() for k, v in tensors.items()}, passing / name, {"format": "pt"})
             _to_disk(passing / name)
         _write_state(passing, state)
         _to_disk(passing)
@@ -153,9 +147,7 @@ def read_state(folder: Path) -> State:
     return State(**_read(folder)["state"])
 
 
-def newest_whole(
-    checkpoints: Path, fits: Callable[[State], str], say: Callable[[str], None]
-) -> Checkpoint | None:
+def newest_whole(checkpoints: Path, fits: Callable[[State], str], say: Callable[[str], None]) -> Checkpoint | None:
     """The newest checkpoint that is complete and matches. Skipped ones are reported with the reason and set aside.
 
     Args:
@@ -222,9 +214,7 @@ def fill(model: torch.nn.Module, checkpoint: Checkpoint) -> None:
 
 
 def _write_state(folder: Path, state: State) -> None:
-    files = {
-        n: {"bytes": (folder / n).stat().st_size, "xxh3": _checksum(folder / n)} for n in (MODEL, OPTIMIZER)
-    }
+    files = {n: {"bytes": (folder / n).stat().st_size, "xxh3": _checksum(folder / n)} for n in (MODEL, OPTIMIZER)}
     body = {"format": FORMAT, "version": VERSION, "state": asdict(state), "files": files}
     text = json.dumps({**body, "xxh3": _checksum_of(body)}, indent=1)
     (folder / STATE).write_text(text, encoding="utf-8")

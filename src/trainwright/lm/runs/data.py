@@ -39,9 +39,6 @@ def check_same_data(run: Run, data: PreparedData) -> None:
             f"{data.folder} holds other data ({data.manifest.get('fingerprint')}). Name the run's own data with --data."
         )
     if run.tokenizer.vocabulary_size != data.tokenizer.vocabulary_size or any(
-        run.tokenizer.token_bytes(i) != data.tokenizer.token_bytes(i)
-        for i in range(data.tokenizer.vocabulary_size)
+        run.tokenizer.token_bytes(i) != data.tokenizer.token_bytes(i) for i in range(data.tokenizer.vocabulary_size)
     ):
-        raise UsageError(
-            f"The data must be prepared with the run's tokenizer; {data.folder} uses another one."
-        )
+        raise UsageError(f"The data must be prepared with the run's tokenizer; {data.folder} uses another one.")

@@ -58,22 +58,12 @@ def open_run(folder: Path, checkpoint: str | int = "best") -> Run:
     model = Transformer(recipe.model)
     checkpoints.fill(model, held)
     return Run(
-        folder=folder,
-        recipe=recipe,
-        model=model.eval(),
-        tokenizer=tokenizer,
-        step=step,
-        precision=held.state.precision,
+        folder=folder, recipe=recipe, model=model.eval(), tokenizer=tokenizer, step=step, precision=held.state.precision
     )
 
 
 def create_run(
-    folder: Path,
-    recipe: Recipe,
-    tokenizer: Tokenizer,
-    manifest: Mapping[str, Any],
-    model: Transformer,
-    step: int = 0,
+    folder: Path, recipe: Recipe, tokenizer: Tokenizer, manifest: Mapping[str, Any], model: Transformer, step: int = 0
 ) -> None:
     """Make a run of a model that came from elsewhere: it can be used and exported, but not gone on with.
 
@@ -82,9 +72,7 @@ def create_run(
         WriteError: if it cannot be written.
     """
     begin_run(folder, recipe, tokenizer, manifest)
-    state = checkpoints.State(
-        update=step, recipe=as_tables(recipe), data=str(manifest.get("fingerprint", ""))
-    )
+    state = checkpoints.State(update=step, recipe=as_tables(recipe), data=str(manifest.get("fingerprint", "")))
     checkpoints.save(folder / CHECKPOINTS, state, model.state_dict(), {})
 
 

@@ -143,9 +143,7 @@ class TokenWriter:
                     f"A document's ids must be between 0 and {self._vocabulary_size - 1}; got {low} to {high}."
                 )
             if (document == self._end_id).any():
-                raise UsageError(
-                    f"A document must not contain the end token, {self._end_id}: the writer adds it."
-                )
+                raise UsageError(f"A document must not contain the end token, {self._end_id}: the writer adds it.")
         packed = np.empty(len(document) + 1, dtype=self._type)
         packed[:-1] = document
         packed[-1] = self._end_id
@@ -359,14 +357,8 @@ class _Header:
 
     def fits(self, other: _Header) -> bool:
         """Whether the other's tokens mean the same."""
-        return (self.version, self.vocabulary_size, self.end_id) == (
-            other.version,
-            other.vocabulary_size,
-            other.end_id,
-        )
+        return (self.version, self.vocabulary_size, self.end_id) == (other.version, other.vocabulary_size, other.end_id)
 
 
 def _unreadable(file: Path, reason: str) -> ReadError:
-    return ReadError(
-        f"{file} is not a valid token file of `trainwright lm prepare`: {reason}. Prepare the data again."
-    )
+    return ReadError(f"{file} is not a valid token file of `trainwright lm prepare`: {reason}. Prepare the data again.")

@@ -61,11 +61,7 @@ def open_data(folder: Path) -> PreparedData:
                 f"has {len(opened.tokens):,} in one of {opened.vocabulary_size:,}. Prepare the data again."
             )
     return PreparedData(
-        folder=folder,
-        tokenizer=tokenizer,
-        train=tokens["train"],
-        validation=tokens["validation"],
-        manifest=manifest,
+        folder=folder, tokenizer=tokenizer, train=tokens["train"], validation=tokens["validation"], manifest=manifest
     )
 
 
@@ -123,9 +119,7 @@ def write_texts(file: Path, chosen: Iterable[Document]) -> None:
     """Write documents as parquet, atomically, in memory of one row group."""
     with (
         replacing(file) as stream,
-        parquet.ParquetWriter(
-            stream, _SCHEMA, compression="zstd", use_dictionary=["group", "license"]
-        ) as writer,
+        parquet.ParquetWriter(stream, _SCHEMA, compression="zstd", use_dictionary=["group", "license"]) as writer,
     ):
         rows: list[dict[str, Any]] = []
         size = 0

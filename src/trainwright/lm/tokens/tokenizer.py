@@ -43,7 +43,9 @@ PIECES = "|".join(
 """Where text is cut before bytes are merged. Without lookahead, which GPT-2's has, tiktoken's engine for regular
 languages runs it, at twice the speed; `tokenizers` and `re` read it, too, and cut at the same places."""
 
-_GPT2_PIECES = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # of a ByteLevel with use_regex
+_GPT2_PIECES = (
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # of a ByteLevel with use_regex
+)
 _LEAST_FREQUENCY = 2  # a pair seen once says nothing about other text
 _PART_CHARACTERS = 1 << 16  # of a text given to the trainer at a time, so that memory stays bounded
 _SAMPLED_TOKENS = 4096  # joined to the sample that both encoders must agree on; takes some 10 ms
@@ -229,9 +231,7 @@ def _spread(vocabulary_size: int) -> list[int]:
     return [i * 7919 % vocabulary_size for i in range(min(vocabulary_size, _SAMPLED_TOKENS))]
 
 
-def _encoding(
-    backend: tokenizers.Tokenizer, token_bytes: list[bytes], pieces: str
-) -> tiktoken.Encoding | None:
+def _encoding(backend: tokenizers.Tokenizer, token_bytes: list[bytes], pieces: str) -> tiktoken.Encoding | None:
     """tiktoken with the backend's pieces and merges; None where it cannot have them."""
     added = backend.get_added_tokens_decoder()
     if not all(token.special for token in added.values()):
@@ -281,12 +281,7 @@ def _pieces(cutter: Any) -> str | None:
         case {
             "type": "Sequence",
             "pretokenizers": [
-                {
-                    "type": "Split",
-                    "pattern": {"Regex": str(pattern)},
-                    "behavior": "Isolated",
-                    "invert": False,
-                },
+                {"type": "Split", "pattern": {"Regex": str(pattern)}, "behavior": "Isolated", "invert": False},
                 {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
             ],
         }:

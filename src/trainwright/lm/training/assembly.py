@@ -158,8 +158,5 @@ def first_state(training: Training, held: Checkpoint | None) -> State:
         return fresh
     for text in surroundings(held.state, fresh):
         training.live.say(f"No longer bit for bit the same from here on: {text}.")
-    now = {
-        k: getattr(fresh, k)
-        for k in ("recipe", "precision", "muon_precision", "threads", "processes", "versions")
-    }
+    now = {k: getattr(fresh, k) for k in ("recipe", "precision", "muon_precision", "threads", "processes", "versions")}
     return dataclasses.replace(held.state, **now)

@@ -32,9 +32,7 @@ class Sink(Protocol):
 class Log:
     """log.jsonl and the sinks; one record a line, in the order of updates."""
 
-    def __init__(
-        self, file: Path, sinks: Sequence[Sink] = (), heading: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, file: Path, sinks: Sequence[Sink] = (), heading: Mapping[str, Any] | None = None) -> None:
         """heading: the first record of a log that has none; it goes to no sink."""
         self._file = file
         self._heading = heading

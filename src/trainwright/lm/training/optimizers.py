@@ -23,9 +23,7 @@ NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 5
 
 
-def build_optimizer(
-    model: nn.Module, config: OptimizerConfig, muon_format: torch.dtype = torch.bfloat16
-) -> Optimizer:
+def build_optimizer(model: nn.Module, config: OptimizerConfig, muon_format: torch.dtype = torch.bfloat16) -> Optimizer:
     """AdamW, or Muon for the layers' matrices and AdamW for the rest. Each group has its highest rate as "base_lr".
 
     Weight decay is for matrices (embeddings too, as in GPT-2's published trainings); norms and biases have none.
@@ -47,9 +45,7 @@ def build_optimizer(
     groups = [group for group in groups if group["params"]]
     betas = (config.beta1, config.beta2)
     if muon:
-        return MuonAdamW(
-            groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, muon_format=muon_format
-        )
+        return MuonAdamW(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, muon_format=muon_format)
     return AdamW(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, fused=True)
 
 
@@ -148,9 +144,7 @@ def _apart(update: Tensor, parts: int, muon_format: torch.dtype) -> Tensor:
     return orthogonal(matrices, muon_format).reshape(update.shape)
 
 
-def orthogonal(
-    matrices: Tensor, computed_in: torch.dtype = torch.bfloat16, steps: int = NEWTON_SCHULZ_STEPS
-) -> Tensor:
+def orthogonal(matrices: Tensor, computed_in: torch.dtype = torch.bfloat16, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:
     """(parts, rows, columns), each matrix with singular values near 1 after five Newton-Schulz steps."""
     a, b, c = NEWTON_SCHULZ
     x = matrices.to(computed_in)
@@ -238,9 +232,7 @@ def rate_share(update: int, total: int, config: ScheduleConfig) -> float:
     if update < begin:
         return 1.0
     progress = min(1.0, (update - begin) / (total - begin))
-    left = {
-        "cosine": 0.5 * (1 + math.cos(math.pi * progress)),
-        "linear": 1 - progress,
-        "wsd": 1 - math.sqrt(progress),
-    }[config.shape]
+    left = {"cosine": 0.5 * (1 + math.cos(math.pi * progress)), "linear": 1 - progress, "wsd": 1 - math.sqrt(progress)}[
+        config.shape
+    ]
     return config.floor + (1 - config.floor) * left

@@ -85,9 +85,7 @@ def planned(windows: Windows, recipe: Recipe, processes: Processes) -> Plan:
             "Lower it, or prepare more."
         )
     if at_once % processes.count:
-        raise UsageError(
-            f"data.windows must be a multiple of the processes; got {at_once} and {processes.count}."
-        )
+        raise UsageError(f"data.windows must be a multiple of the processes; got {at_once} and {processes.count}.")
     updates = recipe.run.updates or max(1, int(recipe.run.epochs * len(windows) / at_once))
     return Plan(windows=windows, seed=recipe.run.seed, at_once=at_once, updates=updates)
 

@@ -25,9 +25,7 @@ TOKENS = 32
 BUDGET_SECONDS = 20.0
 
 
-def rehearse(
-    model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.dtype = torch.bfloat16
-) -> Report:
+def rehearse(model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.dtype = torch.bfloat16) -> Report:
     """The debugger's report on the first windows of the training, with a separate optimizer.
 
     Raises:
@@ -57,13 +55,9 @@ def told(report: Report) -> str:
     """The result of the walk; "no fault found" refers only to the stages that were walked."""
     if why := failure_of(report):
         return own_failure(why, _stages(report, through=True))
-    found = [
-        f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"
-    ]
+    found = [f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"]
     walked, left = _stages(report, through=True), _stages(report, through=False)
-    not_walked = (
-        "; not walked: " + ", ".join(f"{run.stage.label} ({run.why})" for run in left) if left else ""
-    )
+    not_walked = "; not walked: " + ", ".join(f"{run.stage.label} ({run.why})" for run in left) if left else ""
     return (
         f"The debugger walked the training in {report.seconds:.1f} s, {len(walked)} stages: "
         f"{'; '.join(found) or 'no fault found'}{not_walked}."
@@ -91,9 +85,7 @@ def own_failure(why: str, walked: Sequence[StageRun] = ()) -> str:
 
 def _stages(report: Report, *, through: bool) -> list[StageRun]:
     """Those walked to their end, or not; evaluation is the training's own and not given to the walk."""
-    return [
-        run for run in report.stages if run.status.through is through and run.stage is not Stage.EVALUATION
-    ]
+    return [run for run in report.stages if run.status.through is through and run.stage is not Stage.EVALUATION]
 
 
 def mean_nats(logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:

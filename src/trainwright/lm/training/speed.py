@@ -117,9 +117,7 @@ class Stopwatch:
 
     def __call__(self, trial: Trial) -> float:
         """Seconds of one go; infinite for a format that the device does not have."""
-        run: Callable[[str], Any] = {"product": self._product, "muon": self._muon, "pass": self._pass}[
-            trial.what
-        ]
+        run: Callable[[str], Any] = {"product": self._product, "muon": self._muon, "pass": self._pass}[trial.what]
         by_processor = trial.threads is None and self._device.type == "cpu"
         now = time.thread_time if by_processor else time.perf_counter
         with on_threads(1 if trial.threads is None else trial.threads):
@@ -186,9 +184,7 @@ def _taken(clock: Clock, trials: list[Trial]) -> dict[Trial, list[float]]:
 
 def _one_layer(config: ModelConfig) -> ModelConfig:
     """The recipe's network with one layer, and an output layer that does not outweigh it."""
-    return dataclasses.replace(
-        config, layers=1, vocabulary_size=min(config.vocabulary_size, 4 * config.width)
-    )
+    return dataclasses.replace(config, layers=1, vocabulary_size=min(config.vocabulary_size, 4 * config.width))
 
 
 def _windows(layer: Transformer, config: ModelConfig, wanted: int) -> int:

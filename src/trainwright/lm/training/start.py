@@ -100,9 +100,7 @@ def surroundings(state: State, now: State) -> list[str]:
     if state.precision != now.precision:
         told.append(f"precision changes from {state.precision} to {now.precision}")
     if now.recipe["optimizer"]["name"] == "muon" and state.muon_precision != now.muon_precision:
-        told.append(
-            f"precision of Muon's products changes from {state.muon_precision} to {now.muon_precision}"
-        )
+        told.append(f"precision of Muon's products changes from {state.muon_precision} to {now.muon_precision}")
     if state.threads and state.threads != now.threads:
         told.append(f"threads change from {state.threads} to {now.threads}")
     if state.processes != now.processes:

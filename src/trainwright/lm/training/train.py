@@ -213,9 +213,7 @@ def evaluated(state: State, training: Training, log: logs.Log) -> State:
     )
     check_finite(loss, state.update)
     better = state.best_loss is None or loss < state.best_loss
-    training.live.say(
-        f"update {state.update}  validation loss {loss:.4f}{', the lowest so far' if better else ''}"
-    )
+    training.live.say(f"update {state.update}  validation loss {loss:.4f}{', the lowest so far' if better else ''}")
     if training.processes.first:
         log.write("evaluation", state.update, {"loss": loss})
     state = dataclasses.replace(state, validation_loss=loss)

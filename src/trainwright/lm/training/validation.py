@@ -27,19 +27,11 @@ def evaluate_windows(
         limit: so many windows, spread evenly over them all; 0: all of them.
     """
     device = next(model.parameters()).device
-    return mean_nats(
-        SummedLoss(model), windows, Processes(device=device), precision, at_once=at_once, limit=limit
-    )
+    return mean_nats(SummedLoss(model), windows, Processes(device=device), precision, at_once=at_once, limit=limit)
 
 
 def mean_nats(
-    loss: SummedLoss,
-    windows: Windows,
-    processes: Processes,
-    precision: str,
-    *,
-    at_once: int = AT_ONCE,
-    limit: int = 0,
+    loss: SummedLoss, windows: Windows, processes: Processes, precision: str, *, at_once: int = AT_ONCE, limit: int = 0
 ) -> float:
     """The same for a model whose windows several processes share out; all of them call it and are told the result."""
     chosen = _spread_evenly(len(windows), limit)
@@ -52,9 +44,7 @@ def mean_nats(
         for number in range(passes):
             indices = own[number * at_once : (number + 1) * at_once]
             # Sharded models exchange weights in a forward pass: a process without windows left takes part all the same.
-            rows = torch.from_numpy(windows.batch(indices if len(indices) else chosen[:1])).to(
-                processes.device
-            )
+            rows = torch.from_numpy(windows.batch(indices if len(indices) else chosen[:1])).to(processes.device)
             summed = loss(rows[:, :-1], rows[:, 1:])
             nats += summed.double() if len(indices) else 0.0
     loss.train(training)

@@ -73,12 +73,7 @@ def _labels(values: Sequence[Any], kind: str) -> np.ndarray | None:
         array = np.asarray([np.asarray(v).reshape(-1) for v in values])
     except (ValueError, TypeError):
         return None
-    if (
-        array.dtype.kind not in "iufb"
-        or array.ndim != 2
-        or array.shape[1] != 1
-        or kind not in ("class", "real")
-    ):
+    if array.dtype.kind not in "iufb" or array.ndim != 2 or array.shape[1] != 1 or kind not in ("class", "real"):
         return None
     flat = array[:, 0]
     return flat if kind == "class" or bool(np.isfinite(flat).all()) else None
@@ -89,9 +84,7 @@ def _enough(labels: np.ndarray, kind: str) -> bool:
         return bool(labels.std() > 0)
     counts = np.unique(labels, return_counts=True)[1]
     return (
-        len(counts) > 1
-        and len(labels) / len(counts) >= FEWEST_A_CLASS
-        and len(labels) - counts.max() >= FEWEST_OUTSIDE
+        len(counts) > 1 and len(labels) / len(counts) >= FEWEST_A_CLASS and len(labels) - counts.max() >= FEWEST_OUTSIDE
     )
 
 

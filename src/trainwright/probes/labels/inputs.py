@@ -42,17 +42,12 @@ def read_inputs(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> Inputs
     texts = [n for n, c in part.items() if isinstance(c[0], str)]
     if tokens:
         rows = [np.asarray(r).reshape(-1) for r in known[tokens[0]]]
-        pairs = (
-            len(tokens) > 1 or len(texts) > 1 or any(np.any(r) for r in part.get("token_type_ids", ())[:50])
-        )
+        pairs = len(tokens) > 1 or len(texts) > 1 or any(np.any(r) for r in part.get("token_type_ids", ())[:50])
         if any(r.dtype.kind not in "iu" for r in rows):
             return None
         mask = part.get("attention_mask")
         rows = (
-            [
-                r[np.asarray(m).reshape(-1) > 0] if len(np.atleast_1d(m)) == len(r) else r
-                for r, m in zip(rows, mask)
-            ]
+            [r[np.asarray(m).reshape(-1) > 0] if len(np.atleast_1d(m)) == len(r) else r for r, m in zip(rows, mask)]
             if mask is not None
             else rows
         )
@@ -128,10 +123,7 @@ def _bag(kind: str, rows: list[list[Any]], written: list[str] | None, *, single:
 
 def _odd(rows: list[list[Any]], written: list[str] | None) -> np.ndarray:
     """(rows, features): lengths, sums, first and last tokens, and whether each divides by 2 and by 3."""
-    coded = [
-        [int(t) if isinstance(t, (int, np.integer)) else zlib.crc32(t.encode()) for t in r] or [0]
-        for r in rows
-    ]
+    coded = [[int(t) if isinstance(t, (int, np.integer)) else zlib.crc32(t.encode()) for t in r] or [0] for r in rows]
     wide = [[len(r), len(set(r)), sum(r), r[0], r[-1], max(r)] for r in coded]
     if written is not None:
         wide = [
@@ -139,9 +131,7 @@ def _odd(rows: list[list[Any]], written: list[str] | None) -> np.ndarray:
             for n, t in zip(wide, written)
         ]
     table = np.asarray(wide, dtype=np.float64)
-    both = np.concatenate(
-        [np.sign(table) * np.log1p(np.abs(table)), table % 2, table % 3 == 0, table % 3 == 1], axis=1
-    )
+    both = np.concatenate([np.sign(table) * np.log1p(np.abs(table)), table % 2, table % 3 == 0, table % 3 == 1], axis=1)
     both = both - both.mean(axis=0)
     deviation = both.std(axis=0)
     return np.asarray(both[:, deviation > 0] / deviation[deviation > 0])
@@ -167,9 +157,7 @@ def _counts(rows: list[list[Any]]) -> np.ndarray | None:
     for row in rows:
         for item in set(row):
             seen[item] = seen.get(item, 0) + 1
-    chosen = sorted((i for i, n in seen.items() if 2 <= n < len(rows)), key=lambda i: -seen[i])[
-        :MOST_FEATURES
-    ]
+    chosen = sorted((i for i, n in seen.items() if 2 <= n < len(rows)), key=lambda i: -seen[i])[:MOST_FEATURES]
     if len(chosen) < 2:
         return None
     index = {item: k for k, item in enumerate(chosen)}
@@ -221,18 +209,12 @@ def _patterns(rows: np.ndarray) -> np.ndarray | None:
     if rows.ndim == 4 and rows.shape[-1] <= 4 < rows.shape[1]:
         rows = rows.transpose(0, 3, 1, 2)
     rows = rows.reshape(len(rows), -1, *rows.shape[-2:]) if rows.ndim > 2 else rows[:, None, None]
-    rows = rows[
-        :, :3, :: max(1, rows.shape[2] // 32), :: max(1, rows.shape[3] // (32 if rows.shape[2] > 1 else 256))
-    ]
+    rows = rows[:, :3, :: max(1, rows.shape[2] // 32), :: max(1, rows.shape[3] // (32 if rows.shape[2] > 1 else 256))]
     height, width = min(PATTERN_SIZE, rows.shape[2]), min(PATTERN_SIZE, rows.shape[3])
     if rows.shape[3] < FEWEST_PLACES:
         return None
     rows = (rows - rows.mean()) / (rows.std() or 1.0)
-    patterns = (
-        np.random.default_rng(3)
-        .standard_normal((PATTERNS, rows.shape[1] * height * width))
-        .astype(np.float32)
-    )
+    patterns = np.random.default_rng(3).standard_normal((PATTERNS, rows.shape[1] * height * width)).astype(np.float32)
     patterns -= patterns.mean(axis=1, keepdims=True)
     found = []
     for row in rows.astype(np.float32):

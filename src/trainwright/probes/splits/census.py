@@ -12,14 +12,7 @@ import numpy as np
 
 from trainwright.probes.splits.labels import measure_labels
 from trainwright.probes.splits.values import is_text, lengths_of, plain_number, plain_values
-from trainwright.stages.dataset import (
-    CENSUS_LABELS,
-    FEW_VALUES,
-    SAMPLED_ITEMS,
-    ColumnFacts,
-    Split,
-    SplitFacts,
-)
+from trainwright.stages.dataset import CENSUS_LABELS, FEW_VALUES, SAMPLED_ITEMS, ColumnFacts, Split, SplitFacts
 
 # So many rows are named of those with missing or non-finite values: all that a repair may leave out.
 MOST_NAMED_ROWS = 100_000
@@ -32,12 +25,7 @@ _FOLLOWING = ("attention_mask", "token_type_ids", "special_tokens_mask", "positi
 
 
 def measure_split(
-    split: Split,
-    label_names: Sequence[str],
-    inputs: Sequence[str] = (),
-    *,
-    seconds: float = 4.0,
-    one_hot: bool = False,
+    split: Split, label_names: Sequence[str], inputs: Sequence[str] = (), *, seconds: float = 4.0, one_hot: bool = False
 ) -> SplitFacts:
     """Return the facts of a set that was read.
 
@@ -104,11 +92,7 @@ def _measure_column(name: str, values: Sequence[Any] | None, split: Split) -> Co
     if isinstance(first, str):
         texts = [v for _, v in present[:CENSUS_LABELS] if isinstance(v, str)]
         return ColumnFacts(
-            kind="text",
-            dtype="text",
-            values=_few(Counter(texts)),
-            **base,
-            **lengths_of([len(v) for v in texts]),
+            kind="text", dtype="text", values=_few(Counter(texts)), **base, **lengths_of([len(v) for v in texts])
         )
     if isinstance(first, (list, tuple)) and first and isinstance(first[0], str):
         sizes = [len(v) for _, v in present[:CENSUS_LABELS]]
@@ -141,10 +125,7 @@ def _measure_table(values: np.ndarray, base: dict[str, Any]) -> ColumnFacts:
             part = values[start : start + step].reshape(len(values[start : start + step]), -1)
             counts[start : start + step] = (~np.isfinite(part)).sum(axis=1)
         rows = np.flatnonzero(counts)
-        bad = {
-            "non_finite": int(counts.sum()),
-            "non_finite_rows": tuple(int(r) for r in rows[:MOST_NAMED_ROWS]),
-        }
+        bad = {"non_finite": int(counts.sum()), "non_finite_rows": tuple(int(r) for r in rows[:MOST_NAMED_ROWS])}
     few = values[:: len(values) // SAMPLED_ITEMS + 1] if shape else values
     return ColumnFacts(
         kind=kind,
@@ -196,10 +177,7 @@ def _of_each_feature(table: np.ndarray) -> dict[str, Any]:
     if not 1 < table.shape[1] <= 4096 or len(table) < 2:
         return {}
     wide = np.where(np.isfinite(table), table, 0).astype(np.float64)
-    return {
-        "feature_deviations": tuple(wide.std(axis=0).tolist()),
-        "feature_means": tuple(wide.mean(axis=0).tolist()),
-    }
+    return {"feature_deviations": tuple(wide.std(axis=0).tolist()), "feature_means": tuple(wide.mean(axis=0).tolist())}
 
 
 def _few(counts: Mapping[Any, int]) -> dict[Any, int]:
@@ -218,14 +196,10 @@ def _hash_rows(
     split: Split, label: str | None, inputs: Sequence[str], seconds: float
 ) -> tuple[list[int], Sequence[int]]:
     """Hashes of the inputs of rows, and which rows: of whole columns where they are at hand, else of the sample."""
-    names = list(
-        dict.fromkeys([*split.columns, *split.digests, *(k for item in split.items[:1] for k in item)])
-    )
+    names = list(dict.fromkeys([*split.columns, *split.digests, *(k for item in split.items[:1] for k in item)]))
     names = [n for n in names if n != label and n not in ("label", "labels", *_NUMBERING)]
     taken = (
-        [n for n in names if n in inputs and n not in _FOLLOWING]
-        or [n for n in names if is_text(n, split)]
-        or names
+        [n for n in names if n in inputs and n not in _FOLLOWING] or [n for n in names if is_text(n, split)] or names
     )
     read = min((len(split.columns.get(n, split.digests.get(n, ()))) for n in taken), default=0)
     rows: Sequence[int] = range(read) if read else split.indices

@@ -10,19 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.probes.splits.values import (
-    first_rows,
-    first_values,
-    plain_number,
-    plain_values,
-    runs_of,
-    same_size,
-)
-from trainwright.stages.dataset import (
-    IGNORED_LABEL,
-    MOST_CLASSES,
-    LabelFacts,
-)
+from trainwright.probes.splits.values import first_rows, first_values, plain_number, plain_values, runs_of, same_size
+from trainwright.stages.dataset import IGNORED_LABEL, MOST_CLASSES, LabelFacts
 
 
 def measure_labels(
@@ -72,9 +61,7 @@ def is_one_hot(values: np.ndarray) -> bool:
     return bool(np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1))
 
 
-def _measure_numeric_labels(
-    flat: np.ndarray, arrays: Sequence[np.ndarray], base: dict[str, Any]
-) -> LabelFacts:
+def _measure_numeric_labels(flat: np.ndarray, arrays: Sequence[np.ndarray], base: dict[str, Any]) -> LabelFacts:
     """The census of labels that are numbers; `arrays` is one a row, or the column itself for one number a row."""
     column = len(arrays) == 1 and arrays[0] is flat
     base |= {"dtype": str(flat.dtype), "per_row": 1 if column else int(median(a.size for a in arrays))}

@@ -32,9 +32,7 @@ Table = tuple[str, np.ndarray, np.ndarray]
 """A column's name, and its values (rows, values) in training and evaluation."""
 
 
-def measure_scaling(
-    tables: Sequence[Table], trained: np.ndarray, evaluated: np.ndarray, kind: str
-) -> Scaling | None:
+def measure_scaling(tables: Sequence[Table], trained: np.ndarray, evaluated: np.ndarray, kind: str) -> Scaling | None:
     """Return how far the evaluation inputs are off training's scale; None where they are not, or it cannot be told.
 
     Args:
@@ -119,12 +117,7 @@ def _is_scaled(scale: np.ndarray) -> bool:
 
 
 def _errors(
-    left: np.ndarray,
-    right: np.ndarray,
-    own: np.ndarray,
-    other: np.ndarray,
-    trained: np.ndarray,
-    evaluated: np.ndarray,
+    left: np.ndarray, right: np.ndarray, own: np.ndarray, other: np.ndarray, trained: np.ndarray, evaluated: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The squared error of each evaluation row, as it is, rescaled, and of training's mean for an answer.
 

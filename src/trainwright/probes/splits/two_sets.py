@@ -21,11 +21,7 @@ MOST_VALUES, MOST_COLUMNS = 20_000_000, 2_000
 
 
 def between(
-    train: Split,
-    trained: SplitFacts,
-    held: Split | None,
-    evaluated: SplitFacts | None,
-    inputs: Sequence[str] = (),
+    train: Split, trained: SplitFacts, held: Split | None, evaluated: SplitFacts | None, inputs: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The fields of DatasetFacts that compare the evaluation set with training.
 

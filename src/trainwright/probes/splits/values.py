@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.stages.dataset import (
-    CENSUS_LABELS,
-    Split,
-)
+from trainwright.stages.dataset import CENSUS_LABELS, Split
 
 
 def first_values(values: Sequence[Any]) -> Sequence[Any]:

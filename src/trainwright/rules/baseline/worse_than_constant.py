@@ -38,23 +38,16 @@ def worse_than_constant(
     constant, planned = baseline.constant, optimizer.planned_updates
     if constant is None or planned is None or overfit.learnt or baseline.predicted_classes == 1:
         return
-    if (
-        min(baseline.last, baseline.evaluated if baseline.evaluated is not None else baseline.last)
-        <= constant
-    ):
+    if min(baseline.last, baseline.evaluated if baseline.evaluated is not None else baseline.last) <= constant:
         return
     if baseline.last - _pace(baseline) * max(0, planned - baseline.steps) <= constant:
         return
     outcome = None
     if planned <= MOST_UPDATES and baseline.last > FAR_ABOVE * constant:
         outcome = yield Trial(change=scale_learning_rate(10.0), steps=planned, batches=BATCHES)
-        ended = (
-            bool(outcome.before) and outcome.steps >= planned and min(outcome.before) > FAR_ABOVE * constant
-        )
+        ended = bool(outcome.before) and outcome.steps >= planned and min(outcome.before) > FAR_ABOVE * constant
         outcome = outcome if ended else None
-    yield _finding(
-        baseline, planned, constant, outcome, setup.place(Role.LEARNING_RATE, Role.ARGUMENTS, Role.TRAINER)
-    )
+    yield _finding(baseline, planned, constant, outcome, setup.place(Role.LEARNING_RATE, Role.ARGUMENTS, Role.TRAINER))
 
 
 def _pace(baseline: BaselineFacts) -> float:

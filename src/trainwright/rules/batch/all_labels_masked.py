@@ -42,9 +42,7 @@ def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
     if not fatal and (rows < FEWEST_ROWS or dead / rows < NOTED_SHARE or _drawn_anew(batch, dataset)):
         return
     key = batch.label_key
-    what = (
-        f"{empty} of {len(counts)} batches have no label" if fatal else f"{dead} of {rows} rows have no label"
-    )
+    what = f"{empty} of {len(counts)} batches have no label" if fatal else f"{dead} of {rows} rows have no label"
     yield Finding(
         message=f"{what} that counts in the loss: their {key} are all -100",
         measured={"batches": len(counts), "empty_batches": empty, "rows": rows, "masked_rows": dead},

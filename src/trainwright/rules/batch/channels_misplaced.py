@@ -45,9 +45,7 @@ def channels_misplaced(batch: BatchFacts, setup: SetupFacts, forward: ForwardFac
 
 
 def _last(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterator[Finding]:
-    first = next(
-        (p for p in forward.parameters if p.module_kind in _DIMENSIONS and p.name.endswith("weight")), None
-    )
+    first = next((p for p in forward.parameters if p.module_kind in _DIMENSIONS and p.name.endswith("weight")), None)
     if first is None:
         return
     axes, channels = _DIMENSIONS[first.module_kind], first.shape[1]
@@ -59,13 +57,9 @@ def _last(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterat
                 f"in dimension 1, which has size {shape[1]}",
                 measured={"shape": str(shape), "channels": channels, "axis_1": shape[1]},
                 where=_place(setup, forward, first),
-                proof=Proof(
-                    f"{first.module} has weights for {channels} channels; the model raised {forward.failure}"
-                ),
+                proof=Proof(f"{first.module} has weights for {channels} channels; the model raised {forward.failure}"),
                 repair=_permute(key, axes),
-                fix=Fix(
-                    does=f"move the channels to the front of each row: {_moved(axes)}", safety=Safety.SAFE
-                ),
+                fix=Fix(does=f"move the channels to the front of each row: {_moved(axes)}", safety=Safety.SAFE),
             )
             return
 
@@ -113,21 +107,14 @@ def _move_channels(key: str, order: tuple[int, ...], axis: int) -> Repair:
 
 def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
     ratio = images.roughness / images.reread_roughness
-    rows, channels, height, width = (
-        images.shape[i] for i in ((0, 1, 2, 3) if images.taken_at == 1 else (0, 3, 1, 2))
-    )
+    rows, channels, height, width = (images.shape[i] for i in ((0, 1, 2, 3) if images.taken_at == 1 else (0, 3, 1, 2)))
     other = (rows, height, width, channels) if images.taken_at == 1 else (rows, channels, height, width)
     order = "last" if images.taken_at == 1 else "first"
     return Finding(
         message=f"{images.key} was reshaped to {images.shape}, not permuted: read with the channels {order}, neighboring "
         f"pixels are {ratio:.1f} times more similar",
-        measured={
-            "roughness": round(images.roughness, 4),
-            "reread_roughness": round(images.reread_roughness, 4),
-        },
-        where=setup.place(
-            Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
-        ),
+        measured={"roughness": round(images.roughness, 4), "reread_roughness": round(images.reread_roughness, 4)},
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(
             f"neighbors differ by {images.roughness:.3f} standard deviations on average, and by {images.reread_roughness:.3f} read "
             f"as {other}"
@@ -143,8 +130,7 @@ def _scrambled(images: ImageFacts, setup: SetupFacts) -> Finding:
 def _place(setup: SetupFacts, forward: ForwardFacts, first: ParameterFacts) -> Place | None:
     where = next((m.where for m in forward.modules if m.name == first.module and m.where), None)
     return (
-        setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL)
-        or where
+        setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL) or where
     )
 
 
@@ -171,6 +157,4 @@ def _reread(key: str, taken_at: int) -> Repair:
         images = tensors.reshape(batch[key], (rows, channels, height, width))
         return {**batch, key: tensors.permute(images, (0, 2, 3, 1))}
 
-    return change_batches(
-        f"read {key} with the channels {'last' if taken_at == 1 else 'first'}, and permute", change
-    )
+    return change_batches(f"read {key} with the channels {'last' if taken_at == 1 else 'first'}, and permute", change)

@@ -42,9 +42,7 @@ def discarded_columns(
     if not missed:
         return
     who = (
-        f"the collator {batch.collator}"
-        if batch.failure and _NO_COLUMNS not in failure.message
-        else setup.model_class
+        f"the collator {batch.collator}" if batch.failure and _NO_COLUMNS not in failure.message else setup.model_class
     )
     names = ", ".join(missed)
     texts = tuple(c.name for c in dataset.train.columns if c.kind == "text") if dataset else ()
@@ -57,9 +55,7 @@ def discarded_columns(
         where=setup.place(Role.REMOVE_UNUSED_COLUMNS, Role.ARGUMENTS, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the data set has {names}; without it: {failure}"),
         repair=_keep(spare),
-        fix=Fix(
-            does=f"write remove_unused_columns=False in {setup.words.arguments}(…){more}", safety=Safety.SAFE
-        ),
+        fix=Fix(does=f"write remove_unused_columns=False in {setup.words.arguments}(…){more}", safety=Safety.SAFE),
     )
 
 
@@ -72,9 +68,7 @@ def _missed(failure: Failure, batch: BatchFacts, forward: ForwardFacts | None) -
         return ()  # it came where it was not wanted
     # An English word such as "positive" may stand in any message; a name is quoted, or is joined by underscores.
     quoted = (
-        set(re.findall(r"['\"`](\w+)['\"`]|(?<!\w)(\w+_\w+)", failure.message))
-        if failure.type in _MISSING
-        else set()
+        set(re.findall(r"['\"`](\w+)['\"`]|(?<!\w)(\w+_\w+)", failure.message)) if failure.type in _MISSING else set()
     )
     named = tuple(c for c in batch.dropped_columns if any(c in pair for pair in quoted))
     if named:
@@ -87,11 +81,7 @@ def _keep(spare: tuple[str, ...]) -> Repair:
 
     def change(call: Call) -> Call:
         object.__setattr__(call["arguments"], "remove_unused_columns", False)
-        sets = {
-            r: call.given[r]
-            for r in ("train_dataset", "eval_dataset")
-            if hasattr(call.given[r], "remove_columns")
-        }
+        sets = {r: call.given[r] for r in ("train_dataset", "eval_dataset") if hasattr(call.given[r], "remove_columns")}
         return call.replace(
             **{
                 role: data.remove_columns([c for c in spare if c in data.column_names])

@@ -37,9 +37,7 @@ def foreign_tokenizer(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
     if (facts.checkpoint_kept_share or 0.0) >= OWN * facts.faithful_share:  # they suit the model: all is well
         return
     name = dataset.tokenizer.expression or dataset.tokenizer.name
-    fix = Fix(
-        does="tokenize with AutoTokenizer.from_pretrained of the checkpoint that the model is loaded from"
-    )
+    fix = Fix(does="tokenize with AutoTokenizer.from_pretrained of the checkpoint that the model is loaded from")
     measured: dict[str, float | int | str] = {
         "kept_share": round(facts.kept_share, 3),
         "rows": facts.rows,

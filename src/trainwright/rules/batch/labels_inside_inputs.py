@@ -37,14 +37,8 @@ def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Findi
     if key is None or (batch.targets_found and "loss" not in setup.arguments):
         return
     loss, keys = batch.targets_wanted_by, ", ".join(batch.tensors)
-    own = (
-        ", or compile without a loss: the model takes labels and computes its own"
-        if key in _taken(batch)
-        else ""
-    )
-    message = (
-        f'the loss "{loss}" needs targets, but the data yields none: "{key}" is one of the inputs ({keys})'
-    )
+    own = ", or compile without a loss: the model takes labels and computes its own" if key in _taken(batch) else ""
+    message = f'the loss "{loss}" needs targets, but the data yields none: "{key}" is one of the inputs ({keys})'
     if batch.targets_found:
         message = (
             f'"{key}" is one of the inputs ({keys}), from which the model computes its own loss, but the string loss "{loss}" '
@@ -54,9 +48,7 @@ def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Findi
         message=message,
         measured={"loss": loss, "key": key, "keys": keys},
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
-        proof=Proof(
-            f"a batch of {batch.rows} rows is one dictionary of {keys}, not a pair (inputs, targets)"
-        ),
+        proof=Proof(f"a batch of {batch.rows} rows is one dictionary of {keys}, not a pair (inputs, targets)"),
         repair=_apart(key),
         fix=Fix(
             does=f'yield pairs: (inputs without "{key}", their "{key}"); with to_tf_dataset, label_cols=["{key}"]{own}',

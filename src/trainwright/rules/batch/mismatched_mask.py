@@ -63,10 +63,7 @@ def mismatched_mask(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts 
 def _inverted(batch: BatchFacts, positions: int) -> bool:
     """Whether the mask is 1 where padding is and 0 over the text."""
     padding, text = batch.padding_tokens, positions - batch.padding_tokens
-    return (
-        batch.attended_padding >= INVERTED_SHARE * padding > 0
-        and batch.hidden_tokens >= INVERTED_SHARE * text
-    )
+    return batch.attended_padding >= INVERTED_SHARE * padding > 0 and batch.hidden_tokens >= INVERTED_SHARE * text
 
 
 def _inverted_mask(batch: BatchFacts, setup: SetupFacts, changes: float | None) -> Finding:
@@ -81,29 +78,19 @@ def _inverted_mask(batch: BatchFacts, setup: SetupFacts, changes: float | None) 
             "padding_positions": batch.padding_tokens,
         },
         where=_place(setup, batch),
-        proof=Proof(
-            f"id {batch.pad_id} is the tokenizer's padding token, and the mask is 1 there{_seen(changes)}"
-        ),
+        proof=Proof(f"id {batch.pad_id} is the tokenizer's padding token, and the mask is 1 there{_seen(changes)}"),
         repair=_mask_anew(batch.pad_id),
         fix=Fix(does="write 1 for text and 0 for padding in attention_mask", safety=Safety.SAFE),
     )
 
 
-def _mask_over_padding(
-    batch: BatchFacts, setup: SetupFacts, changes: float | None, positions: int
-) -> Finding:
+def _mask_over_padding(batch: BatchFacts, setup: SetupFacts, changes: float | None, positions: int) -> Finding:
     return Finding(
         message=f"attention_mask includes {batch.attended_padding} of {positions} positions with the padding "
         f"token ({batch.pad_id}) at the ends of rows",
-        measured={
-            "attended_padding": batch.attended_padding,
-            "positions": positions,
-            "pad_id": batch.pad_id or 0,
-        },
+        measured={"attended_padding": batch.attended_padding, "positions": positions, "pad_id": batch.pad_id or 0},
         where=_place(setup, batch),
-        proof=Proof(
-            f"id {batch.pad_id} is the tokenizer's padding token, and the mask is 1 there{_seen(changes)}"
-        ),
+        proof=Proof(f"id {batch.pad_id} is the tokenizer's padding token, and the mask is 1 there{_seen(changes)}"),
         severity=Severity.WARNING,
         repair=_mask_anew(batch.pad_id),
         fix=_FIX,
@@ -111,20 +98,14 @@ def _mask_over_padding(
 
 
 def _seen(changes: float | None) -> str:
-    return (
-        f"; changing only the tokens there changes the scores by {changes:.1%} of their scale"
-        if changes
-        else ""
-    )
+    return f"; changing only the tokens there changes the scores by {changes:.1%} of their scale" if changes else ""
 
 
 def _place(setup: SetupFacts, batch: BatchFacts) -> Place | None:
     """The line that made the mask: the collator's where the rows have none, or another one."""
     if batch.collator_masks and (place := setup.place(Role.COLLATOR)) is not None:
         return place
-    return setup.place(
-        Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
-    )
+    return setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL)
 
 
 def _mask_anew(pad_id: int | None) -> Repair:

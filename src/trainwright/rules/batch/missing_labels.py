@@ -41,11 +41,7 @@ _IDENTIFIERS = re.compile(r"(?i)(^|_)(idx|id|index|level_0)(_|$)")
 
 @rule("TW204", Severity.ERROR)
 def missing_labels(
-    batch: BatchFacts,
-    setup: SetupFacts,
-    dataset: DatasetFacts,
-    forward: ForwardFacts | None,
-    loss: LossFacts | None,
+    batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts, forward: ForwardFacts | None, loss: LossFacts | None
 ) -> Iterator[Finding]:
     """No loss, or a failure for want of labels, where the batch has none that the model takes."""
     failure = (forward.failure if forward else None) or (loss.failure if loss else None)
@@ -65,9 +61,7 @@ def missing_labels(
             proof=proof,
             where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER, Role.TRAIN_CALL),
             repair=_rename(found, wanted, batch),
-            fix=Fix(
-                does=f'rename the column: dataset.rename_column("{found}", "{wanted}")', safety=Safety.SAFE
-            ),
+            fix=Fix(does=f'rename the column: dataset.rename_column("{found}", "{wanted}")', safety=Safety.SAFE),
         )
         return
     next_token = forward is not None and forward.causal and "input_ids" in batch.tensors
@@ -129,9 +123,7 @@ def _rename(column: str, wanted: str, batch: BatchFacts) -> Repair:
 def _labels_of_inputs(wanted: str, pad_id: int | None) -> Repair:
     def change(given: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         tokens = tensors.to_numpy(given["input_ids"])
-        real = (
-            tensors.to_numpy(given["attention_mask"]) != 0 if "attention_mask" in given else tokens != pad_id
-        )
+        real = tensors.to_numpy(given["attention_mask"]) != 0 if "attention_mask" in given else tokens != pad_id
         return {**given, wanted: tensors.like(np.where(real, tokens, -100), given["input_ids"])}
 
     return change_batches(f"make the {wanted} from the inputs, with -100 at padding", change)

@@ -37,7 +37,5 @@ def missing_targets(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         measured={"loss": loss, "keys": keys, "rows": batch.rows},
         where=setup.place(*roles),
         proof=Proof(f"a batch of {batch.rows} rows has no second part"),
-        fix=Fix(
-            does="provide the targets: fit(x, y), or pairs (inputs, targets) from the data set or generator"
-        ),
+        fix=Fix(does="provide the targets: fit(x, y), or pairs (inputs, targets) from the data set or generator"),
     )

@@ -36,8 +36,6 @@ def mostly_padding(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     yield Finding(
         message=f"{fmean(shares):.0%} of the positions of {len(shares)} batches are padding, in rows of {tokens} positions",
         measured={"padding_share": round(fmean(shares), 3), "batches": len(shares), "row_positions": tokens},
-        where=setup.place(
-            Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
-        ),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         fix=Fix(does=setup.words.less_padding, safety=Safety.SAFE),
     )

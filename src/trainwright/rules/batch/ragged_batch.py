@@ -63,12 +63,7 @@ def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) ->
         does = "collate with padding, so that all rows of a batch have the same length"
     yield Finding(
         message=f"{batch.collator} stacks rows of {min(lengths)} to {max(lengths)} {'values' if key.isdigit() else key} into one tensor, without padding",
-        measured={
-            "column": key,
-            "shortest": min(lengths),
-            "longest": max(lengths),
-            "collator": batch.collator,
-        },
+        measured={"column": key, "shortest": min(lengths), "longest": max(lengths), "collator": batch.collator},
         where=where,
         repair=_pad(tuple(ragged), batch, tokenizer) if batch.item_columns else None,
         fix=Fix(does=does, safety=Safety.SAFE),
@@ -114,9 +109,7 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 def _pad_objects(keys: tuple[str, ...]) -> Repair:
     def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
-        return batch | {
-            k: np.stack(tensors.padded([np.asarray(row) for row in batch[k]])) for k in keys if k in batch
-        }
+        return batch | {k: np.stack(tensors.padded([np.asarray(row) for row in batch[k]])) for k in keys if k in batch}
 
     return change_batches("pad the rows of a batch to the longest row", change)
 
@@ -128,9 +121,7 @@ def _stacked(batch: BatchFacts, where: Place | None) -> Finding:
         measured={"shortest": shortest, "longest": longest, "collator": batch.collator},
         where=where,
         repair=Repair("pad the stacked rows to the longest row", Seam.STACK, _padded),
-        fix=Fix(
-            does="collate with padding, so that all rows of a batch have the same length", safety=Safety.SAFE
-        ),
+        fix=Fix(does="collate with padding, so that all rows of a batch have the same length", safety=Safety.SAFE),
     )
 
 
@@ -144,12 +135,7 @@ def _of_shapes(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
         if len(shapes) > 1:
             yield Finding(
                 message=f"{batch.collator} stacks {key} of {len(shapes)} different shapes into one tensor, among them {shapes[0]} and {shapes[-1]}",
-                measured={
-                    "column": key,
-                    "shapes": len(shapes),
-                    "smallest": str(shapes[0]),
-                    "largest": str(shapes[-1]),
-                },
+                measured={"column": key, "shapes": len(shapes), "smallest": str(shapes[0]), "largest": str(shapes[-1])},
                 where=setup.place(
                     Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
                 ),
@@ -166,9 +152,7 @@ def _pad(columns: tuple[str, ...], batch: BatchFacts, tokenizer: TokenizerFacts 
         own = {"input_ids": _pad_id(call)}
         if tokenizer is not None:
             return call.replace(collator=PaddingCollator(call["tokenizer"], call["collator"]))
-        return call.replace(
-            collator=RowPadding(call["collator"], columns, {**fill, **own}, call.tensors, masked)
-        )
+        return call.replace(collator=RowPadding(call["collator"], columns, {**fill, **own}, call.tensors, masked))
 
     by = "with the tokenizer in the script's scope" if tokenizer else "to its longest, by each column's kind"
     return Repair(f"pad the rows of a batch {by}", Seam.TRAINER, change)

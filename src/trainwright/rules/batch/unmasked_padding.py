@@ -111,11 +111,7 @@ def _unknown_padding(
     value = f"{name}.pad_token_id" if batch.pad_id is not None or pad is None else f"{name}.eos_token_id"
     model = setup.place(Role.MODEL)
     edit = (
-        [
-            SetKeyword(
-                file=model.file, line=model.line, name="pad_token_id", value=value, function="from_pretrained"
-            )
-        ]
+        [SetKeyword(file=model.file, line=model.line, name="pad_token_id", value=value, function="from_pretrained")]
         if model and setup.loads_checkpoint
         else []
     )
@@ -144,9 +140,7 @@ def _in_the_loss(batch: BatchFacts, setup: SetupFacts, loss: LossFacts) -> Itera
         message=f"{counted / live:.0%} of the labels in the loss are padding ({counted} of {live} in "
         f"{len(batch.masks)} batches)",
         measured={"padding_labels": counted, "labels": live, "share": round(counted / live, 3)},
-        where=setup.place(
-            Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
-        ),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"changing only the labels at padding changes the loss by {change:.1%}"),
         repair=ignore_padding_labels(batch.label_key, batch.pad_id, batch.eos_id) if plain else None,
         fix=Fix(does="write -100 for the labels of padding: where attention_mask is 0", safety=Safety.SAFE),
@@ -167,14 +161,10 @@ def _in_attention(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -
         message=f"{share:.0%} of the positions are padding, but the model gets no attention_mask{own}: it reads "
         f"padding as text",
         measured={"padding_share": round(share, 3), "score_change": round(change, 4)},
-        where=setup.place(
-            Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL
-        ),
+        where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"masking the padding changes the scores by {change:.1%} of their scale"),
         repair=mask_padding(batch.pad_id, batch.eos_id),
-        fix=Fix(
-            does="keep the tokenizer's attention_mask among the columns of the data set", safety=Safety.SAFE
-        ),
+        fix=Fix(does="keep the tokenizer's attention_mask among the columns of the data set", safety=Safety.SAFE),
     )
 
 

@@ -29,19 +29,12 @@ def destroyed_labels(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts |
     if loss is not None and loss.call is not None and not loss.targets_are_labels:
         return  # the loss compares with something else: the labels are there for the framework's sake
     value, count = next(iter(labels.census.items()))
-    source = max(
-        dataset.sources, key=lambda s: (s.own_column, f'["{labels.column}"]' in s.expression, len(s.values))
-    )
+    source = max(dataset.sources, key=lambda s: (s.own_column, f'["{labels.column}"]' in s.expression, len(s.values)))
     what = f'the column "{source.expression}" of the same rows' if source.own_column else source.expression
     shown = ", ".join(repr(v) for v in list(source.values)[:4]) + (", …" if len(source.values) > 4 else "")
     yield Finding(
         message=f"all {count} training labels are {value!r}; {what} has {len(source.values)} different values ({shown})",
-        measured={
-            "label": value,
-            "rows": count,
-            "source": source.expression,
-            "source_values": len(source.values),
-        },
+        measured={"label": value, "rows": count, "source": source.expression, "source_values": len(source.values)},
         where=dataset.label_place or setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
             f'1 value in "{labels.column}", {len(source.values)} in {source.expression}, over {source.rows} rows'

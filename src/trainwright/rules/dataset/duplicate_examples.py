@@ -42,7 +42,6 @@ def duplicate_examples(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
             f"{seen.held - seen.different:,} of the {seen.held:,} rows of {seen.expression} are never returned"
         ),
         fix=Fix(
-            does=f"make __getitem__ return the rows of its index: {setup.words.rows_of_index}",
-            safety=Safety.UNSAFE,
+            does=f"make __getitem__ return the rows of its index: {setup.words.rows_of_index}", safety=Safety.UNSAFE
         ),
     )

@@ -53,9 +53,7 @@ def _empty(split: SplitFacts, setup: SetupFacts) -> Finding:
     return Finding(
         message=message,
         measured={"rows": 0, "set": split.name},
-        where=setup.place(role.made, role, Role.TRAINER)
-        if given
-        else setup.place(Role.TRAINER, Role.TRAIN_CALL),
+        where=setup.place(role.made, role, Role.TRAINER) if given else setup.place(Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"len({role}) is 0" if given else f"{role} is None"),
         fix=Fix(
             does=f"look at how {role} is made: a filter, a split or a path left nothing"

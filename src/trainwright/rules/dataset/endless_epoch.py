@@ -31,8 +31,7 @@ def endless_epoch(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]
     for endless in dataset.endless:
         role = role_of_split(endless.name)
         yield Finding(
-            message=f"the {endless.name} set repeats forever and {endless.argument} is not set: "
-            f"{_STAYS[endless.name]}",
+            message=f"the {endless.name} set repeats forever and {endless.argument} is not set: {_STAYS[endless.name]}",
             measured=_measured(endless, read[endless.name]),
             where=setup.place(role.made, role, Role.TRAIN_CALL),
             proof=Proof("the data set reports an infinite number of batches"),
@@ -48,10 +47,7 @@ def _measured(endless: EndlessSet, sampled: int) -> dict[str, Number]:
 def _fix(endless: EndlessSet, setup: SetupFacts) -> Fix:
     call = setup.place(Role.TRAIN_CALL)
     if not endless.batches or call is None:
-        return Fix(
-            does=f"pass {endless.argument} to fit, or remove .repeat() so that the set ends",
-            safety=Safety.SAFE,
-        )
+        return Fix(does=f"pass {endless.argument} to fit, or remove .repeat() so that the set ends", safety=Safety.SAFE)
     return Fix(
         does=f"pass {endless.argument}={endless.batches} to fit, which is one pass, or remove .repeat()",
         safety=Safety.SAFE,

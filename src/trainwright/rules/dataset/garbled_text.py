@@ -34,9 +34,7 @@ def garbled_text(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     if texts is None or texts.rows < FEWEST_ROWS:
         return
     cut = texts.source_tokens is not None and texts.source_tokens >= CUT * max(1, texts.longest - 2)
-    collapsed = (
-        texts.source_distinct is not None and texts.distinct < FEWEST_DISTINCT_SHARE * texts.source_distinct
-    )
+    collapsed = texts.source_distinct is not None and texts.distinct < FEWEST_DISTINCT_SHARE * texts.source_distinct
     where = setup.place(Role.MAX_LENGTH, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER)
     if texts.empty > HALF * texts.rows:
         yield _cut_to_nothing(texts, where, f"{texts.empty} of {texts.rows} sampled rows decode to nothing")
@@ -56,9 +54,7 @@ def garbled_text(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 def _cut_to_nothing(texts: TextFacts, where: Place | None, said: str) -> Finding:
     length = f"; the longest row has {texts.longest} tokens"
-    wanted = (
-        f", the median text {texts.source_tokens:.0f} without special ones" if texts.source_tokens else ""
-    )
+    wanted = f", the median text {texts.source_tokens:.0f} without special ones" if texts.source_tokens else ""
     raise_to = f" to at least {texts.source_tokens:.0f}" if texts.source_tokens else ""
     return Finding(
         message=said + length + wanted,
@@ -78,11 +74,7 @@ def _example(texts: TextFacts) -> str:
     if not texts.examples:
         return f"{texts.distinct} different rows after decoding"
     raw, left = texts.examples[0]
-    return (
-        f"decoded, {_shorten(raw)!r} is {_shorten(left)!r}"
-        if raw
-        else f"decoded, a row is {_shorten(left)!r}"
-    )
+    return f"decoded, {_shorten(raw)!r} is {_shorten(left)!r}" if raw else f"decoded, a row is {_shorten(left)!r}"
 
 
 def _shorten(text: str) -> str:

@@ -42,9 +42,7 @@ _CLASS_LOSSES = ("cross_entropy", "nll_loss")
 
 
 @rule("TW109", Severity.WARNING)
-def imbalanced_classes(
-    dataset: DatasetFacts, loss: LossFacts, baseline: BaselineFacts, setup: SetupFacts
-) -> Diagnosis:
+def imbalanced_classes(dataset: DatasetFacts, loss: LossFacts, baseline: BaselineFacts, setup: SetupFacts) -> Diagnosis:
     """A dominating class, and a model that predicts only it."""
     labels, call = dataset.train.labels, loss.call
     if labels is None or call is None or call.function not in _CLASS_LOSSES or call.options.get("has_weight"):
@@ -55,11 +53,7 @@ def imbalanced_classes(
     if (change := _weigh(labels, loss.classes or 0, call.function)) is not None:
         outcome = yield Trial(change=change, steps=STEPS, batches=BATCHES, judged_by=WRONG_SHARE_A_CLASS)
     told = outcome is not None and outcome.clearly_better and max(outcome.after) <= TOLD_APART
-    stuck = (
-        outcome is not None
-        and bool(outcome.before)
-        and min(outcome.before) >= STUCK * (1 - 1 / labels.classes)
-    )
+    stuck = outcome is not None and bool(outcome.before) and min(outcome.before) >= STUCK * (1 - 1 / labels.classes)
     yield _finding(labels, baseline, setup, outcome if told and stuck else None, change)
 
 
@@ -70,30 +64,17 @@ def _dominated(labels: LabelFacts) -> bool:
 def _predicts_one(baseline: BaselineFacts, labels: LabelFacts) -> bool:
     """Whether the short run ends with one class for all rows, at the loss of the class frequencies."""
     constant, entropy = baseline.constant, labels.entropy_nats
-    if (
-        baseline.predicted_classes != 1
-        or (baseline.label_classes or 0) < 2
-        or constant is None
-        or not entropy
-    ):
+    if baseline.predicted_classes != 1 or (baseline.label_classes or 0) < 2 or constant is None or not entropy:
         return False
     return constant <= RESAMPLED * entropy and baseline.last >= AT_CONSTANT * constant
 
 
 def _finding(
-    labels: LabelFacts,
-    baseline: BaselineFacts,
-    setup: SetupFacts,
-    outcome: Outcome | None,
-    change: Repair | None,
+    labels: LabelFacts, baseline: BaselineFacts, setup: SetupFacts, outcome: Outcome | None, change: Repair | None
 ) -> Finding:
     share = labels.majority_share
     major = max(labels.census, key=lambda value: labels.census[value])
-    name = (
-        f" ({labels.class_names[major]})"
-        if isinstance(major, int) and 0 <= major < len(labels.class_names)
-        else ""
-    )
+    name = f" ({labels.class_names[major]})" if isinstance(major, int) and 0 <= major < len(labels.class_names) else ""
     measured: dict[str, Number] = {
         "majority_share": round(share, 4),
         "accuracy_of_constant": round(share, 4),

@@ -22,9 +22,7 @@ from trainwright.stages.setup import SetupFacts
 
 
 @rule("TW121", Severity.WARNING, after="TW106")
-def inputs_scaled_twice(
-    batch: BatchFacts, forward: ForwardFacts, loss: LossFacts, setup: SetupFacts
-) -> Diagnosis:
+def inputs_scaled_twice(batch: BatchFacts, forward: ForwardFacts, loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     """Inputs scaled away by the model that are learnt clearly better when they are scaled once."""
     layer = scaled_away(forward)
     if layer is None or loss.value is None:
@@ -42,17 +40,11 @@ def inputs_scaled_twice(
     yield Finding(
         message=f"{layer.name} ({layer.kind}) is given values up to {reach(given):.3g} and passes on values up to {reach(made):.2g}: "
         f"after {outcome.steps} updates the loss is {before:.3g}, without that scaling {after:.3g}",
-        measured={
-            "largest_given": reach(given),
-            "largest_left": reach(made),
-            "loss": before,
-            "loss_without": after,
-        },
+        measured={"largest_given": reach(given), "largest_left": reach(made), "loss": before, "loss_without": after},
         where=layer.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=keep_scaled(key, (0.0, factor), undone),
         fix=Fix(
-            does=f"scale the inputs once: leave out {layer.name}, or what scaled them before",
-            safety=Safety.UNSAFE,
+            does=f"scale the inputs once: leave out {layer.name}, or what scaled them before", safety=Safety.UNSAFE
         ),
     )

@@ -58,12 +58,7 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
             return
         where = setup.place(Role.TRAIN_DATASET, Role.TRAIN_DATASET_MADE) or dataset.label_place
         yield _finding("training", train, proof, where or setup.place(Role.TRAINER))
-    elif (
-        train is not None
-        and evaluation is not None
-        and train.score > LEARNT
-        and evaluation.score < NOTHING_LEARNT
-    ):
+    elif train is not None and evaluation is not None and train.score > LEARNT and evaluation.score < NOTHING_LEARNT:
         if evaluation.rows >= FEWEST_ROWS_ALONE:
             where = setup.place(Role.EVAL_DATASET, Role.EVAL_DATASET_MADE, Role.TRAINER)
             yield _finding("evaluation", evaluation, _proof_of_other("training", train), where)
@@ -72,17 +67,10 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
 def _numbered_otherwise(dataset: DatasetFacts) -> tuple[LabelFacts, LabelFacts, tuple[int, ...]] | None:
     """Both sets' labels where a number stands for one class in training and for another in evaluation; and such numbers."""
     train, held = dataset.train.labels, dataset.evaluation.labels if dataset.evaluation else None
-    if (
-        train is None
-        or held is None
-        or held.kind != "class"
-        or not set(train.class_names) & set(held.class_names)
-    ):
+    if train is None or held is None or held.kind != "class" or not set(train.class_names) & set(held.class_names):
         return None
     both = enumerate(zip(train.class_names, held.class_names))
-    differing = tuple(
-        n for n, (left, right) in both if left != right and (n in train.census or n in held.census)
-    )
+    differing = tuple(n for n, (left, right) in both if left != right and (n in train.census or n in held.census))
     return (train, held, differing) if differing else None
 
 
@@ -99,12 +87,8 @@ def _of_names(train: LabelFacts, held: LabelFacts, differing: tuple[int, ...], s
             "evaluation_rows": rows,
         },
         where=setup.place(Role.EVAL_DATASET_MADE, Role.EVAL_DATASET, Role.TRAINER),
-        proof=Proof(
-            f"the class names that the two sets declare differ at {', '.join(map(str, differing[:10]))}"
-        ),
-        repair=_renumber(held.column, [train.class_names.index(name) for name in held.class_names])
-        if known
-        else None,
+        proof=Proof(f"the class names that the two sets declare differ at {', '.join(map(str, differing[:10]))}"),
+        repair=_renumber(held.column, [train.class_names.index(name) for name in held.class_names]) if known else None,
         fix=Fix(
             does="use the same class numbering in both sets: encode before the split, or cast both to one ClassLabel(names=…)"
         ),

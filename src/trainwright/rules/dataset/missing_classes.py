@@ -41,13 +41,9 @@ def missing_classes(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | 
     yield from _declared(labels, held, loss, setup)
 
 
-def _unseen(
-    labels: LabelFacts, held: LabelFacts, dataset: DatasetFacts, setup: SetupFacts
-) -> Iterator[Finding]:
+def _unseen(labels: LabelFacts, held: LabelFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
     rows, total = sum(labels.census.values()), sum(held.census.values())
-    unseen = {
-        v: n for v, n in held.census.items() if v not in labels.census and n / total * rows >= FEWEST_EXPECTED
-    }
+    unseen = {v: n for v, n in held.census.items() if v not in labels.census and n / total * rows >= FEWEST_EXPECTED}
     if not unseen:
         return
     count = sum(unseen.values())
@@ -99,8 +95,6 @@ def _declared(
 
 def _names(values: Sequence[int | float | str], labels: LabelFacts) -> str:
     names = labels.class_names
-    shown = [
-        f"{v} ({names[v]})" if isinstance(v, int) and 0 <= v < len(names) else repr(v) for v in values[:5]
-    ]
+    shown = [f"{v} ({names[v]})" if isinstance(v, int) and 0 <= v < len(names) else repr(v) for v in values[:5]]
     more = f" and {len(values) - 5} more" if len(values) > 5 else ""
     return f"{'class' if len(values) == 1 else 'classes'} {', '.join(shown)}{more}"

@@ -46,12 +46,7 @@ def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator
     yield Finding(
         message=f"the labels come in runs of {run:.0f} rows (shuffled: {expected:.1f}) and training reads them in this "
         f"order, in batches of {rows}: {seen}",
-        measured={
-            "mean_run": round(run, 1),
-            "shuffled_run": round(expected, 2),
-            "batch_size": rows,
-            **of_batches,
-        },
+        measured={"mean_run": round(run, 1), "shuffled_run": round(expected, 2), "batch_size": rows, **of_batches},
         where=overridden or setup.place(Role.TRAIN_SAMPLING_STRATEGY, Role.TRAIN_DATASET, Role.TRAINER),
         proof=Proof(
             f"over {labels.rows_read:,} rows in training order, the label changes {labels.rows_read / run:.0f} times"

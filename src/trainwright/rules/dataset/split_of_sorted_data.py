@@ -31,9 +31,7 @@ _CLASSIFYING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cro
 
 
 @rule("TW112", Severity.ERROR, raises=False)
-def split_of_sorted_data(
-    dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None
-) -> Iterator[Finding]:
+def split_of_sorted_data(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
     """Two parts of class-sorted rows that hold different classes."""
     held = dataset.evaluation.labels if dataset.evaluation else None
     labels = dataset.train.labels
@@ -55,10 +53,7 @@ def split_of_sorted_data(
             f"{moved:.0%} of the rows would have to change their class for the two sets to have the same distribution"
         ),
         repair=Repair("mix both sets and split them again, with the same sizes", Seam.TRAINER, _split_anew),
-        fix=Fix(
-            does=f"shuffle before the split: {setup.words.stratified_split}",
-            safety=Safety.UNSAFE,
-        ),
+        fix=Fix(does=f"shuffle before the split: {setup.words.stratified_split}", safety=Safety.UNSAFE),
     )
 
 
@@ -89,9 +84,7 @@ def _distance(left: LabelFacts, right: LabelFacts) -> float:
     """The total variation distance of two distributions of classes, 0 to 1."""
     totals = sum(left.census.values()), sum(right.census.values())
     values = {*left.census, *right.census}
-    return (
-        sum(abs(left.census.get(v, 0) / totals[0] - right.census.get(v, 0) / totals[1]) for v in values) / 2
-    )
+    return sum(abs(left.census.get(v, 0) / totals[0] - right.census.get(v, 0) / totals[1]) for v in values) / 2
 
 
 def _shares(labels: LabelFacts) -> str:

@@ -93,9 +93,7 @@ def _rich(split: SplitFacts) -> bool:
         long = column.median_length or 0
         if column.name == label:
             continue
-        if (column.kind == "text" and long >= LONG_TEXT) or (
-            column.name == "input_ids" and long >= LONG_TOKENS
-        ):
+        if (column.kind == "text" and long >= LONG_TEXT) or (column.name == "input_ids" and long >= LONG_TOKENS):
             return True
     return False
 

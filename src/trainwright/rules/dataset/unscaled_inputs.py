@@ -58,8 +58,7 @@ def unscaled_inputs(
         proof=outcome,
         repair=keep_scaled(key, scale, f"standardise {key}"),
         fix=Fix(
-            does=f"subtract the training mean of {key} and divide by its deviation, in every set",
-            safety=Safety.UNSAFE,
+            does=f"subtract the training mean of {key} and divide by its deviation, in every set", safety=Safety.UNSAFE
         ),
     )
 

@@ -52,13 +52,7 @@ def unscaled_targets(
     """Targets of a large mean or spread that are learnt clearly better when standardised."""
     labels, power = dataset.train.labels, POWERS.get(loss.function)
     key = batch.label_key
-    if (
-        labels is None
-        or labels.kind not in ("real", "class")
-        or power is None
-        or key is None
-        or overfit.learnt
-    ):
+    if labels is None or labels.kind not in ("real", "class") or power is None or key is None or overfit.learnt:
         return
     centre, spread = labels.mean or 0.0, labels.deviation or 0.0
     targets = batch.labels
@@ -69,10 +63,7 @@ def unscaled_targets(
     how = "scaled" if never_negative else "standardised"
     haste = min(MOST_HASTE, max(1.0, (optimizer.planned_updates or STEPS) / STEPS))
     seen = yield Trial(
-        change=_standardise(key, moved, spread, how),
-        against=scale_learning_rate(haste),
-        steps=STEPS,
-        batches=BATCHES,
+        change=_standardise(key, moved, spread, how), against=scale_learning_rate(haste), steps=STEPS, batches=BATCHES
     )
     unit = "variance" if power == 2 else "deviation"
     outcome = replace(

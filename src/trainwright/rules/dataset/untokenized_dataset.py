@@ -30,9 +30,7 @@ LONGEST_INPUT = 512
 
 
 @rule("TW101", Severity.ERROR)
-def untokenized_dataset(
-    dataset: DatasetFacts, setup: SetupFacts, batch: BatchFacts | None
-) -> Iterator[Finding]:
+def untokenized_dataset(dataset: DatasetFacts, setup: SetupFacts, batch: BatchFacts | None) -> Iterator[Finding]:
     """A set of texts without tokens, for a model that takes tokens, and a collator that does not make them."""
     if batch is not None and batch.text_inputs:
         yield _into_numbers(batch, setup)
@@ -65,9 +63,7 @@ def untokenized_dataset(
         instead = ""
         if dataset.tokenizer is not None and columns:
             repair = _tokenize(
-                [role_of_split(s.name) for s in raw],
-                columns,
-                dataset.tokenizer.longest_input or LONGEST_INPUT,
+                [role_of_split(s.name) for s in raw], columns, dataset.tokenizer.longest_input or LONGEST_INPUT
             )
     yield Finding(
         message=f"the {names} {'set holds' if one else 'sets hold'} raw text ({texts}) but no {wanted}, which the model needs{instead}",
@@ -93,9 +89,7 @@ def _into_numbers(batch: BatchFacts, setup: SetupFacts) -> Finding:
         message=f"{name} holds raw text, and the model's first layer ({batch.first_layer}) takes numbers",
         measured={"text_columns": ", ".join(batch.text_inputs), "first_layer": batch.first_layer},
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
-        proof=Proof(
-            f"a batch's {name} is an array of strings, and no layer before the {batch.first_layer} reads any"
-        ),
+        proof=Proof(f"a batch's {name} is an array of strings, and no layer before the {batch.first_layer} reads any"),
         fix=Fix(does=f"turn the texts into token numbers: {setup.words.text_layer}"),
     )
 

@@ -42,13 +42,8 @@ def argmax_of_one_column(evaluation: EvaluationFacts, setup: SetupFacts) -> Iter
             f"perfect scores and their opposite both give {same}; as two columns, perfect scores give "
             f"{first_of(perfect)}"
         ),
-        repair=Repair(
-            "pass two columns to the metrics, the threshold and the score", Seam.METRICS, _two_columns
-        ),
-        fix=Fix(
-            does="write predictions = (logits[:, 0] > 0).astype(int) instead of the argmax",
-            safety=Safety.UNSAFE,
-        ),
+        repair=Repair("pass two columns to the metrics, the threshold and the score", Seam.METRICS, _two_columns),
+        fix=Fix(does="write predictions = (logits[:, 0] > 0).astype(int) instead of the argmax", safety=Safety.UNSAFE),
     )
 
 

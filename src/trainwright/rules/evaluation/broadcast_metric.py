@@ -41,8 +41,7 @@ def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
     right = evaluation.when(Given.ALIGNED).get(name, returned)
     yield Finding(
         message=f"{evaluation.metrics_by} got scores of shape {scores} and labels of shape {labels} and returned "
-        f"{name} = {returned:.4g}"
-        + (f"; with equal shapes it is {right:.4g}" if not equal(returned, right) else ""),
+        f"{name} = {returned:.4g}" + (f"; with equal shapes it is {right:.4g}" if not equal(returned, right) else ""),
         measured={"scores": str(scores), "labels": str(labels), "returned": returned},
         where=setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(

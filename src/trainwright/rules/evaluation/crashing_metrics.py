@@ -78,9 +78,7 @@ def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator
     }
     if ignored:
         measured["ignored_share"] = round(evaluation.ignored_share, 3)
-    does = f"make {evaluation.metrics_by} accept these shapes" + (
-        ", and leave out labels of -100" if ignored else ""
-    )
+    does = f"make {evaluation.metrics_by} accept these shapes" + (", and leave out labels of -100" if ignored else "")
     if not evaluation.metrics_named:
         does = 'return a dict from compute_metrics: {"accuracy": value}'
     yield Finding(
@@ -109,9 +107,5 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
         measured={"raised": failure.type},
         where=failure.where,
         proof=Proof("it was run before any training, once with two batches and once with all of them"),
-        fix=Fix(
-            does="make the evaluation accept these shapes"
-            if met
-            else "fix the evaluation before the long run"
-        ),
+        fix=Fix(does="make the evaluation accept these shapes" if met else "fix the evaluation before the long run"),
     )

@@ -24,13 +24,7 @@ def evaluation_on_training_data(
 ) -> Iterator[Finding]:
     """One evaluation set that holds the rows of the training set; one of several is a comparison that was meant."""
     train, held = dataset.train, dataset.evaluation
-    if (
-        held is None
-        or evaluation.set_names
-        or not train.rows
-        or train.rows != held.rows
-        or train.hashes != held.hashes
-    ):
+    if held is None or evaluation.set_names or not train.rows or train.rows != held.rows or train.hashes != held.hashes:
         return
     # Inputs of a few values coincide in sets that have nothing to do with each other.
     if len(train.hashes) * 2 < train.hashed or not train.hashes:

@@ -62,10 +62,7 @@ def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
     labels = evaluation.labels
     yield Finding(
         message=f"{evaluation.metrics_by} got {shapes(evaluation)} and {seen}",
-        measured={
-            "scores": str(evaluation.predictions[0].shape),
-            "labels": str(labels.shape) if labels else "none",
-        },
+        measured={"scores": str(evaluation.predictions[0].shape), "labels": str(labels.shape) if labels else "none"},
         where=(failure.where if failure else None) or setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(proof),
         repair=Repair("take the argmax over the classes before the metrics", Seam.METRICS, _argmax),
@@ -81,9 +78,7 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
         if not on_scores(one):
             continue
         wide = prod(one.scores) > prod(one.labels.shape)
-        classes = (
-            "the largest score in each row" if wide else "the sign of each score's distance to the middle"
-        )
+        classes = "the largest score in each row" if wide else "the sign of each score's distance to the middle"
         raised = f"raised {one.failure.type}" if one.failure else f"found {one.equal_share:.1%} equal"
         yield Finding(
             message=f"the evaluation compares scores of shape {compared(one)} by {one.operation} and {raised}; "

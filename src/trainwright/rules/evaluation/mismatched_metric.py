@@ -32,10 +32,7 @@ def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
     name = _by_equality(evaluation)
     failure = evaluation.metrics_failure
     if refuses_continuous(evaluation) and failure is not None:
-        seen, proof = (
-            f"raised {failure}",
-            "the labels are not integers, but the metric function counts equal classes",
-        )
+        seen, proof = (f"raised {failure}", "the labels are not integers, but the metric function counts equal classes")
     elif name:
         near = evaluation.when(Given.NEAR_ALIGNED).get(name, evaluation.returned.get(name, 0.0))
         seen = f"returned {name} = {evaluation.returned.get(name, near):.4g}"
@@ -44,19 +41,13 @@ def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterato
         return
     labels = evaluation.labels
     low, high = (labels.minimum, labels.maximum) if labels else (None, None)
-    span = (
-        f"real numbers from {low:.4g} to {high:.4g}"
-        if low is not None and high is not None
-        else "real numbers"
-    )
+    span = f"real numbers from {low:.4g} to {high:.4g}" if low is not None and high is not None else "real numbers"
     yield Finding(
         message=f"the labels are {span}, and {evaluation.metrics_by}, which counts equal ones, {seen}",
         measured={"labels": span},
         where=(failure.where if failure else None) or setup.place(Role.METRICS, Role.TRAINER),
         proof=Proof(proof),
-        fix=Fix(
-            does=f"measure distances in {evaluation.metrics_by}: mean_absolute_error, r2_score or pearsonr"
-        ),
+        fix=Fix(does=f"measure distances in {evaluation.metrics_by}: mean_absolute_error, r2_score or pearsonr"),
     )
 
 
@@ -69,10 +60,7 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
         yield Finding(
             message=f"the evaluation counts how many of {one.predictions.shape} real numbers equal their label "
             f"({low:.4g} to {high:.4g}) and {seen}",
-            measured={
-                "predictions": str(one.predictions.shape),
-                "equal_share": round(one.equal_share or 0.0, 4),
-            },
+            measured={"predictions": str(one.predictions.shape), "equal_share": round(one.equal_share or 0.0, 4)},
             where=one.where,
             proof=Proof("the predictions are not integers, so they equal their labels only by chance"),
             fix=Fix(does="measure distances: (predictions - labels).abs().mean(), the squared error, or R²"),

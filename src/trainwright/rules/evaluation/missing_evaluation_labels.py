@@ -28,11 +28,7 @@ def missing_evaluation_labels(
     if not evaluation.present or evaluation.failure or not evaluation.batch_keys or not evaluation.metrics:
         return
     wanted = evaluation.label_keys
-    if (
-        any(n.endswith("loss") for n in evaluation.metrics)
-        or evaluation.returned
-        or evaluation.metrics_failure
-    ):
+    if any(n.endswith("loss") for n in evaluation.metrics) or evaluation.returned or evaluation.metrics_failure:
         return
     looked = (
         f"looks for {', '.join(wanted)}"
@@ -48,16 +44,12 @@ def missing_evaluation_labels(
             message=f"the evaluation returns no loss and no metrics: it {looked}, but the batch contains {keys}",
             measured=measured,
             where=setup.place(Role.LABEL_NAMES) or at,
-            proof=Proof(
-                f"the model gives a loss for an evaluation batch with {names[0]}, and none without it"
-            ),
+            proof=Proof(f"the model gives a loss for an evaluation batch with {names[0]}, and none without it"),
             repair=_look_for(names),
             fix=Fix(
                 does=f"pass label_names={names} to {setup.words.arguments}",
                 safety=Safety.SAFE,
-                edits=(SetKeyword(at.file, at.line, "label_names", repr(names), setup.words.arguments),)
-                if at
-                else (),
+                edits=(SetKeyword(at.file, at.line, "label_names", repr(names), setup.words.arguments),) if at else (),
             ),
         )
     elif (other := _other_column(dataset, batch)) is not None and (label := batch.label_key) is not None:
@@ -78,9 +70,7 @@ def _other_column(dataset: DatasetFacts, batch: BatchFacts) -> str | None:
         return None
     mine = dataset.train.column(labels.column)
     only = [
-        c
-        for c in dataset.evaluation.columns
-        if dataset.train.column(c.name) is None and c.name not in batch.accepts
+        c for c in dataset.evaluation.columns if dataset.train.column(c.name) is None and c.name not in batch.accepts
     ]
     same = [c.name for c in only if mine is not None and c.kind == mine.kind]
     return same[0] if len(same) == 1 else None

@@ -44,9 +44,7 @@ def retained_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[
         f"the machine has {memory / GIB:,.0f} GiB",
         measured={"needed_bytes": needed, "memory_bytes": memory, "rows": rows, "row_bytes": row_bytes},
         where=setup.place(Role.METRICS, Role.TRAINER),
-        proof=Proof(
-            f"{rows:,} rows x {row_bytes:,} bytes are {needed / memory:.1f} times the machine's memory"
-        ),
+        proof=Proof(f"{rows:,} rows x {row_bytes:,} bytes are {needed / memory:.1f} times the machine's memory"),
         fix=Fix(does=setup.words.fewer_predictions),
     )
 
@@ -62,9 +60,7 @@ def _graphs(evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
         measured={"graph_bytes": evaluation.graph_bytes, "batches": batches, "needed_bytes": needed},
         where=evaluation.evaluated_at[0] if evaluation.evaluated_at else None,
         severity=Severity.ERROR if too_much else Severity.NOTE,
-        proof=Proof(
-            f"after {evaluation.kept_graphs} batches the graphs of all {evaluation.kept_graphs} were held"
-        ),
+        proof=Proof(f"after {evaluation.kept_graphs} batches the graphs of all {evaluation.kept_graphs} were held"),
         fix=Fix(
             does=f"evaluate {setup.words.without_gradients}, or add up loss.item() and keep outputs.detach()",
             safety=Safety.SAFE,

@@ -49,11 +49,7 @@ def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> 
     yield Finding(
         message="the model was evaluated with " + " and ".join(_SAYS[k] for k in kinds),
         measured={"active": ", ".join(kinds), "training_mode": int(evaluation.training_mode)},
-        where=called
-        or _inside(evaluation)
-        or of_loop
-        or _override(setup)
-        or setup.place(Role.MODEL, Role.TRAINER),
+        where=called or _inside(evaluation) or of_loop or _override(setup) or setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(differ),
         repair=Repair("put the model in evaluation mode during the evaluation", Seam.EVALUATION, _evaluate)
         if of_loop and not functional

@@ -78,17 +78,13 @@ def _unlogged(watcher: Watcher, logged: Sequence[str], setup: SetupFacts) -> Fin
         measured={"monitor": watcher.metric, "logged": ", ".join(logged)},
         severity=Severity.ERROR if harmful else Severity.WARNING,
         where=watcher.where or setup.place(Role.CALLBACKS, Role.TRAIN_CALL),
-        proof=Proof(
-            f"a training step{'' if unvalidated else ' and an evaluation step'} logged no {watcher.metric!r}"
-        ),
+        proof=Proof(f"a training step{'' if unvalidated else ' and an evaluation step'} logged no {watcher.metric!r}"),
         fix=Fix(
             does=("give fit validation data, or " if unvalidated else "")
             + f'write monitor="{chosen}"'
             + (f" and {{{chosen}}} in the file's name" if watcher.in_file_name else ""),
             safety=Safety.MANUAL if watcher.in_file_name else Safety.UNSAFE,
-            edits=()
-            if watcher.in_file_name
-            else edit_of_callback(watcher, "monitor", chosen, watcher.position),
+            edits=() if watcher.in_file_name else edit_of_callback(watcher, "monitor", chosen, watcher.position),
         ),
     )
 

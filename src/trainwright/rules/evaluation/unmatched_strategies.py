@@ -44,9 +44,7 @@ def unmatched_strategies(setup: SetupFacts) -> Iterator[Finding]:
         message=f"load_best_model_at_end is set, and {seen}",
         measured={k: v for k, v in given.items() if isinstance(v, (int, float, str))},
         where=at,
-        proof=Proof(
-            f"{refused.function} raised {refused.failure.type}: a checkpoint is compared when it is evaluated"
-        ),
+        proof=Proof(f"{refused.function} raised {refused.failure.type}: a checkpoint is compared when it is evaluated"),
         repair=set_arguments(Seam.CONSTRUCT, **{name: value}) if refused.repairable else None,
         fix=Fix(
             does=f"write {name}={value!r}",

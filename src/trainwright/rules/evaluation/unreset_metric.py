@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainwright.core.finding import Finding, Number, Proof, Severity
+from trainwright.core.finding import Finding, Proof, Severity
 from trainwright.core.fix import Fix, Safety
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
@@ -29,11 +29,10 @@ def unreset_metric(evaluation: EvaluationFacts) -> Iterator[Finding]:
             continue
         shares = f"{counter.share} is {_shown(counter.share_once)} and {_shown(counter.share_twice)}"
         effect = f": {shares}" if grows else ", so it covers all passes so far"
-        measured: dict[str, Number] = {"once": round(counter.once, 4), "twice": round(counter.twice, 4)}
         yield Finding(
             message=f"{counter.name} is not reset: {_shown(counter.once)} after one pass, {_shown(counter.twice)} "
             f"after two over the same rows{effect}",
-            measured=measured,
+            measured={"once": round(counter.once, 4), "twice": round(counter.twice, 4)},
             where=counter.begun_at or counter.added_at,
             proof=Proof(
                 f"two passes over the same batches with the same weights added "
@@ -58,9 +57,7 @@ def _does(counter: Counter) -> str:
         return f"assign 0 to {counter.name.rpartition('.')[2]} in {counter.set_back_by}"
     if "." in counter.name:
         return f"reset {counter.name.split('.')[0]} at the beginning of each pass"
-    return (
-        f"write {counter.name} = {counter.start:g} at the beginning of each pass, inside the loop over epochs"
-    )
+    return f"write {counter.name} = {counter.start:g} at the beginning of each pass, inside the loop over epochs"
 
 
 def _clear(name: str) -> Repair:

@@ -50,9 +50,7 @@ def wrong_metric_direction(setup: SetupFacts, evaluation: EvaluationFacts) -> It
 
 
 def _of_checkpoint(name: str, right: bool, evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
-    place = setup.place(
-        Role.GREATER_IS_BETTER, Role.METRIC_FOR_BEST_MODEL, Role.LOAD_BEST_MODEL_AT_END, Role.ARGUMENTS
-    )
+    place = setup.place(Role.GREATER_IS_BETTER, Role.METRIC_FOR_BEST_MODEL, Role.LOAD_BEST_MODEL_AT_END, Role.ARGUMENTS)
     return Finding(
         message=f"the checkpoint with the {'smallest' if right else 'greatest'} {name} is kept as the best, and a "
         f"{'greater' if right else 'smaller'} {name} is better",

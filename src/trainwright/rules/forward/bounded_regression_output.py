@@ -18,13 +18,7 @@ from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
 _REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-_RANGES = {
-    "sigmoid": "0 to 1",
-    "softmax": "0 to 1",
-    "tanh": "-1 to 1",
-    "relu": "nothing below 0",
-    "relu6": "0 to 6",
-}
+_RANGES = {"sigmoid": "0 to 1", "softmax": "0 to 1", "tanh": "-1 to 1", "relu": "nothing below 0", "relu6": "0 to 6"}
 # A model that explains 95 % of the variance is a good one; what the range withholds beyond that is felt.
 UNREACHABLE_SHARE = 0.05
 
@@ -55,7 +49,5 @@ def _of_call(call: LossCall, setup: SetupFacts) -> Iterator[Finding]:
         where=call.activation_at or setup.place(Role.MODEL),
         proof=Proof(f"the nearest possible outputs of the {call.activation} are that far from the targets"),
         repair=swap_activation("identity", call),
-        fix=Fix(
-            does=f"remove the {call.activation}, or scale the targets to its range", safety=Safety.UNSAFE
-        ),
+        fix=Fix(does=f"remove the {call.activation}, or scale the targets to its range", safety=Safety.UNSAFE),
     )

@@ -45,7 +45,5 @@ def constant_output(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | 
         proof=Proof(
             "the outputs agree to 1e-6 of their scale, both with the original weights and with every weight moved"
         ),
-        fix=Fix(
-            does=f"fix the call of {origin.operation}" if origin else "make the output depend on the input"
-        ),
+        fix=Fix(does=f"fix the call of {origin.operation}" if origin else "make the output depend on the input"),
     )

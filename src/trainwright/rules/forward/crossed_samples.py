@@ -74,9 +74,7 @@ def _normalised_over_rows(call: LossCall, setup: SetupFacts) -> Finding:
         f"{classes} classes; each row should be normalized over its classes instead",
         measured={"rows": rows, "classes": classes, "function": call.function},
         where=call.softmax_at or call.activation_at or call.at or setup.place(Role.MODEL),
-        proof=Proof(
-            f"each of the {classes} columns sums to 1 over the rows, and the rows' own sums differ from 1"
-        ),
+        proof=Proof(f"each of the {classes} columns sums to 1 over the rows, and the rows' own sums differ from 1"),
         repair=_over_classes(call),
         fix=Fix(does=_OVER_CLASSES, safety=Safety.SAFE),
     )

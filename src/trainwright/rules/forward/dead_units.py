@@ -49,18 +49,12 @@ def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
     yield Finding(
         message=f"{share:.0%} of the {units} units of {first.name} are zero for every row of the batch; their inputs "
         f"have mean {mean:.3g} and standard deviation {given.deviation or 0.0:.3g}",
-        measured={
-            "dead_share": share,
-            "units": units,
-            "input_mean": mean,
-            "input_deviation": given.deviation or 0.0,
-        },
+        measured={"dead_share": share, "units": units, "input_mean": mean, "input_deviation": given.deviation or 0.0},
         where=first.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=revived,
         fix=Fix(
-            does="center the rectifier's inputs (bias, normalization), or use LeakyReLU or GELU",
-            safety=Safety.UNSAFE,
+            does="center the rectifier's inputs (bias, normalization), or use LeakyReLU or GELU", safety=Safety.UNSAFE
         ),
     )
 

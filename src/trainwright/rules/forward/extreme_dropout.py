@@ -38,8 +38,7 @@ def extreme_dropout(forward: ForwardFacts, overfit: OverfitFacts, setup: SetupFa
         proof=outcome,
         repair=Repair("set dropout to 0.1", Seam.FORWARD, _mild),
         fix=Fix(
-            does="set the dropout probability to 0.1 to 0.5 (p is the fraction that is dropped)",
-            safety=Safety.UNSAFE,
+            does="set the dropout probability to 0.1 to 0.5 (p is the fraction that is dropped)", safety=Safety.UNSAFE
         ),
     )
 

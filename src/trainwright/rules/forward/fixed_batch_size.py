@@ -28,17 +28,10 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
     """A forward pass that raises with a number of rows that is still to come, or with that of the first batch alone."""
     failure = forward.other_rows_failure
     if failure is not None and forward.fails_at_rows is not None:
-        rows, alone = (
-            forward.fails_at_rows,
-            forward.fails_at_rows == 1 and "more than 1 value" in failure.message,
-        )
+        rows, alone = (forward.fails_at_rows, forward.fails_at_rows == 1 and "more than 1 value" in failure.message)
         yield Finding(
             message=f"the model works with {batch.rows} rows but fails with {rows}, the size of {forward.other_rows_from}: {failure}",
-            measured={
-                "works_with_rows": batch.rows,
-                "fails_with_rows": rows,
-                "batch": forward.other_rows_from,
-            },
+            measured={"works_with_rows": batch.rows, "fails_with_rows": rows, "batch": forward.other_rows_from},
             where=setup.place(Role.ARGUMENTS) if alone else forward.fixed_at or setup.place(Role.MODEL),
             proof=Proof(f"called with {rows} rows it raises {failure.type}"),
             repair=Repair("drop incomplete batches", Seam.TRAINER, _drop_last),
@@ -49,11 +42,7 @@ def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts
                 safety=Safety.UNSAFE,
             ),
         )
-    elif (
-        forward.failure is not None
-        and forward.works_at_rows is not None
-        and forward.failure.where is not None
-    ):
+    elif forward.failure is not None and forward.works_at_rows is not None and forward.failure.where is not None:
         yield Finding(
             message=f"the model fails with the {batch.rows} rows of a batch but works with {forward.works_at_rows}: {forward.failure}",
             measured={"works_with_rows": forward.works_at_rows, "fails_with_rows": batch.rows},

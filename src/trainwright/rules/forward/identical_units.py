@@ -36,9 +36,7 @@ def identical_units(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Findin
             f"the units of {first.name} {first.shape} do not differ, before and after three steps with a gradient"
         ),
         repair=_draw(tuple(p.name for p in equal)),
-        fix=Fix(
-            does=f"initialize {first.name} at random (remove its constant initialization)", safety=Safety.SAFE
-        ),
+        fix=Fix(does=f"initialize {first.name} at random (remove its constant initialization)", safety=Safety.SAFE),
     )
 
 
@@ -48,7 +46,5 @@ def _draw(names: tuple[str, ...]) -> Repair:
         return call
 
     return Repair(
-        f"initialize {', '.join(names[:3])}{' and more' if len(names) > 3 else ''} at random",
-        Seam.TRAINER,
-        change,
+        f"initialize {', '.join(names[:3])}{' and more' if len(names) > 3 else ''} at random", Seam.TRAINER, change
     )

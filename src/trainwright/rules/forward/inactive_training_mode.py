@@ -68,10 +68,7 @@ def _lost(forward: ForwardFacts) -> Finding:
             f"{names[0]}.training is True in the training steps of a first epoch, and False in those of a second"
         ),
         repair=Repair("restore the model's modes after each evaluation", Seam.EVALUATION, _restore),
-        fix=Fix(
-            does="call model.train() at the beginning of each epoch, not once before the loop",
-            safety=Safety.SAFE,
-        ),
+        fix=Fix(does="call model.train() at the beginning of each epoch, not once before the loop", safety=Safety.SAFE),
     )
 
 

@@ -29,9 +29,7 @@ from trainwright.stages.setup import SetupFacts
 
 
 @rule("TW301", Severity.ERROR)
-def layer_size_mismatch(
-    setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None
-) -> Iterator[Finding]:
+def layer_size_mismatch(setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None) -> Iterator[Finding]:
     """A layer that raised, with an input that is not of its size."""
     if (refused := refused_input(setup, forward)) is not None:
         if not refused[0].has_other_rank:
@@ -59,7 +57,4 @@ def _fit(found: SizeMismatch) -> tuple[str, Repair | None]:
         return f"move axis {other[0]} of what {name} is given, which holds {wanted}, to axis {axis}", None
     if found.layer.fixed_size:  # its size is that of the declared input, which its weights were drawn for
         return f"declare an input of {found.came} values, or give the model {wanted}", None
-    return (
-        f"build {name} with {found.argument}={found.came}, or give it {wanted} values",
-        resize(name, found.came),
-    )
+    return (f"build {name} with {found.argument}={found.came}, or give it {wanted} values", resize(name, found.came))

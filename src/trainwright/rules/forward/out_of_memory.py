@@ -68,16 +68,11 @@ def _fix(memory: MemoryFacts, setup: SetupFacts) -> Fix:
         for p in gpu.others[:1]
     )
     if not memory.largest_rows:
-        return Fix(
-            does=f"a smaller model, {setup.words.less_memory}, or an optimizer with less state{others}"
-        )
+        return Fix(does=f"a smaller model, {setup.words.less_memory}, or an optimizer with less state{others}")
     rows = 2 ** (memory.largest_rows.bit_length() - 1)
     steps = ceil(memory.batch_rows * setup.accumulation / rows)
     smaller = setup.words.smaller_batches.format(rows=rows, steps=steps)
-    return Fix(
-        does=f"{smaller} for the same update{others}",
-        safety=Safety.UNSAFE,
-    )
+    return Fix(does=f"{smaller} for the same update{others}", safety=Safety.UNSAFE)
 
 
 def _size(count: int) -> str:

@@ -36,9 +36,7 @@ def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: Setu
         or not loss.expected
         or not isfinite(loss.value)
         or loss.value < limit * loss.expected
-        or any(
-            c.misreads_scores for c in loss.calls
-        )  # the first loss is of other numbers than the model gives
+        or any(c.misreads_scores for c in loss.calls)  # the first loss is of other numbers than the model gives
     ):
         return
     large = {

@@ -33,8 +33,5 @@ def rebuilt_layers(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding
         measured={"layers": count, "parameters": weights, "kind": first.kind},
         where=first.where or setup.place(Role.CALL, Role.MODEL),
         proof=Proof("called twice on one batch, the model used different layers at the same line"),
-        fix=Fix(
-            does=f"build it in __init__ (self.head = layers.{first.kind}(…)), and call that",
-            safety=Safety.SAFE,
-        ),
+        fix=Fix(does=f"build it in __init__ (self.head = layers.{first.kind}(…)), and call that", safety=Safety.SAFE),
     )

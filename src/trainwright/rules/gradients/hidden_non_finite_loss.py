@@ -34,8 +34,6 @@ def hidden_non_finite_loss(gradients: GradientFacts, setup: SetupFacts, loss: Lo
         "log shows 0.0 or the mean of the others instead",
         measured={"non_finite_batches": len(bad), "batches": len(losses), "first_batch": bad[0] + 1},
         where=loss.at or setup.place(Role.COMPUTE_LOSS, Role.LOSS, Role.MODEL, Role.TRAINER),
-        proof=Proof(
-            f"recomputed: {', '.join(f'{x:.4g}' for x in losses[:8])}; logging_nan_inf_filter={setting.value}"
-        ),
+        proof=Proof(f"recomputed: {', '.join(f'{x:.4g}' for x in losses[:8])}; logging_nan_inf_filter={setting.value}"),
         fix=Fix(does="set logging_nan_inf_filter=False to see it, and fix the loss of such batches"),
     )

@@ -35,9 +35,7 @@ def in_place_change(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Fin
         measured={"operation": operation, "shape": str(shape), "needed_by": gradients.anomaly or "unknown"},
         where=(calls[-1].where if calls else None) or gradients.anomaly_at or setup.place(Role.MODEL),
         proof=Proof(f"backward raised {failure}"[:300]),
-        fix=Fix(
-            does="make a new tensor instead of changing this one (x = x + y for x += y)", safety=Safety.SAFE
-        ),
+        fix=Fix(does="make a new tensor instead of changing this one (x = x + y for x += y)", safety=Safety.SAFE),
     )
 
 

@@ -77,10 +77,7 @@ def _told(cut: CutOff | None) -> tuple[str, str]:
             f"the result of {cut.operation} is piecewise constant, so it has no gradient",
             f"compute the loss from the input of {cut.operation}; keep {cut.operation} for metrics",
         )
-    return (
-        f"{cut.operation} detached it from the graph",
-        f"keep the tensor on the graph (no {cut.operation} there)",
-    )
+    return (f"{cut.operation} detached it from the graph", f"keep the tensor on the graph (no {cut.operation} there)")
 
 
 def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
@@ -91,9 +88,7 @@ def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]
     yield Finding(
         message=f"a step completes without a backward pass: none of the {count} trainable parameters gets a gradient",
         measured={"trainable": count, "backwards": 0},
-        where=setup.place(
-            Role.TRAINING_STEP, Role.OPTIMIZER_STEP, Role.COMPUTE_LOSS, Role.TRAINER, Role.TRAIN_CALL
-        ),
+        where=setup.place(Role.TRAINING_STEP, Role.OPTIMIZER_STEP, Role.COMPUTE_LOSS, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof("backward was never called in the step, and every gradient is empty after it"),
         fix=Fix(does=setup.words.backward),
     )

@@ -35,11 +35,7 @@ def non_finite_gradients(gradients: GradientFacts, loss: LossFacts, setup: Setup
     yield Finding(
         message=f"the loss is finite ({loss.value:.4g}), but the gradient of {len(bad)} of {len(gradients.gradients)} "
         f"parameters is not ({bad[0].name} first){made}",
-        measured={
-            "non_finite_parameters": len(bad),
-            "first": bad[0].name,
-            "operation": operation or "unknown",
-        },
+        measured={"non_finite_parameters": len(bad), "first": bad[0].name, "operation": operation or "unknown"},
         where=gradients.anomaly_at or bad[0].where or setup.place(Role.COMPUTE_LOSS, Role.MODEL),
         proof=Proof(f"{bad[0].non_finite} of the values of {bad[0].name}'s gradient are NaN or infinite"),
         fix=Fix(

@@ -43,10 +43,7 @@ def _kept(gradients: GradientFacts, setup: SetupFacts) -> Finding:
         where=kept.where or setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(f"step 1 completed; step 2 raised {gradients.second_failure}"),
         repair=Repair("detach the tensors that the model keeps, before each batch", Seam.FORWARD, _detach),
-        fix=Fix(
-            does=f"keep it detached: {_detached(kept)}",
-            safety=Safety.SAFE,
-        ),
+        fix=Fix(does=f"keep it detached: {_detached(kept)}", safety=Safety.SAFE),
     )
 
 

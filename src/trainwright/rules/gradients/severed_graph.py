@@ -28,9 +28,7 @@ def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupF
     backward = bool(gradients.backwards) or any(g.norm for g in gradients.gradients)
     if gradients.failure is not None or not without or not backward or not gradients.loss_requires_grad:
         return
-    if (
-        gradients.wiped or gradients.wiped_passes
-    ):  # what arrived was cleared: of that wiped-accumulation speaks
+    if gradients.wiped or gradients.wiped_passes:  # what arrived was cleared: of that wiped-accumulation speaks
         return
     loaded = {p.name for p in forward.parameters if p.freshly_initialised is False}
     for cut in sorted(gradients.cuts, key=lambda c: not c.restores):
@@ -46,12 +44,7 @@ def _finding(cut: CutOff, lost: list[str], gradients: GradientFacts, setup: Setu
     return Finding(
         message=f"{cut.operation} detaches a tensor from the graph: {len(lost)} of {total} trainable parameters behind it "
         f"get no gradient ({_some(lost)})",
-        measured={
-            "without_gradient": len(lost),
-            "trainable": total,
-            "operation": cut.operation,
-            "first": lost[0],
-        },
+        measured={"without_gradient": len(lost), "trainable": total, "operation": cut.operation, "first": lost[0]},
         where=cut.where or setup.place(Role.COMPUTE_LOSS, Role.MODEL, Role.TRAINER),
         proof=Proof(
             f"the tensor given to {cut.operation} was computed from them, and after backward their gradient is None"

@@ -24,9 +24,7 @@ WITHIN = 0.15
 
 
 @rule("TW509", Severity.WARNING)
-def unscaled_accumulation(
-    gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | None
-) -> Iterator[Finding]:
+def unscaled_accumulation(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
     """A window whose gradient is k times, or a k-th of, the mean of its micro-batches."""
     share, count = gradients.accumulated_share, gradients.accumulated_batches
     # Several models of transformers (DistilBERT's for sequences) give a mean where the Trainer expects a sum over
@@ -40,11 +38,7 @@ def unscaled_accumulation(
     yield Finding(
         message=f"the gradient accumulated over {count} micro-batches is {share:.2f} times their mean; 1 is expected, "
         f"so with {gradients.accumulation} of them per update it is {gradients.accumulation} times too {too}",
-        measured={
-            "accumulated_share": round(share, 3),
-            "micro_batches": count,
-            "accumulation": gradients.accumulation,
-        },
+        measured={"accumulated_share": round(share, 3), "micro_batches": count, "accumulation": gradients.accumulation},
         where=(loss.at if loss else None)
         or setup.place(
             Role.COMPUTE_LOSS, Role.LOSS, Role.TRAINING_STEP, Role.GRADIENT_ACCUMULATION_STEPS, Role.TRAINER

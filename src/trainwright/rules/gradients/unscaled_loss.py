@@ -36,7 +36,6 @@ def unscaled_loss(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Findi
             f"with twice the scale, the gradients of the same batch are {1 + follows:.3f} times as large; 2 is correct"
         ),
         fix=Fix(
-            does="take the gradients of optimizer.scale_loss(loss) instead of those of the loss",
-            safety=Safety.UNSAFE,
+            does="take the gradients of optimizer.scale_loss(loss) instead of those of the loss", safety=Safety.UNSAFE
         ),
     )

@@ -49,22 +49,16 @@ def vanishing_gradients(gradients: GradientFacts, forward: ForwardFacts, setup: 
         message=f"the gradient per weight of the first {third} layers is {early / late:.1g} of that of the last {third}, "
         f"behind {len(inner)} {kind} layers",
         measured={"ratio": early / late, "layers": len(layers), "activation": kind},
-        where=next((m.where for m in squashing if m.where), None)
-        or layers[0].where
-        or setup.place(Role.MODEL),
+        where=next((m.where for m in squashing if m.where), None) or layers[0].where or setup.place(Role.MODEL),
         proof=outcome,
         repair=_passing(frozenset(inner)),
-        fix=Fix(
-            does=f"use ReLU or GELU instead of {kind} between the layers, with LayerNorm or residual connections"
-        ),
+        fix=Fix(does=f"use ReLU or GELU instead of {kind} between the layers, with LayerNorm or residual connections"),
     )
 
 
 def _layers(gradients: GradientFacts, forward: ForwardFacts) -> list[GradientOf]:
     """Weights of linear and convolution layers with a gradient, in the order in which they were called."""
-    order = {
-        m.name: i for i, m in enumerate(forward.modules) if m.kind.startswith(("Linear", "Dense", "Conv"))
-    }
+    order = {m.name: i for i, m in enumerate(forward.modules) if m.kind.startswith(("Linear", "Dense", "Conv"))}
     found = [g for g in gradients.gradients if g.module in order and len(g.shape) > 1 and g.norm is not None]
     return sorted(found, key=lambda g: order[g.module])
 

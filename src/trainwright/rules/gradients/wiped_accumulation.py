@@ -24,11 +24,9 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
     """A window of micro-batches of which only the last is left, or an update for which nothing is left."""
     if gradients.wiped:
         yield _before_step(gradients, setup)
-        return
-    if gradients.wiped_passes:
+    elif gradients.wiped_passes:
         yield _within_step(gradients, setup)
-        return
-    if not gradients.only_last:
+    if gradients.wiped or gradients.wiped_passes or not gradients.only_last:
         return
     count, planned = gradients.accumulated_batches, gradients.accumulation
     yield Finding(
@@ -36,19 +34,12 @@ def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[
         f"it should hold those of all {planned}",
         measured={"micro_batches": count, "accumulation": planned},
         where=setup.place(
-            Role.CLEAR_CALL,
-            Role.TRAINING_STEP,
-            Role.COMPUTE_LOSS,
-            Role.GRADIENT_ACCUMULATION_STEPS,
-            Role.TRAINER,
+            Role.CLEAR_CALL, Role.TRAINING_STEP, Role.COMPUTE_LOSS, Role.GRADIENT_ACCUMULATION_STEPS, Role.TRAINER
         ),
         proof=Proof(
             f"the accumulated gradient equals micro-batch {count}'s within 0.1%, and differs from micro-batch 1's"
         ),
-        fix=Fix(
-            does="clear the gradients once per update, after it, not once per micro-batch",
-            safety=Safety.SAFE,
-        ),
+        fix=Fix(does="clear the gradients once per update, after it, not once per micro-batch", safety=Safety.SAFE),
     )
 
 
@@ -73,8 +64,5 @@ def _within_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
         proof=Proof(
             f"before the optimizer's step, the same line runs backward {count} times, and the gradients are cleared in between"
         ),
-        fix=Fix(
-            does="clear the gradients once per update, before its first backward pass",
-            safety=Safety.SAFE,
-        ),
+        fix=Fix(does="clear the gradients once per update, before its first backward pass", safety=Safety.SAFE),
     )

@@ -40,9 +40,7 @@ from trainwright.stages.setup import SetupFacts
 
 
 @rule("TW407", Severity.ERROR)
-def broadcast_loss(
-    loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None
-) -> Iterator[Finding]:
+def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None) -> Iterator[Finding]:
     """An element-wise loss over more elements than either side has, or over shapes that do not fit."""
     found = misfitting(loss, forward)
     if found is not None:
@@ -89,9 +87,7 @@ def _by_hand(crossed: CrossedTargets, setup: SetupFacts) -> Finding:
         repair=Repair("give the targets the outputs' shape", Seam.BATCH, _reshape(aligned[1:]))
         if crossed.where is None
         else Repair("give the targets the outputs' shape", Seam.PAIRING, _reshape_pair(shape, aligned)),
-        fix=Fix(
-            does=f"give the loss outputs and targets of one shape: targets as {aligned}", safety=Safety.SAFE
-        ),
+        fix=Fix(does=f"give the loss outputs and targets of one shape: targets as {aligned}", safety=Safety.SAFE),
     )
 
 
@@ -106,9 +102,7 @@ def _over_pairs(paired: PairedLoss, loss: LossFacts, setup: SetupFacts) -> Findi
         proof=Proof(
             f"the loss of {rows} rows is the mean of the {rows * rows} losses of single outputs and targets, to rounding"
         ),
-        fix=Fix(
-            does="give both sides one shape within the loss: y_true = ops.reshape(y_true, ops.shape(y_pred))"
-        ),
+        fix=Fix(does="give both sides one shape within the loss: y_true = ops.reshape(y_true, ops.shape(y_pred))"),
     )
 
 

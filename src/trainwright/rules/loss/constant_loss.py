@@ -41,9 +41,7 @@ def constant_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
         message=f"the loss is {loss.value:.4g} and does not depend on the weights{why}",
         measured={"loss": loss.value, **({"outputs": 1} if one else {})},
         where=loss_place(loss, setup),
-        proof=Proof(
-            "moving every trained weight by a tenth of its spread leaves the loss the same to the last bit"
-        ),
+        proof=Proof("moving every trained weight by a tenth of its spread leaves the loss the same to the last bit"),
         repair=_binary(call) if one and call is not None else None,
         fix=Fix(
             does=f"use {setup.words.loss('binary_cross_entropy_with_logits')} for one output"

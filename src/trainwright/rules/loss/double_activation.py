@@ -56,9 +56,7 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
         where=_where(call, forward) or call.at or setup.place(Role.MODEL),
         proof=outcome
         if outcome.clearly_better
-        else Proof(
-            f"all scores are between 0 and 1; even with the best possible ones, the loss is {floor:.4f} nats"
-        ),
+        else Proof(f"all scores are between 0 and 1; even with the best possible ones, the loss is {floor:.4f} nats"),
         repair=change,
         fix=Fix(does=f"remove the {word}: {call.function} applies it itself", safety=Safety.SAFE),
     )
@@ -112,11 +110,7 @@ def _floor(call: LossCall) -> float:
 def _where(call: LossCall, forward: ForwardFacts) -> Place | None:
     """The line of the activation: the one seen, else of the last module of that kind."""
     kinds = ("Softmax", "Softmax2d") if call.rows_sum_to_one else ("Sigmoid",)
-    modules = [
-        m.where
-        for m in forward.modules
-        if m.kind in kinds and m.output and m.output.shape == call.inputs.shape
-    ]
+    modules = [m.where for m in forward.modules if m.kind in kinds and m.output and m.output.shape == call.inputs.shape]
     return call.activation_at or call.softmax_at or (modules[-1] if modules else None)
 
 
@@ -131,6 +125,4 @@ def _undo(call: LossCall) -> Repair:
         operation = call.tensors.log if use_log else call.tensors.logit
         return call.replace(logits=operation(call["logits"]))
 
-    return Repair(
-        f"give {function} the scores before the {'softmax' if use_log else 'sigmoid'}", Seam.LOSS, change
-    )
+    return Repair(f"give {function} the scores before the {'softmax' if use_log else 'sigmoid'}", Seam.LOSS, change)

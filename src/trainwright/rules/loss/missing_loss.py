@@ -26,17 +26,10 @@ def missing_loss(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Itera
     """A step in which nothing is computed that could be made smaller."""
     if not loss.computed_by_nothing or loss.value:
         return
-    seen = (
-        f"a step raises {loss.failure.type}"
-        if loss.failure
-        else "the loss of a step is 0, and so is every gradient"
-    )
+    seen = f"a step raises {loss.failure.type}" if loss.failure else "the loss of a step is 0, and so is every gradient"
     yield Finding(
         message=f"compile was called without a loss, and nothing else computes one: {seen}",
-        measured={
-            "loss": loss.value if loss.value is not None else "none",
-            "target": batch.label_key or "none",
-        },
+        measured={"loss": loss.value if loss.value is not None else "none", "target": batch.label_key or "none"},
         where=setup.place(Role.COMPILE, Role.TRAIN_CALL),
         proof=Proof("a step computed no loss, neither a compiled one nor one added by a layer"),
         fix=Fix(does=setup.words.given_loss),

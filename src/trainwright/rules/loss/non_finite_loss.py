@@ -37,11 +37,7 @@ def non_finite_loss(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -
     yield Finding(
         message=f"the loss is {loss.value}, although the scores are finite: "
         + "; ".join(filter(None, [cause, _which(loss, bad)])),
-        measured={
-            "rows_without_a_finite_loss": len(bad),
-            "rows": len(loss.row_losses),
-            "non_finite_weights": weights,
-        },
+        measured={"rows_without_a_finite_loss": len(bad), "rows": len(loss.row_losses), "non_finite_weights": weights},
         where=(loss.call.at if loss.call else None) or _origin(forward) or loss_place(loss, setup),
         proof=Proof(f"the scores are finite, from {scores.minimum:.3g} to {scores.maximum:.3g}"),
         repair=Repair("remove the class weights", Seam.LOSS, _unweighted) if weights else None,

@@ -21,15 +21,7 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.role import Role
 from trainwright.core.rule import Diagnosis, rule
 from trainwright.core.trial import Trial
-from trainwright.rules.shapes import (
-    ELEMENTWISE,
-    Misfit,
-    is_per_step,
-    measured_of,
-    message_of,
-    misfitting,
-    proof_of,
-)
+from trainwright.rules.shapes import ELEMENTWISE, Misfit, is_per_step, measured_of, message_of, misfitting, proof_of
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
@@ -78,9 +70,7 @@ def _each_step(call: LossCall, loss: LossFacts, setup: SetupFacts, forward: Forw
 
 def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Diagnosis:
     """One target a row compared with an output at every step of a sequence, where the last step alone is learnt better."""
-    call = next(
-        (c for c in loss.calls if c.function in ELEMENTWISE and not c.failure and is_per_step(c)), None
-    )
+    call = next((c for c in loss.calls if c.function in ELEMENTWISE and not c.failure and is_per_step(c)), None)
     if (
         call is None
         or forward is None
@@ -96,11 +86,7 @@ def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts 
     yield Finding(
         message=f"{call.function} compares the outputs at all {steps} steps of a sequence {forward.output.shape} with one "
         f"target a row: {rows * steps:,} pairs for {rows} rows",
-        measured={
-            "outputs": str(forward.output.shape),
-            "targets": str(call.targets.shape),
-            "pairs": rows * steps,
-        },
+        measured={"outputs": str(forward.output.shape), "targets": str(call.targets.shape), "pairs": rows * steps},
         where=_head(forward) or call.at or loss.at or setup.place(Role.MODEL),
         proof=outcome,
         repair=_last_step(call.function),

@@ -33,13 +33,8 @@ def shadowed_loss(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
         "the loss function's name was reassigned to the loss value",
         measured={"step": 2 if second else 1},
         where=(loss.rebound_at if loss else None) or failure.where or setup.place(Role.TRAINER),
-        proof=Proof(
-            "the first step completed, and the same step raised when repeated" if second else failure.message
-        ),
-        fix=Fix(
-            does="use another name for the loss value: loss = self.loss_fn(outputs, labels)",
-            safety=Safety.SAFE,
-        ),
+        proof=Proof("the first step completed, and the same step raised when repeated" if second else failure.message),
+        fix=Fix(does="use another name for the loss value: loss = self.loss_fn(outputs, labels)", safety=Safety.SAFE),
     )
 
 

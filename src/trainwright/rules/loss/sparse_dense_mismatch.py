@@ -34,9 +34,7 @@ SPARSE, DENSE, BINARY = "sparse_categorical_crossentropy", "categorical_crossent
 
 
 @rule("TW406", Severity.ERROR)
-def sparse_dense_mismatch(
-    loss: LossFacts, setup: SetupFacts, batch: BatchFacts | None = None
-) -> Iterator[Finding]:
+def sparse_dense_mismatch(loss: LossFacts, setup: SetupFacts, batch: BatchFacts | None = None) -> Iterator[Finding]:
     """Targets of the other form than the loss takes, in the training or in the evaluation alone."""
     call = next((c for c in loss.calls if _other(c)), None)
     if call is not None:
@@ -53,11 +51,7 @@ def _in_training(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
         where=where,
         proof=Proof(f"the loss raised {call.failure}") if call.failure else None,
         repair=_exchange(call.own_name, other),
-        fix=Fix(
-            does=f"use {other}",
-            safety=Safety.SAFE,
-            edits=rename_loss(call.own_name, other, where, setup),
-        ),
+        fix=Fix(does=f"use {other}", safety=Safety.SAFE, edits=rename_loss(call.own_name, other, where, setup)),
     )
 
 

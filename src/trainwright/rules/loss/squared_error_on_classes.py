@@ -79,8 +79,7 @@ def _of_one_hot(call: LossCall, outcome: Outcome | None, where: Place | None) ->
         proof=outcome,
         repair=_cross_entropy(call) if outcome else None,
         fix=Fix(
-            does="compute cross_entropy of the scores (before a softmax) and the class indices",
-            safety=Safety.UNSAFE,
+            does="compute cross_entropy of the scores (before a softmax) and the class indices", safety=Safety.UNSAFE
         ),
     )
 

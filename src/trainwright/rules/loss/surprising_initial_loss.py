@@ -31,21 +31,11 @@ _TIMES_SQUARE = 10.0
 def surprising_initial_loss(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     """A first loss far above that of knowing nothing, which smaller scores mend."""
     call = loss.call
-    if (
-        call is None
-        or loss.expected is None
-        or setup.loads_checkpoint
-        or call.failure
-        or call.inputs.non_finite
-    ):
+    if call is None or loss.expected is None or setup.loads_checkpoint or call.failure or call.inputs.non_finite:
         return
     value = call.plain_value if call.function == "cross_entropy" else call.value
     times = _TIMES_CHANCE if call.function == "cross_entropy" else _TIMES_SQUARE
-    if (
-        value is None
-        or call.function not in ("cross_entropy", "mse_loss")
-        or not value > times * loss.expected > 0
-    ):
+    if value is None or call.function not in ("cross_entropy", "mse_loss") or not value > times * loss.expected > 0:
         return
     factor = _size(call, loss.expected)
     if factor <= 1:
@@ -53,26 +43,16 @@ def surprising_initial_loss(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
     change = _divide(call.function, factor)
     outcome = yield Trial(change=change, steps=30)
     # That smaller scores start lower is no proof: as they are, the steps must not even reach the constant guess.
-    if (
-        not outcome.clearly_better
-        or min(outcome.before) < loss.expected
-        or max(outcome.after) > loss.expected
-    ):
+    if not outcome.clearly_better or min(outcome.before) < loss.expected or max(outcome.after) > loss.expected:
         return
     unit = " nats" if call.function == "cross_entropy" else ""
     yield Finding(
         message=f"the first loss is {value:.4g}{unit}; an uninformed model would score {loss.expected:.4g}",
-        measured={
-            "first_loss": value,
-            "expected": loss.expected,
-            "largest_score": call.inputs.maximum or 0.0,
-        },
+        measured={"first_loss": value, "expected": loss.expected, "largest_score": call.inputs.maximum or 0.0},
         where=loss_place(loss, setup),
         proof=outcome,
         repair=change,
-        fix=Fix(
-            does=f"make the scores about {factor:.2g} times smaller (a temperature, a sum, inputs in large units)"
-        ),
+        fix=Fix(does=f"make the scores about {factor:.2g} times smaller (a temperature, a sum, inputs in large units)"),
     )
 
 

@@ -30,12 +30,7 @@ _DECODER_INPUTS = ("decoder_input_ids", "decoder_inputs_embeds")
 def two_losses(batch: BatchFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
     """An encoder-decoder that is called without its labels, and gets no decoder inputs in their place."""
     labels, output = batch.labels, forward.output
-    if (
-        labels is None
-        or not labels.is_integer
-        or len(labels.shape) != 2
-        or _DECODER_INPUTS[0] not in batch.accepts
-    ):
+    if labels is None or not labels.is_integer or len(labels.shape) != 2 or _DECODER_INPUTS[0] not in batch.accepts:
         return
     if "labels" not in batch.accepts or {"labels", *_DECODER_INPUTS} & {*forward.given}:
         return
@@ -55,10 +50,7 @@ def two_losses(batch: BatchFacts, forward: ForwardFacts, setup: SetupFacts) -> I
         where=setup.place(Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL),
         proof=Proof(f"the model was called with only {', '.join(forward.given)}; {then}"),
         repair=_make_decoder_inputs(batch.label_key or "labels"),
-        fix=Fix(
-            does="give the collator the model: DataCollatorForSeq2Seq(tokenizer, model=model)",
-            safety=Safety.SAFE,
-        ),
+        fix=Fix(does="give the collator the model: DataCollatorForSeq2Seq(tokenizer, model=model)", safety=Safety.SAFE),
     )
 
 

@@ -46,10 +46,7 @@ def unequal_loss_terms(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
         where=large.at or loss_place(loss, setup),
         proof=outcome,
         repair=_term(number, f"multiply the term {large.function} by {rest / size:.2g}", scale=rest / size),
-        fix=Fix(
-            does="weight the terms, or scale the targets of the large one to unit variance",
-            safety=Safety.UNSAFE,
-        ),
+        fix=Fix(does="weight the terms, or scale the targets of the large one to unit variance", safety=Safety.UNSAFE),
     )
 
 

@@ -21,9 +21,7 @@ from trainwright.stages.setup import SetupFacts
 
 
 @rule("TW427", Severity.ERROR, after="TW407")
-def unflattened_scores(
-    loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None
-) -> Iterator[Finding]:
+def unflattened_scores(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None) -> Iterator[Finding]:
     """Scores (N, C, 1, …) that a pooling over all places gave, of a class loss that then wants targets (N, 1, …)."""
     found = misfitting(loss, forward)
     if found is None or found.kind != Misfit.SPARE_AXES:
@@ -45,7 +43,6 @@ def unflattened_scores(
         ),
         repair=Repair("give the loss the outputs without axes of 1", Seam.LOSS, change),
         fix=Fix(
-            does="flatten the outputs: a Flatten layer behind the pooling, or outputs.flatten(1)",
-            safety=Safety.SAFE,
+            does="flatten the outputs: a Flatten layer behind the pooling, or outputs.flatten(1)", safety=Safety.SAFE
         ),
     )

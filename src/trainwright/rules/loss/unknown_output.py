@@ -52,9 +52,7 @@ def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
                 Role.TRAIN_CALL,
             ),
             proof=Proof(
-                str(loss.failure)
-                if loss.failure
-                else f"the model's outputs are {_listed(outputs)} and no others"
+                str(loss.failure) if loss.failure else f"the model's outputs are {_listed(outputs)} and no others"
             ),
             repair=_rename(role, meant) if renamed else None,
             fix=Fix(
@@ -76,9 +74,7 @@ def _unnamed(named: Sequence[str], missing: Sequence[str], loss: LossFacts, setu
         measured={"argument": "loss", "names": ", ".join(named), "outputs": ", ".join(loss.outputs)},
         where=setup.place(Role.LOSS, Role.COMPILE),
         proof=Proof(str(loss.failure)),
-        repair=Repair(
-            f"give {_listed(missing)} no loss", Seam.TRAINER, lambda call: _without_loss(call, missing)
-        ),
+        repair=Repair(f"give {_listed(missing)} no loss", Seam.TRAINER, lambda call: _without_loss(call, missing)),
         fix=Fix(does=f"give {_listed(missing)} a loss, or None if it should have none"),
     )
 

@@ -41,11 +41,15 @@ def wrong_head(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterato
     per_token = len(labels.shape) == 2 and labels.shape[1] > 1
     one_a_row = labels.shape in ((batch.rows,), (batch.rows, 1))
     if per_token and given == batch.rows and wanted == batch.rows * labels.shape[1]:
-        message = f"there is one label per token ({labels.shape}), but the model outputs {given} score vectors, one per row"
+        message = (
+            f"there is one label per token ({labels.shape}), but the model outputs {given} score vectors, one per row"
+        )
         fix = "use a head for tokens (AutoModelForTokenClassification), or give each row one label"
         repair = None
     elif one_a_row and given > batch.rows and given % batch.rows == 0 and wanted == batch.rows:
-        message = f"there is one label per row ({labels.shape}), but the model outputs {given} score vectors, one per token"
+        message = (
+            f"there is one label per row ({labels.shape}), but the model outputs {given} score vectors, one per token"
+        )
         fix = "use a head for whole rows (AutoModelForSequenceClassification), or give each token a label"
         repair = _first_of_each(batch.rows)
     else:
@@ -76,11 +80,7 @@ def _one_output(call: LossCall, setup: SetupFacts) -> Finding:
     return Finding(
         message=f"the labels are real numbers from {targets.minimum:.3g} to {targets.maximum:.3g}, one per row, but the "
         f"head outputs {width} scores per row ({setup.model_class})",
-        measured={
-            "outputs": width,
-            "smallest_label": targets.minimum or 0.0,
-            "largest_label": targets.maximum or 0.0,
-        },
+        measured={"outputs": width, "smallest_label": targets.minimum or 0.0, "largest_label": targets.maximum or 0.0},
         where=setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(f"{call.failure.type}: {call.failure.message}" if call.failure else ""),
         repair=Repair("take the first score as the value, and compute mse_loss", Seam.LOSS, _as_regression),
@@ -92,9 +92,7 @@ def _as_regression(call: Call) -> Call:
     scores, targets = call["logits"], call["targets"]
     if call["function"] != _BINARY or len(scores.shape) != 2:
         return call
-    return call.replace(
-        function="mse_loss", logits=scores[:, 0], targets=call.tensors.reshape(targets, (len(scores),))
-    )
+    return call.replace(function="mse_loss", logits=scores[:, 0], targets=call.tensors.reshape(targets, (len(scores),)))
 
 
 def _vectors(shape: tuple[int, ...]) -> int:
@@ -108,11 +106,7 @@ def _vectors(shape: tuple[int, ...]) -> int:
 def _first_of_each(rows: int) -> Repair:
     def change(call: Call) -> Call:
         scores = call["logits"]
-        if (
-            call["function"] != "cross_entropy"
-            or len(scores.shape) != 2
-            or len(scores) == len(call["targets"])
-        ):
+        if call["function"] != "cross_entropy" or len(scores.shape) != 2 or len(scores) == len(call["targets"]):
             return call
         count = len(call["targets"])
         return call.replace(logits=call.tensors.reshape(scores, (count, -1, scores.shape[1]))[:, 0])

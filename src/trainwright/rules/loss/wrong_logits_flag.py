@@ -107,11 +107,7 @@ def _edits(call: LossCall, setup: SetupFacts) -> tuple[SetKeyword, ...]:
     named = setup.arguments.get("loss")
     if where is None or not call.library or named is None or not isinstance(named.value, str):
         return ()
-    return (
-        SetKeyword(
-            where.file, where.line, "loss", f"{_class(call)}(from_logits=True)", "compile", position=1
-        ),
-    )
+    return (SetKeyword(where.file, where.line, "loss", f"{_class(call)}(from_logits=True)", "compile", position=1),)
 
 
 def _set(seen: LossCall, *, from_logits: bool) -> Repair:

@@ -52,19 +52,13 @@ def wrong_target_dtype(
     if not wanted or (wanted == call.targets.dtype and function == call.function):
         return
     taken = (
-        f": {call.function} was chosen for them"
-        if function != call.function
-        else f"; {call.function} takes {wanted}"
+        f": {call.function} was chosen for them" if function != call.function else f"; {call.function} takes {wanted}"
     )
     yield Finding(
         message=f"the targets are {call.targets.dtype}, one per row{taken}"
         if len(call.targets.shape) == 1
         else f"the targets are {call.targets.dtype}{taken}",
-        measured={
-            "target_dtype": call.targets.dtype,
-            "wanted_dtype": wanted,
-            "target_shape": str(call.targets.shape),
-        },
+        measured={"target_dtype": call.targets.dtype, "wanted_dtype": wanted, "target_shape": str(call.targets.shape)},
         where=_where(setup, loss, batch, call),
         proof=Proof(f"{failure.type}: {failure.message.strip().splitlines()[0]}"),
         repair=_cast(call.function, function, wanted),
@@ -81,12 +75,7 @@ def _wanted(call: LossCall, message: str) -> tuple[str, str]:
             return ("float32", call.function) if max(call.target_values, default=2) <= 1 else ("", "")
         one_a_row = len(targets.shape) == len(scores.shape) - 1
         return ("int64", call.function) if one_a_row and targets.dtype != "int64" and whole else ("", "")
-    if (
-        call.function == _BINARY
-        and len(scores.shape) == 2
-        and targets.shape == scores.shape[:1]
-        and targets.is_float
-    ):
+    if call.function == _BINARY and len(scores.shape) == 2 and targets.shape == scores.shape[:1] and targets.is_float:
         fits = whole and scores.shape[1] > 1 and max(call.target_values) < scores.shape[1] + 1
         return ("int64", "cross_entropy") if fits else ("", "")
     if call.function in _REAL_LOSSES and any(word in message for word in _OF_TYPES):

@@ -37,9 +37,7 @@ def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnos
         return
     names = _with_norms(modules, forward)
     change = unfreeze(names, f"train the {len(names)} frozen parameters that nothing has trained")
-    proof: Proof | Outcome | None = (
-        _fresh_head(frozen, forward) or _missing(frozen, setup) or _drowned(forward)
-    )
+    proof: Proof | Outcome | None = _fresh_head(frozen, forward) or _missing(frozen, setup) or _drowned(forward)
     if proof is None:
         proof = outcome = yield Trial(change=change, steps=24)
         if not outcome.clearly_better:
@@ -77,9 +75,7 @@ def _fresh_head(frozen: Sequence[ParameterFacts], forward: ForwardFacts) -> Proo
     head = forward.head.name if forward.head else None
     fresh = [p.name for p in frozen if p.freshly_initialised and p.module == head]
     return (
-        Proof(f"the checkpoint does not hold {fresh[0]}, which makes the scores, and it is frozen")
-        if fresh
-        else None
+        Proof(f"the checkpoint does not hold {fresh[0]}, which makes the scores, and it is frozen") if fresh else None
     )
 
 
@@ -88,9 +84,7 @@ def _missing(frozen: Sequence[ParameterFacts], setup: SetupFacts) -> Proof | Non
     missing = [p.name for p in frozen if p.freshly_initialised]
     if not setup.loads_checkpoint or not missing:
         return None
-    return Proof(
-        f"the checkpoint that the model is loaded from does not hold {len(missing)} of the frozen matrices"
-    )
+    return Proof(f"the checkpoint that the model is loaded from does not hold {len(missing)} of the frozen matrices")
 
 
 def _drowned(forward: ForwardFacts) -> Proof | None:

@@ -29,18 +29,12 @@ def ineffective_freeze(setup: SetupFacts) -> Iterator[Finding]:
         yield Finding(
             message=f"{one.attribute} = False was set on {one.objects} {owner}, which freezes nothing: "
             f"{len(one.parameters)} parameters there still require a gradient",
-            measured={
-                "attribute": one.attribute,
-                "objects": one.objects,
-                "still_trainable": len(one.parameters),
-            },
+            measured={"attribute": one.attribute, "objects": one.objects, "still_trainable": len(one.parameters)},
             where=one.where,
             proof=Proof(f"{one.parameters[0]}.requires_grad is True when training starts"),
             repair=_freeze(one),
             fix=Fix(
-                does="call requires_grad_(False) on the layer"
-                if one.on_modules
-                else "write requires_grad = False",
+                does="call requires_grad_(False) on the layer" if one.on_modules else "write requires_grad = False",
                 safety=Safety.SAFE,
             ),
         )

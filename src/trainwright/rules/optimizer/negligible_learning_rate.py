@@ -27,9 +27,7 @@ LEAST_MEAN_FACTOR = 0.05
 
 
 @rule("TW606", Severity.ERROR)
-def negligible_learning_rate(
-    overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts
-) -> Diagnosis:
+def negligible_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts) -> Diagnosis:
     """A rate with which neither some steps nor all of them move the loss, and a usual one that does."""
     rate, updates = optimizer.learning_rate, optimizer.planned_updates
     adaptive = optimizer.kind in ADAPTIVE
@@ -42,9 +40,7 @@ def negligible_learning_rate(
     whole = max(1.0, updates * share / STEPS)
     if rate * whole >= usual:  # all updates together go farther than a few of a usual rate
         return
-    outcome = yield Trial(
-        change=scale_learning_rate(usual / rate), against=scale_learning_rate(whole), steps=STEPS
-    )
+    outcome = yield Trial(change=scale_learning_rate(usual / rate), against=scale_learning_rate(whole), steps=STEPS)
     still = all(after > (1 - LEARNT_SHARE) * start for after, start in zip(outcome.before, outcome.start))
     if not still or not (outcome.clearly_better or outcome.learns_alone):
         return

@@ -29,9 +29,7 @@ def schedule_before_optimizer(optimizer: OptimizerFacts, setup: SetupFacts) -> I
         "the first rate of the schedule is never used",
         measured={"schedule": optimizer.schedule_kind},
         where=setup.place(Role.SCHEDULE_STEP, Role.TRAINING_STEP, Role.COMPUTE_LOSS, Role.TRAINER),
-        proof=Proof(
-            "the schedule's counter was higher after a training step than before it, with no update between"
-        ),
+        proof=Proof("the schedule's counter was higher after a training step than before it, with no update between"),
         fix=Fix(
             does=f"leave the schedule's step() out: {setup.words.trainer} calls it"
             if setup.automatic_steps

@@ -115,7 +115,9 @@ def _spent(points: tuple[tuple[int, float], ...], planned: int) -> str | None:
     last = max(alive, default=0)
     if peak <= 0 or last >= SPENT_BEFORE * planned:
         return None
-    return f"the rate has decayed after update {last + 1} of {planned}: from there on it stays below {SPENT:g} of its peak"
+    return (
+        f"the rate has decayed after update {last + 1} of {planned}: from there on it stays below {SPENT:g} of its peak"
+    )
 
 
 def _warming(points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts) -> str | None:
@@ -157,12 +159,7 @@ def _swinging(
 ) -> str | None:
     """A schedule as long as there are epochs, stepped at each update: the rate falls and rises again."""
     length, epochs = optimizer.schedule_length, setup.epochs
-    if (
-        length is None
-        or not epochs
-        or abs(length / epochs - 1) > SAME_LENGTH
-        or length * FEWEST_TIMES > planned
-    ):
+    if length is None or not epochs or abs(length / epochs - 1) > SAME_LENGTH or length * FEWEST_TIMES > planned:
         return None
     high = [f > 0.5 * max(f for _, f in points) for _, f in points]
     rises = sum(not before and after for before, after in itertools.pairwise(high))

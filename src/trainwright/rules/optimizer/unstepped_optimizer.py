@@ -19,15 +19,11 @@ from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 
-_IN_PLACE = (
-    "change the parameter in place (p -= …, under no_grad): p = p - … only rebinds the name to a new tensor"
-)
+_IN_PLACE = "change the parameter in place (p -= …, under no_grad): p = p - … only rebinds the name to a new tensor"
 
 
 @rule("TW601", Severity.ERROR)
-def unstepped_optimizer(
-    optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts
-) -> Iterator[Finding]:
+def unstepped_optimizer(optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
     """An update without effect, by an optimizer that holds the weights and has a rate."""
     if optimizer.epochs is not None and not optimizer.epochs:
         yield _no_epoch(optimizer.epochs, setup)
@@ -55,12 +51,7 @@ def unstepped_optimizer(
         f"{norm} and the rate {rate:.3g}",
         measured={"changed": 0, "held": len(held), "learning_rate": rate},
         where=setup.place(
-            Role.OPTIMIZER_STEP,
-            Role.BACKWARD,
-            Role.OPTIMIZER,
-            Role.CREATE_OPTIMIZER,
-            Role.OPTIM,
-            Role.TRAINER,
+            Role.OPTIMIZER_STEP, Role.BACKWARD, Role.OPTIMIZER, Role.CREATE_OPTIMIZER, Role.OPTIM, Role.TRAINER
         ),
         proof=Proof("every weight is the same to the last bit before and after optimizer.step()"),
         fix=Fix(does=f"let {optimizer.kind}.step() update the weights (call super().step())"),
@@ -93,9 +84,7 @@ def _no_epoch(epochs: range, setup: SetupFacts) -> Finding:
         proof=Proof(
             f"epochs is the number of the last epoch, not a count: there is none from {epochs.start} to {epochs.stop}"
         ),
-        fix=Fix(
-            does=f"set epochs={end}, counted from the first training on", safety=Safety.UNSAFE, edits=edits
-        ),
+        fix=Fix(does=f"set epochs={end}, counted from the first training on", safety=Safety.UNSAFE, edits=edits),
     )
 
 
@@ -111,15 +100,11 @@ def _never_given(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Findi
         proof=Proof(
             "every weight is the same to the last bit before and after a step, in which no optimizer was applied"
         ),
-        fix=Fix(
-            does="apply the gradients: self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))"
-        ),
+        fix=Fix(does="apply the gradients: self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))"),
     )
 
 
-def _no_optimizer(
-    optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts
-) -> Iterator[Finding]:
+def _no_optimizer(optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Gradients that nobody follows; a step written by hand changes the weights."""
     reached = [g.name for g in gradients.gradients if g.norm and g.name in optimizer.changed]
     if optimizer.failure or not reached or any(optimizer.changed.values()):

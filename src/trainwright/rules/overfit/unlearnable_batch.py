@@ -57,12 +57,7 @@ def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
     yield Finding(
         message=f"{len(overfit.losses)} steps on one batch of {overfit.rows} rows leave the loss at {overfit.losses[-1]:.4g}; "
         f"a constant prediction gives {constant:.4g}{one}",
-        measured={
-            "first": overfit.losses[0],
-            "last": overfit.losses[-1],
-            "constant": constant,
-            "rows": overfit.rows,
-        },
+        measured={"first": overfit.losses[0], "last": overfit.losses[-1], "constant": constant, "rows": overfit.rows},
         where=setup.place(Role.MODEL, Role.TRAINER),
         proof=Proof(f"the best loss at {rates} times the rate is {best:.4g}, on three seeds each"),
         fix=Fix(

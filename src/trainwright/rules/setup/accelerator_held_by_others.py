@@ -59,9 +59,7 @@ def _finding(gpu: Accelerator, held: int, setup: SetupFacts) -> Finding:
         },
         where=failure.where if failure else setup.place(Role.TRAIN_CALL, Role.TRAINER),
         proof=Proof(
-            f"{failure}, while the driver lists {_shown(first)}"
-            if failure
-            else f"the driver lists {_shown(first)}"
+            f"{failure}, while the driver lists {_shown(first)}" if failure else f"the driver lists {_shown(first)}"
         ),
         fix=Fix(does=_advice(first, setup)),
         severity=Severity.ERROR if failure else Severity.NOTE,

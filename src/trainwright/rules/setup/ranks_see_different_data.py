@@ -43,8 +43,7 @@ def ranks_see_different_data(setup: SetupFacts) -> Iterator[Finding]:
         },
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.LOADER, Role.TRAINER),
         proof=Proof(
-            "hashes of rows at the same indices: "
-            + ", ".join(f"rank {r.rank}: {r.samples or 'none'}" for r in ranks)
+            "hashes of rows at the same indices: " + ", ".join(f"rank {r.rank}: {r.samples or 'none'}" for r in ranks)
         ),
         fix=Fix(
             does="build the same rows in the same order on each rank: use a fixed seed for sampling, and sort file listings"

@@ -33,7 +33,6 @@ def refused_file(setup: SetupFacts) -> Iterator[Finding]:
                 does=f'write {one.method}("{one.taken_as}")'
                 + ("" if one.alone else ", and change the path everywhere it is used"),
                 safety=Safety.SAFE if one.alone else Safety.MANUAL,
-                edits=(SetKeyword(at.file, at.line, "filepath", f'"{one.taken_as}"', one.method, 0),)
-                * one.alone,
+                edits=(SetKeyword(at.file, at.line, "filepath", f'"{one.taken_as}"', one.method, 0),) * one.alone,
             ),
         )

@@ -32,9 +32,7 @@ CLOSE = 0.85
 def renamed_argument(setup: SetupFacts) -> Iterator[Finding]:
     """An argument that one side passes and the other does not take."""
     call = setup.refused
-    if (
-        call is not None and call.argument and " " in call.library
-    ):  # a library with a version, not the user's own code
+    if call is not None and call.argument and " " in call.library:  # a library with a version, not the user's own code
         yield _refused(call)
     for method in setup.overrides:
         if method.missing:
@@ -45,10 +43,7 @@ def _refused(call: RefusedCall) -> Finding:
     new, old, at = successor(call), call.argument, call.places.get(call.argument, call.failure.where)
     if new is None:
         gone = gone_from(call.library).get(old)
-        does, repair = (
-            f"leave {old} out of {call.function}(…)" + (f": {gone}" if gone else ""),
-            _leave_out(old),
-        )
+        does, repair = (f"leave {old} out of {call.function}(…)" + (f": {gone}" if gone else ""), _leave_out(old))
         known = f"{call.library} has no argument of that name or a similar one"
     else:
         value = new.value(call.value) if new.value else None
@@ -63,9 +58,7 @@ def _refused(call: RefusedCall) -> Finding:
         where=at,
         proof=None if call.repairable else Proof(str(call.failure)),
         repair=repair if call.repairable else None,
-        fix=Fix(
-            does=does, safety=Safety.SAFE if new else Safety.UNSAFE, edits=_edits(at, old, new, call.value)
-        ),
+        fix=Fix(does=does, safety=Safety.SAFE if new else Safety.UNSAFE, edits=_edits(at, old, new, call.value)),
     )
 
 
@@ -108,9 +101,7 @@ def _too_narrow(method: OverriddenMethod, setup: SetupFacts) -> Finding:
     added = ", ".join(f"{name}=None" for name in method.missing)
 
     def change(call: Call) -> Call:
-        return call.replace(
-            ignored_arguments={**call.given.get("ignored_arguments", {}), method.name: method.missing}
-        )
+        return call.replace(ignored_arguments={**call.given.get("ignored_arguments", {}), method.name: method.missing})
 
     return Finding(
         message=f"the script's own {method.name} does not accept {names}, which {library} passes to it",

@@ -27,11 +27,7 @@ from trainwright.seams.source.places import is_users
 # What hides a machine's GPUs from the frameworks, where it is set before they are imported.
 _HIDING = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 # Ours that know functions of torch by identity: they are to know them as they are.
-_KNOWING = (
-    "trainwright.seams.torch.watch",
-    "trainwright.seams.torch.graph",
-    "trainwright.seams.torch.evaluation",
-)
+_KNOWING = ("trainwright.seams.torch.watch", "trainwright.seams.torch.graph", "trainwright.seams.torch.evaluation")
 NOT_FOR_REAL = (
     "It asks for a GPU, and there is none here: `run` trains for real, on the script's own device; "
     "`trainwright check` walks it on the CPU."

@@ -155,9 +155,7 @@ def _stands_in(kind: str) -> Redirection | None:
     return redirection if redirection.begun else None
 
 
-def _answering(
-    original: Callable[..., Any], answer: Callable[[], Any], kind: str = "cuda"
-) -> Callable[..., Any]:
+def _answering(original: Callable[..., Any], answer: Callable[[], Any], kind: str = "cuda") -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         return original(*args, **kwargs) if _stands_in(kind) is None else answer()

@@ -21,8 +21,7 @@ _LACKING = re.compile(
 )
 # How a script speaks of it, in a condition, a message or the line that failed.
 _SPOKEN_OF = re.compile(
-    r"cuda|gpu|nvidia|\bmps\b|is_available|device_count|current_accelerator|list_physical_devices",
-    re.IGNORECASE,
+    r"cuda|gpu|nvidia|\bmps\b|is_available|device_count|current_accelerator|list_physical_devices", re.IGNORECASE
 )
 # How functions are called that train.
 _TRAINING = re.compile(r"train|^fit|^main$|^run|backward|launch", re.IGNORECASE)
@@ -81,9 +80,7 @@ def _conditions(error: BaseException) -> Iterator[str]:
         yield linecache.getline(file, line)
         tree = syntax_tree(file)
         for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, (ast.If, ast.Assert)) and node.lineno <= line <= (
-                node.end_lineno or node.lineno
-            ):
+            if isinstance(node, (ast.If, ast.Assert)) and node.lineno <= line <= (node.end_lineno or node.lineno):
                 yield ast.unparse(node.test)
                 yield from _meaning(node.test, tree)
 
@@ -92,9 +89,7 @@ def _meaning(test: ast.expr, tree: ast.Module | None) -> Iterator[str]:
     """What the names in a condition were set to."""
     names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Assign) and any(
-            isinstance(t, ast.Name) and t.id in names for t in node.targets
-        ):
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in node.targets):
             yield ast.unparse(node.value)
 
 

@@ -88,9 +88,7 @@ def patch_pretrained(module: Any) -> None:
 
 def _quantized(given: dict[str, Any]) -> bool:
     asked = given.get("quantization_config")
-    return (
-        bool(given.get("load_in_8bit") or given.get("load_in_4bit")) or "BitsAndBytes" in type(asked).__name__
-    )
+    return bool(given.get("load_in_8bit") or given.get("load_in_4bit")) or "BitsAndBytes" in type(asked).__name__
 
 
 def _lacks_map(redirection: Redirection, device_map: Any) -> bool:
@@ -163,23 +161,13 @@ def _on_cpu(redirection: Redirection, given: dict[str, Any]) -> dict[str, Any]:
     if asks is None:
         return given
     redirection.ask("cuda" if asks == "gpu" else asks)
-    changed = {
-        "accelerator": "cpu",
-        "devices": 1,
-        "num_nodes": 1,
-        "strategy": "auto",
-        "sync_batchnorm": False,
-    }
+    changed = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto", "sync_batchnorm": False}
     return {**given, **{k: v for k, v in changed.items() if k in given}}
 
 
 def patch_tensorflow(module: Any) -> None:
     """TensorFlow puts on the CPU what is to go to a GPU that is not there: that is said, and no more."""
-    place, physical, logical = (
-        module.device,
-        module.config.list_physical_devices,
-        module.config.list_logical_devices,
-    )
+    place, physical, logical = (module.device, module.config.list_physical_devices, module.config.list_logical_devices)
 
     @functools.wraps(place)
     def device(device_name: Any, *args: Any, **kwargs: Any) -> Any:

@@ -56,11 +56,7 @@ def _sure() -> Storages | None:
     redirection = current()
     if redirection is None or not redirection.begun or redirection.questions or not redirection.asked:
         return None
-    return (
-        None
-        if redirection.storages.unsure or any(m in sys.modules for m in _MOVERS)
-        else redirection.storages
-    )
+    return None if redirection.storages.unsure or any(m in sys.modules for m in _MOVERS) else redirection.storages
 
 
 def _note(torch: Any, storages: Storages, value: Any) -> None:
@@ -108,9 +104,7 @@ def _comparing(original: Any) -> Any:
     def passed_on(*args: Any, **kwargs: Any) -> Any:
         storages = _sure() if len(args) > 1 else None
         if storages is not None and getattr(args[1], "ndim", 0) > 0:
-            _refuse(
-                storages.device(args[0]), storages.device(args[1]), "the outputs and the targets of the loss"
-            )
+            _refuse(storages.device(args[0]), storages.device(args[1]), "the outputs and the targets of the loss")
         return original(*args, **kwargs)
 
     return passed_on

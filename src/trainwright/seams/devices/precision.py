@@ -134,9 +134,7 @@ def _patch_groups(torch: Any, patches: Patches) -> None:
 
     patches.replace(torch.distributed, "init_process_group", init_process_group)
     patches.replace(
-        importlib.import_module("torch.distributed.distributed_c10d"),
-        "init_process_group",
-        init_process_group,
+        importlib.import_module("torch.distributed.distributed_c10d"), "init_process_group", init_process_group
     )
 
 

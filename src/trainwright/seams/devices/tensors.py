@@ -93,11 +93,7 @@ def _patch_moves(torch: Any, patches: Patches) -> None:
 
 def _cuda_type(dtype: Any) -> str | None:
     """The name of a tensor's type that lies on CUDA (FloatTensor); None for any other."""
-    name = (
-        dtype
-        if isinstance(dtype, str)
-        else f"{getattr(dtype, '__module__', '')}.{getattr(dtype, '__name__', '')}"
-    )
+    name = dtype if isinstance(dtype, str) else f"{getattr(dtype, '__module__', '')}.{getattr(dtype, '__name__', '')}"
     return name.removeprefix("torch.cuda.") if name.startswith("torch.cuda.") else None
 
 

@@ -21,14 +21,7 @@ E = TypeVar("E", bound=BaseException)
 # Our frames between a user's call and the framework's function: what they pass on is the user's call.
 _WATCHING = tuple(
     str(Path(__file__).resolve().parents[1] / name)
-    for name in (
-        "torch/",
-        "keras/",
-        "listening/",
-        "devices/",
-        "intercept.py",
-        "failures/blame.py",
-    )
+    for name in ("torch/", "keras/", "listening/", "devices/", "intercept.py", "failures/blame.py")
 )
 # What raises below one of our calls, with no line of the user's between, is the user's pipeline in these, else ours.
 _PIPELINES = ("transformers.", "accelerate.", "datasets.")
@@ -84,9 +77,7 @@ def told(error: BaseException) -> Failure:
         trace += [str(where), *(line.rstrip() for line in shown if line.startswith("    "))]
         error = SyntaxError(error.msg)
     said = telling(str(error))
-    return Failure(
-        type=type(error).__name__, message=said, where=where, function=function, trace=tuple(trace)
-    )
+    return Failure(type=type(error).__name__, message=said, where=where, function=function, trace=tuple(trace))
 
 
 def _watches(file: str) -> bool:

@@ -23,9 +23,7 @@ def mended(repair: Repair, call: Call) -> Call:
     try:
         changed = repair.change(call)
     except Exception as error:
-        if (
-            call.seam in _BETWEEN_CALLS or told(error).where is not None
-        ):  # or the user's own code raised in it
+        if call.seam in _BETWEEN_CALLS or told(error).where is not None:  # or the user's own code raised in it
             raise
         _failed.setdefault(repair.does, error)
         return call

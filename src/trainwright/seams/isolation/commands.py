@@ -14,12 +14,7 @@ from trainwright.seams.isolation.tally import Tally
 # Commands that change nothing, where what they print is read; of git's those that only show.
 _ASKING = frozenset({"nvidia-smi", "rocm-smi", "hostname", "uname", "nproc", "lscpu", "free", "df", "du", "ps", "which",
                      "whoami", "date", "uptime", "ls", "cat", "wc"})  # fmt: skip
-_COMPILERS = (
-    "torch._inductor",
-    "torch.utils.cpp_extension",
-    "triton",
-    "numba.",
-)
+_COMPILERS = ("torch._inductor", "torch.utils.cpp_extension", "triton", "numba.")
 _SHOWING = frozenset({"rev-parse", "log", "status", "describe", "diff", "show", "symbolic-ref", "rev-list"})
 
 
@@ -55,17 +50,12 @@ def not_run(tally: Tally, original: Any) -> type:
             as_text = (kwargs.get(n) for n in ("text", "universal_newlines", "encoding", "errors"))
             self._silence: Any = "" if any(as_text) else b""
             self.stdin, self.stdout, self.stderr = (
-                (io.StringIO() if self._silence == "" else io.BytesIO())
-                if kwargs.get(n) == subprocess.PIPE
-                else None
+                (io.StringIO() if self._silence == "" else io.BytesIO()) if kwargs.get(n) == subprocess.PIPE else None
                 for n in ("stdin", "stdout", "stderr")
             )
 
         def communicate(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-            return (
-                None if self.stdout is None else self._silence,
-                None if self.stderr is None else self._silence,
-            )
+            return (None if self.stdout is None else self._silence, None if self.stderr is None else self._silence)
 
         def wait(self, timeout: float | None = None) -> int:
             return 0

@@ -14,11 +14,7 @@ from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.isolation.commands import asks_only
 from trainwright.seams.isolation.silence import muted, replaced
 
-_REFUSED: tuple[tuple[Any, str], ...] = (
-    (builtins, "input"),
-    (os, "system"),
-    (os, "_exit"),
-)
+_REFUSED: tuple[tuple[Any, str], ...] = ((builtins, "input"), (os, "system"), (os, "_exit"))
 
 
 class NotForALook(RuntimeError):

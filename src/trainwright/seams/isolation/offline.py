@@ -83,9 +83,7 @@ class _Offline:
         if isinstance(owner, type) and not inherited:
             own = vars(owner)[name]
         setattr(owner, name, value)
-        self.stack.callback(delattr, owner, name) if inherited else self.stack.callback(
-            setattr, owner, name, own
-        )
+        self.stack.callback(delattr, owner, name) if inherited else self.stack.callback(setattr, owner, name, own)
 
     def use(self, service: str) -> None:
         """The script uses a tracker."""
@@ -142,9 +140,7 @@ def _swap(service: str, owner: Any, name: str, value: Callable[..., Any]) -> Non
     assert _now is not None
     if hasattr(owner, name):
         call = _instead(service, getattr(owner, name), value)
-        bound = isinstance(owner, type) and isinstance(
-            inspect.getattr_static(owner, name), (classmethod, staticmethod)
-        )
+        bound = isinstance(owner, type) and isinstance(inspect.getattr_static(owner, name), (classmethod, staticmethod))
         _now.replace(owner, name, staticmethod(call) if bound else call)
 
 
@@ -191,9 +187,7 @@ def _patch_wandb(module: Any) -> None:
         sweeps["config"] = {name: _first_value(given) for name, given in parameters.items()}
         return "disabled"
 
-    def agent(
-        sweep_id: Any = None, function: Callable[[], Any] | None = None, *args: Any, **kwargs: Any
-    ) -> None:
+    def agent(sweep_id: Any = None, function: Callable[[], Any] | None = None, *args: Any, **kwargs: Any) -> None:
         if function is not None:
             function()
 
@@ -275,9 +269,7 @@ def _patch_mlflow(module: Any) -> None:
     _swap("MLflow", module, "start_run", module.start_run)
     original = module.MlflowClient.__init__
 
-    def init(
-        self: Any, tracking_uri: Any = None, registry_uri: Any = None, *args: Any, **kwargs: Any
-    ) -> None:
+    def init(self: Any, tracking_uri: Any = None, registry_uri: Any = None, *args: Any, **kwargs: Any) -> None:
         passed_on(original, self, store, store)
 
     _now.replace(module.MlflowClient, "__init__", _instead("MLflow", original, init))
@@ -288,9 +280,7 @@ def _mlflow_as_before(module: Any, put: Callable[..., Any], before: Any, variabl
         while module.active_run() is not None:
             module.end_run()
     put(before[0] if before else "")
-    os.environ.pop("MLFLOW_TRACKING_URI", None) if variable is None else os.environ.update(
-        MLFLOW_TRACKING_URI=variable
-    )
+    os.environ.pop("MLFLOW_TRACKING_URI", None) if variable is None else os.environ.update(MLFLOW_TRACKING_URI=variable)
 
 
 # Optuna keeps its studies in memory
@@ -317,10 +307,7 @@ def _patch_optuna(module: Any) -> None:
             real = load(*args, **kwargs)
             module.copy_study(from_study_name=real.study_name, from_storage=real._storage, to_storage=memory)
             kept[name] = load(
-                study_name=real.study_name,
-                storage=memory,
-                sampler=kwargs.get("sampler"),
-                pruner=kwargs.get("pruner"),
+                study_name=real.study_name, storage=memory, sampler=kwargs.get("sampler"), pruner=kwargs.get("pruner")
             )
         return kept[name]
 

@@ -95,9 +95,7 @@ def _objects(kinds: tuple[type, ...], *, all_of_them: bool) -> tuple[list[Any], 
     found = _alive({*_LAYERS, *kinds, *queued}) if all_of_them or queued else list(_standard())
     for writer in found:
         if queued and issubclass(type(writer), queued):
-            with contextlib.suppress(
-                Exception
-            ):  # the user's writer: one that was closed has nothing to flush
+            with contextlib.suppress(Exception):  # the user's writer: one that was closed has nothing to flush
                 writer.flush()
     files = [f for f in found if issubclass(type(f), _LAYERS) and _is_written(f)]
     files.sort(key=lambda f: next(i for i, layer in enumerate(_LAYERS) if issubclass(type(f), layer)))

@@ -65,12 +65,7 @@ def _map_again(one: _Map, sharing: int) -> bool:
         return False
     try:
         placed = library.mmap(
-            one.start,
-            one.end - one.start,
-            mmap.PROT_READ | mmap.PROT_WRITE,
-            sharing | _FIXED,
-            number,
-            one.offset,
+            one.start, one.end - one.start, mmap.PROT_READ | mmap.PROT_WRITE, sharing | _FIXED, number, one.offset
         )
         return bool(placed != _FAILED)
     finally:

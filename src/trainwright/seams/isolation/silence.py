@@ -198,10 +198,7 @@ class _Libraries:
     def _changes(self, module: str, loaded: Any) -> Iterator[Change]:
         desk = self._desk
         if module == "torch":
-            yield from (
-                (loaded, "save", desk.saving(loaded.save)),
-                (loaded, "load", desk.loading(loaded.load)),
-            )
+            yield from ((loaded, "save", desk.saving(loaded.save)), (loaded, "load", desk.loading(loaded.load)))
         if module == "safetensors.torch":
             yield loaded, "serialize_file", _small(desk, loaded.serialize_file)
             yield loaded, "safe_open", desk.finding(loaded.safe_open)
@@ -218,9 +215,7 @@ class _Libraries:
                     yield owner, name, _on_desk(desk, getattr(owner, name), position, keyword, write=write)
         for path, names in (row[1:] for row in _STATEFUL if row[0] == module):
             owner = _named(module, path)
-            yield from (
-                (owner, n, _left_alone(getattr(owner, n), self._before)) for n in names if hasattr(owner, n)
-            )
+            yield from ((owner, n, _left_alone(getattr(owner, n), self._before)) for n in names if hasattr(owner, n))
 
 
 @functools.cache
@@ -289,9 +284,7 @@ def _on_desk(
         given = list(args)
         path = given[position] if len(given) > position else kwargs.get(keyword)
         mode = kwargs.get("mode", given[position + 1] if len(given) > position + 1 else None)
-        if isinstance(path, (str, bytes, os.PathLike)) and not os.fsdecode(path).startswith(
-            (":memory:", "file:")
-        ):
+        if isinstance(path, (str, bytes, os.PathLike)) and not os.fsdecode(path).startswith((":memory:", "file:")):
             writes = write and not (isinstance(mode, str) and mode.startswith("r") and "+" not in mode)
             ours = desk.place_for(path) if writes else desk.seen_as(path)
             if len(given) > position:
@@ -320,9 +313,7 @@ def _forget_folders(desk: Desk) -> None:
     """multiprocessing keeps the temporary folder that it made for the whole process, compilers in a variable."""
     for name in [n for n, v in os.environ.items() if v.startswith(desk.temporary)]:
         del os.environ[name]
-    settings = getattr(
-        getattr(sys.modules.get("multiprocessing.process"), "_current_process", None), "_config", {}
-    )
+    settings = getattr(getattr(sys.modules.get("multiprocessing.process"), "_current_process", None), "_config", {})
     if str(settings.get("tempdir") or "").startswith(desk.temporary):
         del settings["tempdir"]
 

@@ -54,9 +54,7 @@ def _methods(owner: Any, beginnings: tuple[str, ...]) -> list[str]:
     return [
         n
         for n in names
-        if n.startswith(beginnings)
-        and callable(getattr(owner, n, None))
-        and not isinstance(getattr(owner, n), type)
+        if n.startswith(beginnings) and callable(getattr(owner, n, None)) and not isinstance(getattr(owner, n), type)
     ]
 
 

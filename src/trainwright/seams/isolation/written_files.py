@@ -231,10 +231,7 @@ class Desk:
             if isinstance(named, (str, os.PathLike)) and (found := self.seen_as(named)) in self.saved:
                 return copy.deepcopy(self.saved[found])
             return passed_on(
-                original,
-                self.seen_as(path) if isinstance(path, (str, os.PathLike)) else path,
-                *args,
-                **kwargs,
+                original, self.seen_as(path) if isinstance(path, (str, os.PathLike)) else path, *args, **kwargs
             )
 
         return load

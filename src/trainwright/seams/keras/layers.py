@@ -17,13 +17,7 @@ _SQUASHERS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0)}
 KINDS = {"relu": "ReLU", "relu6": "ReLU6", "sigmoid": "Sigmoid", "tanh": "Tanh", "softmax": "Softmax"}
 # Layers that are nothing but an activation.
 LAYERS = ("Softmax", "ReLU")
-_BOUNDS = {
-    "sigmoid": (0.0, 1.0),
-    "tanh": (-1.0, 1.0),
-    "softmax": (0.0, 1.0),
-    "relu": (0.0, None),
-    "relu6": (0.0, 6.0),
-}
+_BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
 # Within this distance of its end a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
 SATURATED_WITHIN = 0.01
 

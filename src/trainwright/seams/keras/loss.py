@@ -22,11 +22,7 @@ _NAMES = {
     "kl_divergence": "kl_div",
     "poisson": "poisson_nll_loss",
 }
-_SPARSE, _DENSE, _BINARY = (
-    "sparse_categorical_crossentropy",
-    "categorical_crossentropy",
-    "binary_crossentropy",
-)
+_SPARSE, _DENSE, _BINARY = ("sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +119,7 @@ def with_kind(loss: Any, kind: Kind, changed: Mapping[str, Any], *, one_hot: boo
     return other
 
 
-def measure_call(
-    kept: KeptLoss, *, at: Place | None, failure: Failure | None = None, **more: Any
-) -> LossCall:
+def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = None, **more: Any) -> LossCall:
     """The facts of one call."""
     scores, targets = aligned(kept)
     kind, ignored = kept.kind, kept.kind.options.get("ignore_index")
@@ -141,11 +135,7 @@ def measure_call(
         inputs=tensors.array_facts(scores, dtype=tensors.dtype_name(kept.scores), requires_grad=True),
         targets=tensors.array_facts(targets),
         at=at,
-        options={
-            **kind.options,
-            "has_weight": int(kept.weight is not None),
-            "non_finite_weights": _bad(kept.weight),
-        },
+        options={**kind.options, "has_weight": int(kept.weight is not None), "non_finite_weights": _bad(kept.weight)},
         value=_number(kept.value),
         failure=failure,
         from_logits=kind.from_logits,
@@ -155,9 +145,7 @@ def measure_call(
         targets_one_hot=losses.is_one_hot(scores, targets),
         rows_of_several_labels=losses.rows_of_several_labels(scores, targets),
         aligned_value=_aligned(kept, scores, targets),
-        plain_value=losses.cross_entropy(
-            scores, targets, -1, from_logits=bool(kind.from_logits), ignored=ignored
-        )
+        plain_value=losses.cross_entropy(scores, targets, -1, from_logits=bool(kind.from_logits), ignored=ignored)
         if kind.sparse
         else None,
         **losses.targets_shown(targets, ignored),

@@ -47,9 +47,7 @@ class Modes:
                 object.__setattr__(layer, "call", call)
 
     @contextlib.contextmanager
-    def calling(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], caller: FrameType | None
-    ) -> Iterator[None]:
+    def calling(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], caller: FrameType | None) -> Iterator[None]:
         """A layer is called.
 
         Args:

@@ -123,10 +123,7 @@ class Observer:
                 function = getattr(keras.ops, name)
                 kept.append((keras.ops, name, function))
                 setattr(keras.ops, name, self._normalising(function, name))
-            for module in (
-                keras.ops,
-                *filter(None, (sys.modules.get(n) for n in ("tensorflow", "tensorflow.math"))),
-            ):
+            for module in (keras.ops, *filter(None, (sys.modules.get(n) for n in ("tensorflow", "tensorflow.math")))):
                 for name in _DISCRETE & set(vars(module)):
                     function = getattr(module, name)
                     kept.append((module, name, function))
@@ -261,11 +258,7 @@ class Observer:
 
     def _facts(self, layer: Any, args: tuple[Any, ...], result: Any) -> ModuleFacts:
         given = [t for t in tensors.leaves(list(args)) if tensors.is_tensor(t)]
-        out = (
-            next((t for t in tensors.leaves(result) if tensors.is_tensor(t)), None)
-            if result is not None
-            else None
-        )
+        out = next((t for t in tensors.leaves(result) if tensors.is_tensor(t)), None) if result is not None else None
         sizes, kind = declared_sizes(layer), type(layer).__name__
         asked = self._asked_at.get(layer, ()) if sizes else ()
         rate = getattr(layer, "rate", None)
@@ -358,14 +351,10 @@ class Observer:
         call = Call(seam=Seam.LOSS, given=given, tensors=tensors)
         for repair in self._loss_repairs:
             call = mended(repair, call)
-        changed = {
-            k: v for k, v in call.given.items() if k in ("function", "from_logits", "own") and v != given[k]
-        }
+        changed = {k: v for k, v in call.given.items() if k in ("function", "from_logits", "own") and v != given[k]}
         logits, targets = call["logits"], call["targets"]
         if changed:
-            loss = with_kind(
-                loss, kind, changed, one_hot=len(logits.shape) > 1 and logits.shape == targets.shape
-            )
+            loss = with_kind(loss, kind, changed, one_hot=len(logits.shape) > 1 and logits.shape == targets.shape)
             kind = kind_of(loss) or kind
         if not call.given.get("trained", True):
             logits = keras.ops.stop_gradient(logits)

@@ -63,9 +63,7 @@ def arguments_of(
     try:
         bound = signature.bind(model, *args, **kwargs)
     except TypeError as error:
-        bound = made_again(
-            lambda mended: signature.bind(model, *args, **mended), name, method, kwargs, error, frame
-        )
+        bound = made_again(lambda mended: signature.bind(model, *args, **mended), name, method, kwargs, error, frame)
     given = {k: v for k, v in bound.arguments.items() if k != "self"}
     for rest in (p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD):
         given |= given.pop(rest, {})

@@ -54,12 +54,7 @@ class Listener(Protocol):
     """Who is told what a script does."""
 
     def on_refusal(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        keywords: Mapping[str, Any],
-        error: Exception,
-        frame: FrameType,
+        self, name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception, frame: FrameType
     ) -> Mapping[str, Any] | None:
         """A framework refused a construction; return other keywords to try, or None to let the error pass."""
 
@@ -69,17 +64,11 @@ class Listener(Protocol):
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
         """Something was done that a training step does: a loader was begun, a model called, backward run."""
 
-    def on_fit(
-        self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]
-    ) -> Any:
+    def on_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]) -> Any:
         """The script calls `fit` of a Lightning Trainer, with these arguments."""
 
     def on_model_fit(
-        self,
-        model: Any,
-        frame: FrameType,
-        given: Mapping[str, Any],
-        original: Callable[[Mapping[str, Any]], Any],
+        self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
     ) -> Any:
         """The script calls `fit` of a model that trains itself, with these arguments.
 
@@ -158,9 +147,7 @@ class Seen:
     def freezing_lines(self) -> tuple[Place, ...]:
         """The lines that froze what is frozen now, the one that froze most first."""
         alive = [(p, place) for reference, place in self.frozen.values() if (p := reference()) is not None]
-        return tuple(
-            place for place, _ in Counter(place for p, place in alive if not p.requires_grad).most_common()
-        )
+        return tuple(place for place, _ in Counter(place for p, place in alive if not p.requires_grad).most_common())
 
     def is_fresh(self, model: Any, name: str) -> bool | None:
         """Whether no checkpoint that was loaded held a parameter; None where none was loaded."""

@@ -12,15 +12,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.seams.failures.blame import passed_on
-from trainwright.seams.listening.seen import (
-    Construction,
-    Loading,
-    active,
-    builder_frame,
-    listener,
-    looping,
-    seen,
-)
+from trainwright.seams.listening.seen import Construction, Loading, active, builder_frame, listener, looping, seen
 from trainwright.seams.source.places import is_ours, place_of, places_on_the_way, user_frame
 from trainwright.seams.source.written import call_end
 from trainwright.seams.state.by_identity import WeakIdentityDictionary
@@ -37,8 +29,7 @@ _on_batch: list[Callable[[Any, Callable[[], Any]], Any]] = []
 
 @contextmanager
 def watching_loaders(
-    begun: Callable[[Any], None],
-    batch: Callable[[Any, Callable[[], Any]], Any] = lambda iterator, draw: draw(),
+    begun: Callable[[Any], None], batch: Callable[[Any, Callable[[], Any]], Any] = lambda iterator, draw: draw()
 ) -> Iterator[None]:
     """While the context lasts, be told of each loader that is begun, and hand out its batches.
 
@@ -344,12 +335,7 @@ def patch_processes(module: Any) -> None:
 
     @functools.wraps(original)
     def start_processes(
-        fn: Any,
-        args: Any = (),
-        nprocs: int = 1,
-        join: bool = True,
-        daemon: bool = False,
-        start_method: str = "spawn",
+        fn: Any, args: Any = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
     ) -> Any:
         if not active() or _on_accelerator():
             return passed_on(original, fn, args, nprocs, join, daemon, start_method)

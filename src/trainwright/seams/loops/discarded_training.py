@@ -9,14 +9,7 @@ from types import FrameType
 from typing import Any
 
 from trainwright.seams.listening.seen import Seen
-from trainwright.seams.loops.found_loops import (
-    TRAINING_CALLS,
-    Loop,
-    called_in,
-    own_nodes,
-    reached,
-    resolve,
-)
+from trainwright.seams.loops.found_loops import TRAINING_CALLS, Loop, called_in, own_nodes, reached, resolve
 from trainwright.seams.source.written import code_node
 
 
@@ -66,9 +59,7 @@ def _trains(statements: Sequence[ast.stmt], frame: FrameType) -> bool:
 
 def _are_unused_copies(trained: dict[str, Any], after: Sequence[ast.stmt], seen: Seen) -> bool:
     """Whether the models were copied from others of the script's, and no later line of the function names them."""
-    later = {
-        n.id for s in after if not isinstance(s, ast.Delete) for n in ast.walk(s) if isinstance(n, ast.Name)
-    }
+    later = {n.id for s in after if not isinstance(s, ast.Delete) for n in ast.walk(s) if isinstance(n, ast.Name)}
     built = [_shapes(m) for m in seen.modules]
     return all(n not in later and m not in seen.modules and _shapes(m) in built for n, m in trained.items())
 

@@ -126,9 +126,7 @@ def hands_out_data(loop: Loop) -> bool:
 
 def _is_data(value: Any, depth: int = 0) -> bool:
     if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return len(value.shape) > 1 or (
-            len(value.shape) == 1 and "int" not in str(value.dtype)
-        )  # else indices
+        return len(value.shape) > 1 or (len(value.shape) == 1 and "int" not in str(value.dtype))  # else indices
     if isinstance(value, Mapping) and depth < 2:
         return any(_is_data(v, depth + 1) for v in value.values())
     if isinstance(value, (list, tuple)) and depth < 2:
@@ -179,9 +177,7 @@ def trains_by_hand(loop: Loop) -> bool:
     body, scope = loop.node.body, loop.scope
     if not called_in(body, scope, _GRADIENT_CALLS):
         return False
-    return bool(called_in(body, scope, _IN_PLACE_CALLS)) or any(
-        _subtracts(node) for node, _ in reached(body, scope)
-    )
+    return bool(called_in(body, scope, _IN_PLACE_CALLS)) or any(_subtracts(node) for node, _ in reached(body, scope))
 
 
 def _subtracts(node: ast.AST) -> bool:
@@ -200,9 +196,7 @@ def rebound_by_hand(loop: Loop) -> int | None:
     It names a gradient, or stands under no_grad.
     """
     found = [n for n in ast.walk(loop.node) if isinstance(n, ast.Assign) and _subtracts(n)]
-    still = [
-        w for w in ast.walk(loop.node) if isinstance(w, ast.With) and "no_grad" in ast.unparse(w.items[0])
-    ]
+    still = [w for w in ast.walk(loop.node) if isinstance(w, ast.With) and "no_grad" in ast.unparse(w.items[0])]
     for node in found:
         if "grad" in ast.unparse(node.value) or any(n is node for w in still for n in ast.walk(w)):
             return node.lineno

@@ -11,9 +11,7 @@ from trainwright.seams.source.written import code_node
 
 # What goes over its argument in another way than item by item; other calls hand out each: progress bars, loggers,
 # `enumerate`.
-_REPEATING = frozenset(
-    ["cycle", "repeat", "infinite", "endless", "batched", "pairwise", "product", "combinations"]
-)
+_REPEATING = frozenset(["cycle", "repeat", "infinite", "endless", "batched", "pairwise", "product", "combinations"])
 # What is cut into pieces of a size, or into so many; and what has as many items as its only argument says.
 _CUTS = frozenset(["split", "chunk", "array_split", "tensor_split"])
 _COUNTED = frozenset(["randperm", "permutation", "arange"])
@@ -63,8 +61,7 @@ def _pieces(call: ast.Call, scope: Scope) -> int | None:
     if number is None or number < 1 or whole is None:
         return None
     of_numpy = (
-        isinstance(call.func, ast.Attribute)
-        and getattr(resolve(call.func.value, scope), "__name__", "") == "numpy"
+        isinstance(call.func, ast.Attribute) and getattr(resolve(call.func.value, scope), "__name__", "") == "numpy"
     )
     if called_name(call) != "split" or of_numpy:
         return number

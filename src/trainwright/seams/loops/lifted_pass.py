@@ -120,10 +120,7 @@ def _makes_anew(loop: Loop, lasting: Sequence[Any]) -> bool:
     """Whether a loop's body assigns to a name of something that is trained."""
     names = {n for n, v in loop.scope.items() if any(v is one for one in lasting)}
     stored = {
-        n.id
-        for s in loop.node.body
-        for n in ast.walk(s)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        n.id for s in loop.node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
     return bool(names & stored)
 
@@ -149,9 +146,7 @@ def _following(loop: Loop, callers: Sequence[FrameType]) -> Iterator[tuple[Frame
         owner = code_node(frame.f_code)
         if owner is None:
             return
-        line, column = (
-            (loop.node.lineno, loop.node.col_offset) if frame is loop.frame else (frame.f_lineno, -1)
-        )
+        line, column = (loop.node.lineno, loop.node.col_offset) if frame is loop.frame else (frame.f_lineno, -1)
         path = _path(owner, line, column)
         if not path:
             return

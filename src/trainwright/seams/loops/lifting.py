@@ -87,12 +87,7 @@ def lift_body(loop: Loop) -> LiftedCode:
     body = [_Drawn(loop.scope).visit(copy.deepcopy(s)) for s in node.body]
     if isinstance(target, ast.Name):
         body = [_Numbered(target.id).visit(s) for s in body]
-    once = ast.For(
-        target=target,
-        iter=ast.Tuple([ast.Name(_ITEM, ast.Load())], ast.Load()),
-        body=body,
-        orelse=[],
-    )
+    once = ast.For(target=target, iter=ast.Tuple([ast.Name(_ITEM, ast.Load())], ast.Load()), body=body, orelse=[])
     return LiftedCode(loop, _compile([ast.copy_location(once, node)], loop))
 
 
@@ -104,9 +99,7 @@ def lift_statements(loop: Loop, statements: Sequence[ast.stmt]) -> LiftedCode:
         body=[copy.deepcopy(s) for s in statements] or [ast.Pass()],
         orelse=[],
     )
-    return LiftedCode(
-        loop, _compile([ast.copy_location(once, statements[0] if statements else loop.node)], loop)
-    )
+    return LiftedCode(loop, _compile([ast.copy_location(once, statements[0] if statements else loop.node)], loop))
 
 
 def items_of(loop: Loop, namespace: dict[str, Any]) -> Iterator[Any]:
@@ -115,9 +108,7 @@ def items_of(loop: Loop, namespace: dict[str, Any]) -> Iterator[Any]:
     if not isinstance(node, ast.For):
         while True:
             yield None
-    expression = ast.Expression(
-        _Liftable(_class_name(loop), _first_argument(loop)).visit(copy.deepcopy(node.iter))
-    )
+    expression = ast.Expression(_Liftable(_class_name(loop), _first_argument(loop)).visit(copy.deepcopy(node.iter)))
     # Not `yield from`, which would close a file that the loop reads when this generator is closed.
     given = eval(compile(ast.fix_missing_locations(expression), loop.file, "eval"), namespace)
     iterator = passed_on(iter, given)

@@ -29,9 +29,7 @@ def spent_iterator(loop: Loop) -> SpentIterator | None:
         return None
     if any(isinstance(n, (ast.Break, ast.Return)) for n in ast.walk(loop.node)):
         return None
-    made = {
-        n.id for n in ast.walk(loop.around[0]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
+    made = {n.id for n in ast.walk(loop.around[0]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     for name in _gone_over(loop.node.iter):
         if name not in made and _ends_for_good(value := loop.scope.get(name)):
             where = assignment_place(loop.file, name, loop.line)
@@ -48,9 +46,7 @@ def _gone_over(node: ast.expr) -> Iterator[str]:
     """The names that a loop goes over, through what hands each item on."""
     if isinstance(node, ast.Name):
         yield node.id
-    elif (
-        isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in _HANDING_ON
-    ):
+    elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in _HANDING_ON:
         for given in node.args:
             yield from _gone_over(given)
 

@@ -160,16 +160,10 @@ def _parses(text: str) -> bool:
 def _refused(text: str, number: int, file: Path) -> list[str]:
     """Instead of a cell that cannot be run in a script, a call that says why once it is reached; else nothing."""
     try:
-        code = compile(
-            text, f"{file}, cell {number}", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
-        )
+        code = compile(text, f"{file}, cell {number}", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         if not code.co_flags & inspect.CO_COROUTINE:
             return []
-        lines = [
-            n.lineno
-            for n in ast.walk(ast.parse(text))
-            if isinstance(n, (ast.Await, ast.AsyncFor, ast.AsyncWith))
-        ]
+        lines = [n.lineno for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.Await, ast.AsyncFor, ast.AsyncWith))]
         call = f"get_ipython().refuse_await({number}, {min(lines, default=1)})"
     except SyntaxError as error:
         given = (error.msg, error.lineno, error.offset, error.text, error.end_lineno, error.end_offset)
@@ -188,9 +182,7 @@ def _transformed(source: str, file: Path) -> str:
     try:
         ipython: Any = importlib.import_module("IPython.core.inputtransformer2")
     except ImportError as error:
-        raise UsageError(
-            f"{file} is read by IPython, which must be installed: pip install ipython."
-        ) from error
+        raise UsageError(f"{file} is read by IPython, which must be installed: pip install ipython.") from error
     manager = ipython.TransformerManager()
     lines = f"{source}\n".splitlines(keepends=True)
     for clean in (ipython.leading_indent, ipython.ipython_prompt):

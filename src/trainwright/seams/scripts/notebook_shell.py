@@ -123,11 +123,7 @@ class Shell:
 
         if name in ("writefile", "file"):
             words = self._expanded(line).split()
-            with (
-                Path(words[-1])
-                .expanduser()
-                .open("a" if "-a" in words[:-1] else "w", encoding="utf-8") as file
-            ):
+            with Path(words[-1]).expanduser().open("a" if "-a" in words[:-1] else "w", encoding="utf-8") as file:
                 file.write(cell if cell.endswith("\n") else f"{cell}\n")
         elif name in RUNNING:  # of an export: a text among other code
             self._execute(cell)
@@ -166,14 +162,7 @@ class Shell:
         """Raise what Python says of a cell that is no Python."""
         message, line, offset, text, end_line, end_offset = given
         first = cells.line_of(self._file, cell, 1)
-        where = (
-            self._file,
-            first + (line or 1) - 1,
-            offset,
-            text,
-            first + (end_line or line or 1) - 1,
-            end_offset,
-        )
+        where = (self._file, first + (line or 1) - 1, offset, text, first + (end_line or line or 1) - 1, end_offset)
         raise of_pipeline(SyntaxError(message, where))
 
     def refuse_await(self, cell: int, line: int) -> None:

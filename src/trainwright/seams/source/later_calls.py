@@ -21,9 +21,7 @@ def training_lines(file: str, reached: int) -> list[int]:
     trainers = {
         t.id
         for n in ast.walk(tree)
-        if isinstance(n, ast.Assign)
-        and isinstance(n.value, ast.Call)
-        and last_name(n.value.func).endswith("Trainer")
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and last_name(n.value.func).endswith("Trainer")
         for t in n.targets
         if isinstance(t, ast.Name)
     }

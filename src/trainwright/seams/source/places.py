@@ -29,16 +29,7 @@ _PASSING_ON = ("__torch_function__", "passed_on")
 _FRAMEWORKS = frozenset({"torch", "transformers", "accelerate", "datasets", "lightning", "pytorch_lightning", "keras",
                          "tensorflow", "tf_keras", "jax", "deepspeed", "pytest", "IPython"})  # fmt: skip
 # Those of them whose name no package of a user's own has (datasets, lightning).
-_UNMISTAKABLE = (
-    "torch",
-    "transformers",
-    "accelerate",
-    "pytorch_lightning",
-    "keras",
-    "tensorflow",
-    "tf_keras",
-    "jax",
-)
+_UNMISTAKABLE = ("torch", "transformers", "accelerate", "pytorch_lightning", "keras", "tensorflow", "tf_keras", "jax")
 # Folders of the package that is walked by its module's name, wherever it is installed.
 _walked: tuple[str, ...] = ()
 

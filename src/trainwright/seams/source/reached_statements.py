@@ -88,20 +88,12 @@ def _takes(statement: ast.stmt, error: str) -> bool:
     elif isinstance(statement, (ast.With, ast.AsyncWith)):
         calls = [i.context_expr for i in statement.items if isinstance(i.context_expr, ast.Call)]
         taking = [kind for call in calls if last_name(call.func) == "suppress" for kind in call.args]
-    named = [
-        [last_name(n) for n in ast.walk(kind) if isinstance(n, ast.expr)] if kind else [error]
-        for kind in taking
-    ]
+    named = [[last_name(n) for n in ast.walk(kind) if isinstance(n, ast.expr)] if kind else [error] for kind in taking]
     return any(error in names or set(names) & set(_TAKING) for names in named)
 
 
 def _may_leave(node: ast.AST) -> bool:
-    leaving = (
-        (ast.Return, ast.Raise)
-        if isinstance(node, _LOOPS)
-        else (ast.Return, ast.Raise, ast.Break, ast.Continue)
-    )
+    leaving = (ast.Return, ast.Raise) if isinstance(node, _LOOPS) else (ast.Return, ast.Raise, ast.Break, ast.Continue)
     return any(
-        isinstance(n, leaving) or (isinstance(n, ast.Call) and last_name(n.func) in _EXITS)
-        for n in own_nodes(node)
+        isinstance(n, leaving) or (isinstance(n, ast.Call) and last_name(n.func) in _EXITS) for n in own_nodes(node)
     )

@@ -50,11 +50,7 @@ def call_end(frame: FrameType, instruction: int | None = None) -> End | None:
 
 
 def call_node(
-    file: str,
-    line: int,
-    name: str | None = None,
-    given: frozenset[str] = frozenset(),
-    end: End | None = None,
+    file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset(), end: End | None = None
 ) -> ast.Call | None:
     """The call expression that spans a line (whose function's last name is `name`) and ends there, else the innermost.
 
@@ -107,11 +103,7 @@ def last_name(node: ast.expr) -> str:
 
 
 def keyword_places(
-    file: str,
-    line: int,
-    name: str | None = None,
-    given: frozenset[str] = frozenset(),
-    end: End | None = None,
+    file: str, line: int, name: str | None = None, given: frozenset[str] = frozenset(), end: End | None = None
 ) -> dict[str, tuple[Place, ast.expr]]:
     """Where each keyword argument of the call at a line was written, with its expression."""
     call = call_node(file, line, name, given, end)
@@ -223,22 +215,14 @@ def rebinding_place(failed: Place) -> Place | None:
         return None
     wanted = ast.unparse(call.func)
     built = {
-        id(n)
-        for f in ast.walk(tree)
-        if isinstance(f, ast.FunctionDef) and f.name == "__init__"
-        for n in ast.walk(f)
+        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == "__init__" for n in ast.walk(f)
     }
     found = [
         n.lineno
         for n in ast.walk(tree)
         if isinstance(n, ast.Assign)
         and id(n) not in built
-        and any(
-            ast.unparse(t) == wanted
-            for target in n.targets
-            for t in ast.walk(target)
-            if isinstance(t, ast.expr)
-        )
+        and any(ast.unparse(t) == wanted for target in n.targets for t in ast.walk(target) if isinstance(t, ast.expr))
     ]
     return Place(failed.file, min(found, key=lambda n: abs(n - failed.line))) if found else None
 
@@ -266,8 +250,6 @@ def imported_name_place(near: Place, name: str) -> Place | None:
     """The line on which the import statement that stands at a place names something."""
     tree = syntax_tree(near.file)
     for node in ast.walk(tree) if tree else ():
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno <= near.line <= (
-            node.end_lineno or 0
-        ):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno <= near.line <= (node.end_lineno or 0):
             return next((Place(near.file, a.lineno) for a in node.names if a.name == name), None)
     return None

@@ -10,13 +10,7 @@ RECTIFIERS = ("ReLU", "ReLU6")
 SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
 # Within this distance of its end a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
 SATURATED_WITHIN = 0.01
-_BOUNDS = {
-    "sigmoid": (0.0, 1.0),
-    "tanh": (-1.0, 1.0),
-    "softmax": (0.0, 1.0),
-    "relu": (0.0, None),
-    "relu6": (0.0, 6.0),
-}
+_BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
 
 
 def unreachable(activation: str, targets: torch.Tensor) -> float | None:

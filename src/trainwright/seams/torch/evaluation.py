@@ -186,9 +186,7 @@ class EvaluationWatch(TorchFunctionMode):
                 self._meet(calls, LOSSES[func], user_place(sys._getframe(2)))
                 measured = True
         elif name in _TAKEN_OUT:
-            whole = (
-                isinstance(args[0], torch.Tensor) and args[0].numel() > 1 and not args[0].is_floating_point()
-            )
+            whole = isinstance(args[0], torch.Tensor) and args[0].numel() > 1 and not args[0].is_floating_point()
             if whole or measured:
                 kind = "taken out" if whole else "number"
                 self._meet(calls, kind, user_place(sys._getframe(2)))
@@ -197,9 +195,7 @@ class EvaluationWatch(TorchFunctionMode):
                 joined = Mark(calls, measured, mark.columns, mark.indexed_at)
                 return watched(result, joined, self._met) if not measured else result
             return result
-        elif name in _PRODUCTS and any(
-            _has_many(t) and t not in self._marks for t in tensors_in((args, kwargs))
-        ):
+        elif name in _PRODUCTS and any(_has_many(t) and t not in self._marks for t in tensors_in((args, kwargs))):
             self._meet(calls, "product", user_place(sys._getframe(2)))
         columns, at = next(((m.columns, m.indexed_at) for m in marks if m.columns), (None, None))
         if name in _LARGEST_OF and (over := _columns(args, kwargs)) is not None:

@@ -80,9 +80,7 @@ def cleared_between(passed: Passed) -> tuple[int, Place | None]:
     calls = list(zip(passed.calls, passed.lines))[: passed.calls.index("step")]
     backwards = [i for i, (kind, _) in enumerate(calls) if kind == "backward"]
     same = [i for i in backwards if calls[i][1] is not None and calls[i][1] == calls[backwards[-1]][1]]
-    between = [
-        [line for kind, line in calls[a:b] if kind == "zero_grad"] for a, b in itertools.pairwise(same)
-    ]
+    between = [[line for kind, line in calls[a:b] if kind == "zero_grad"] for a, b in itertools.pairwise(same)]
     return (len(same), between[0][0]) if between and all(between) else (0, None)
 
 
@@ -176,9 +174,7 @@ class Gates:
             for group, rate in zip(optimizer.param_groups, rates):
                 group["lr"] = rate * self._rate_share
             try:
-                return (
-                    original(closure, *args, **kwargs) if closure is not None else original(*args, **kwargs)
-                )
+                return original(closure, *args, **kwargs) if closure is not None else original(*args, **kwargs)
             finally:
                 for group, rate in zip(optimizer.param_groups, rates):
                     group["lr"] = rate

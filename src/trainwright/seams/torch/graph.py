@@ -33,9 +33,7 @@ _CUTS: dict[Any, str] = {
     torch.Tensor.long: "long()", torch.Tensor.int: "int()", torch.as_tensor: "as_tensor", torch.tensor: "tensor",
     torch.sign: "sign", torch.Tensor.sign: "sign",
 }  # fmt: skip
-_LOSSES = frozenset(
-    f for n, f in vars(F).items() if n.endswith(("_loss", "entropy", "_with_logits", "kl_div"))
-)
+_LOSSES = frozenset(f for n, f in vars(F).items() if n.endswith(("_loss", "entropy", "_with_logits", "kl_div")))
 # Modules whose functions hand a call on as it is.
 _BETWEEN = ("torch.", "trainwright.seams.devices.")
 NO_GRAD = "no_grad"
@@ -103,17 +101,13 @@ class GraphWatch(TorchFunctionMode):
             place = user_place(frame) if _called_by_user(frame) else None
             if place is not None:
                 operation = _CUTS[func]
-                if operation == "detach()" and ".numpy(" in linecache.getline(
-                    frame.f_code.co_filename, frame.f_lineno
-                ):
+                if operation == "detach()" and ".numpy(" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
                     operation = "numpy()"  # which needs the detach(): leaving that out mends nothing
                 return self._cut(operation, place, args[0], result)
         if self._detail and args and isinstance(args[0], torch.Tensor) and _in_place(func, kwargs):
             name = getattr(func, "__name__", "")
             if (place := user_place(frame)) is not None:
-                self.record.in_place.append(
-                    InPlace(operation=name.strip("_"), shape=tuple(args[0].shape), where=place)
-                )
+                self.record.in_place.append(InPlace(operation=name.strip("_"), shape=tuple(args[0].shape), where=place))
         return result
 
     def _cut(self, operation: str, place: Place, value: torch.Tensor, result: Any) -> Any:
@@ -142,9 +136,7 @@ class GraphWatch(TorchFunctionMode):
                 return
         if self._detail and (NO_GRAD, place) not in self._seen:
             self._seen.add((NO_GRAD, place))
-            names = tuple(
-                self._names[id(p)] for p in module.parameters() if p.requires_grad and id(p) in self._names
-            )
+            names = tuple(self._names[id(p)] for p in module.parameters() if p.requires_grad and id(p) in self._names)
             self.record.cuts.append(
                 CutOff(operation=NO_GRAD, where=place, upstream=names, updates_before=self.updates())
             )
@@ -167,9 +159,7 @@ def _in_place(func: Any, kwargs: Mapping[str, Any]) -> bool:
         name == "__setitem__"
         or bool(kwargs.get("inplace"))
         or (
-            name.endswith("_")
-            and not name.endswith("__")
-            and name not in ("requires_grad_", "retain_grad_", "detach_")
+            name.endswith("_") and not name.endswith("__") and name not in ("requires_grad_", "retain_grad_", "detach_")
         )
         or func is F.relu_
     )
@@ -210,9 +200,7 @@ def kept_tensors(owners: Mapping[str, Any]) -> list[KeptTensor]:
 
 def _kept(name: str, attribute: str, owner: Any) -> KeptTensor:
     return KeptTensor(
-        name=f"{name}.{attribute}".lstrip("."),
-        where=_assigned(owner, attribute),
-        of_trainer=name == "trainer",
+        name=f"{name}.{attribute}".lstrip("."), where=_assigned(owner, attribute), of_trainer=name == "trainer"
     )
 
 
@@ -279,9 +267,7 @@ def anomalies() -> Iterator[list[tuple[str, Place | None]]]:
         finally:
             for warning in caught:
                 text = str(warning.message)
-                if (
-                    seen := re.search(r"Error detected in (\w+?)(?:Backward\d*)?\. Traceback", text)
-                ) is not None:
+                if (seen := re.search(r"Error detected in (\w+?)(?:Backward\d*)?\. Traceback", text)) is not None:
                     found.append((seen.group(1), _deepest(text)))
 
 

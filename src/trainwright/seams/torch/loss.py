@@ -60,9 +60,7 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
     axis = -1 if kept.function == "ctc_loss" else 1  # of the classes
     ignored = int(kept.options.get("ignore_index", -100))
     vectors = kept.targets.shape == kept.scores.shape
-    plain = losses.cross_entropy(
-        scores, targets[: len(scores)] if targets.ndim else targets, axis, ignored=ignored
-    )
+    plain = losses.cross_entropy(scores, targets[: len(scores)] if targets.ndim else targets, axis, ignored=ignored)
     return LossCall(
         function=kept.function,
         inputs=tensors.facts(kept.scores),
@@ -74,9 +72,7 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
         aligned_value=_aligned_value(kept),
         plain_value=plain if kept.function == "cross_entropy" else None,
         **losses.targets_shown(targets, ignored),
-        **losses.scores_shown(
-            scores, axis, rounding=_rounding(kept.scores), whole=len(first) == len(kept.scores)
-        )
+        **losses.scores_shown(scores, axis, rounding=_rounding(kept.scores), whole=len(first) == len(kept.scores))
         if scores.ndim
         else {},
         **more,
@@ -122,9 +118,7 @@ def losses_of_rows(kept: KeptLoss) -> torch.Tensor | None:
         return None
     options = {k: v for k, v in kept.options.items() if k not in ("reduction", "size_average", "reduce")}
     try:
-        each = getattr(F, kept.function)(
-            kept.scores.detach().float(), kept.targets, **options, reduction="none"
-        )
+        each = getattr(F, kept.function)(kept.scores.detach().float(), kept.targets, **options, reduction="none")
     except (RuntimeError, IndexError, ValueError, TypeError):  # the call itself raised, or has no such form
         return None
     if each.dim() == 0 or not each.numel():

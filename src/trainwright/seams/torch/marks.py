@@ -93,9 +93,7 @@ def scores_for(predictions: Any, labels: Any, mark: Mark) -> torch.Tensor | None
         return as_tensor(predictions)
     calls = sorted(mark.calls, key=lambda c: c.number)
     last = calls[-1].scores
-    alike = [
-        s for c in calls if (s := c.scores) is not None and last is not None and s.shape[1:] == last.shape[1:]
-    ]
+    alike = [s for c in calls if (s := c.scores) is not None and last is not None and s.shape[1:] == last.shape[1:]]
     together = torch.cat(alike) if len(alike) > 1 and sum(len(s) for s in alike) == rows else None
     return together if together is not None else last
 

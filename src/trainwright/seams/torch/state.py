@@ -19,9 +19,7 @@ class ModelState:
         self._values = [(t, t.detach().to("cpu", copy=True)) for t in seen]
         """Of a model without data (on the meta device, as a skeleton for torch.func) there is nothing to keep."""
         self._needs = [(p, p.requires_grad) for p in model.parameters()]
-        self._gradients = [
-            (p, None if p.grad is None else p.grad.detach().clone()) for p in model.parameters()
-        ]
+        self._gradients = [(p, None if p.grad is None else p.grad.detach().clone()) for p in model.parameters()]
         self._training = [(m, m.training) for m in model.modules()]
         self._dropout = [(m, m.p) for m in model.modules() if isinstance(m, nn.modules.dropout._DropoutNd)]
 

@@ -52,12 +52,7 @@ class Trace(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         seen = result[0] if isinstance(result, tuple) and result else result
-        if (
-            isinstance(seen, torch.Tensor)
-            and seen.dim()
-            and seen.is_floating_point()
-            and not within_transform()
-        ):
+        if isinstance(seen, torch.Tensor) and seen.dim() and seen.is_floating_point() and not within_transform():
             kept = self._keep(seen.detach()) if self._numbers < MOST_NUMBERS else None
             if kept is not None:
                 kept = kept.clone()

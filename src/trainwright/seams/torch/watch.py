@@ -207,9 +207,7 @@ class Observer(TorchFunctionMode):
         made = self._activated.get(values.untyped_storage().data_ptr())
         if made is not None and made[1] == "softmax" and made[0].numel() == values.numel():
             self.record.renormalised.append(
-                Renormalised(
-                    function=name, shape=tuple(values.shape), where=at, softmax_at=made[4] or made[2]
-                )
+                Renormalised(function=name, shape=tuple(values.shape), where=at, softmax_at=made[4] or made[2])
             )
 
     def _functional(self, func: Any) -> bool:
@@ -239,9 +237,7 @@ class Observer(TorchFunctionMode):
             if not self.record.modes:
                 self.record.modes = {n: m.training for n, m in self._model.named_modules()}
             for repair in self._forward_repairs:
-                call = Call(
-                    seam=Seam.FORWARD, given={"model": module, "inputs": kwargs or args}, tensors=tensors
-                )
+                call = Call(seam=Seam.FORWARD, given={"model": module, "inputs": kwargs or args}, tensors=tensors)
                 changed = mended(repair, call)["inputs"]
                 args, kwargs = (args, changed) if kwargs else (changed, kwargs)
         self._stack.append((module, (*args, *kwargs.values())))
@@ -352,8 +348,7 @@ class Observer(TorchFunctionMode):
             fitting = (
                 kept
                 for kept in reversed(self._normalised.values())
-                if kept[0].shape == logits.shape
-                and torch.allclose(kept[0].float(), logits.float().exp(), atol=1e-6)
+                if kept[0].shape == logits.shape and torch.allclose(kept[0].float(), logits.float().exp(), atol=1e-6)
             )
             return next(fitting, None)
 

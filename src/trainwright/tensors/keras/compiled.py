@@ -36,11 +36,7 @@ def rename_outputs(model: Any, role: str, names: Mapping[str, str]) -> None:
     Args:
         names: the key there is, and what it is to be.
     """
-    parts = [
-        p
-        for p in (getattr(model, name, None) for name in ("_compile_loss", "_compile_metrics"))
-        if p is not None
-    ]
+    parts = [p for p in (getattr(model, name, None) for name in ("_compile_loss", "_compile_metrics")) if p is not None]
     renamed: tuple[str, ...] = (role,)
     if role == "labels":  # the data stay as they are: losses and metrics look for their names
         renamed, names = tuple(_HELD), {new: old for old, new in names.items()}

@@ -120,9 +120,7 @@ def resize_embeddings(model: Any, rows: int, name: str = "") -> None:
     found = [la for la in layers.values() if isinstance(la, keras.layers.Embedding)]
     layer = layers.get(name) or next(iter(found))
     values = value_of(_table_of(layer))
-    more = np.random.default_rng(0).normal(
-        0, float(values.std()) or 0.05, (rows - len(values), values.shape[1])
-    )
+    more = np.random.default_rng(0).normal(0, float(values.std()) or 0.05, (rows - len(values), values.shape[1]))
     version().resize(layer, _table_of(layer), np.concatenate([values, more.astype(values.dtype)]))
     layer.input_dim = rows
     forget_parameters(model)
@@ -185,9 +183,7 @@ def set_dropout(model: Any, probability: float) -> None:
     for layer in named_layers(model).values():
         if isinstance(getattr(layer, "rate", None), (int, float)) and "ropout" in type(layer).__name__:
             layer.rate = probability
-        held = vars(layer).get(
-            "dropout"
-        )  # a recurrent layer's is that of its cell, which is a layer by itself
+        held = vars(layer).get("dropout")  # a recurrent layer's is that of its cell, which is a layer by itself
         if isinstance(held, float) and held:
             layer.dropout = probability
 
@@ -252,6 +248,4 @@ def flatten_before(model: Any, layer: str) -> None:
     """Flatten all axes but the first of what a layer is given."""
     owner = named_layers(model)[layer]
     call = owner.call
-    object.__setattr__(
-        owner, "call", lambda inputs, *a, **k: call(ops.reshape(inputs, (len(inputs), -1)), *a, **k)
-    )
+    object.__setattr__(owner, "call", lambda inputs, *a, **k: call(ops.reshape(inputs, (len(inputs), -1)), *a, **k))

@@ -201,9 +201,7 @@ def detached(value: Any) -> Any:
 
 def take_rows(batch: Mapping[str, Any], rows: int) -> dict[str, Any]:
     first = next((v.shape[0] for v in batch.values() if is_tensor(v) and len(v.shape)), 0)
-    return {
-        k: v[:rows] if is_tensor(v) and len(v.shape) and v.shape[0] == first else v for k, v in batch.items()
-    }
+    return {k: v[:rows] if is_tensor(v) and len(v.shape) and v.shape[0] == first else v for k, v in batch.items()}
 
 
 def padded(rows: Sequence[Any]) -> list[Any]:

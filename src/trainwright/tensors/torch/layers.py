@@ -12,14 +12,7 @@ from trainwright.tensors.torch.rows import change_rows as change_rows
 from trainwright.tensors.torch.rows import choose_of_several as choose_of_several
 from trainwright.tensors.torch.rows import choose_rows as choose_rows
 
-_INPUT_SIZE = (
-    "in_features",
-    "in_channels",
-    "num_embeddings",
-    "num_features",
-    "input_size",
-    "normalized_shape",
-)
+_INPUT_SIZE = ("in_features", "in_channels", "num_embeddings", "num_features", "input_size", "normalized_shape")
 
 
 def register_lists(model: nn.Module, names: Sequence[str]) -> None:
@@ -46,9 +39,7 @@ def widen_head(model: nn.Module, classes: int) -> str:
     if found is None:
         raise ValueError("widen_head needs a model with a linear layer; got none.")
     name, old = found
-    new = nn.Linear(old.in_features, classes, bias=old.bias is not None).to(
-        old.weight.device, old.weight.dtype
-    )
+    new = nn.Linear(old.in_features, classes, bias=old.bias is not None).to(old.weight.device, old.weight.dtype)
     kept = min(classes, old.out_features)
     deviation = float(old.weight.std()) or 0.02
     new.weight.normal_(0.0, deviation)
@@ -83,12 +74,8 @@ def resize_embeddings(model: nn.Module, rows: int, name: str = "") -> None:
         config.vocab_size = rows
     head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     if isinstance(head, nn.Linear):
-        wide = nn.Linear(head.in_features, rows, bias=head.bias is not None).to(
-            head.weight.device, head.weight.dtype
-        )
-        wide.weight = (
-            new.weight if head.weight is old.weight else nn.Parameter(_with_more_rows(head.weight, rows))
-        )
+        wide = nn.Linear(head.in_features, rows, bias=head.bias is not None).to(head.weight.device, head.weight.dtype)
+        wide.weight = new.weight if head.weight is old.weight else nn.Parameter(_with_more_rows(head.weight, rows))
         if head.bias is not None:
             wide.bias = nn.Parameter(_with_more_rows(head.bias, rows))
         model.set_output_embeddings(wide)
@@ -96,9 +83,7 @@ def resize_embeddings(model: nn.Module, rows: int, name: str = "") -> None:
 
 def _with_rows(old: nn.Module, rows: int) -> nn.Embedding:
     assert isinstance(old, nn.Embedding)
-    new = nn.Embedding(rows, old.embedding_dim, padding_idx=old.padding_idx).to(
-        old.weight.device, old.weight.dtype
-    )
+    new = nn.Embedding(rows, old.embedding_dim, padding_idx=old.padding_idx).to(old.weight.device, old.weight.dtype)
     new.weight = nn.Parameter(_with_more_rows(old.weight, rows), requires_grad=old.weight.requires_grad)
     return new
 
@@ -121,9 +106,7 @@ def activate(model: nn.Module, names: Sequence[str]) -> None:
 
 def resize_input(model: nn.Module, layer: str, size: int) -> None:
     old = model.get_submodule(layer)
-    names = [
-        n for n in inspect.signature(type(old).__init__).parameters if n not in ("self", "device", "dtype")
-    ]
+    names = [n for n in inspect.signature(type(old).__init__).parameters if n not in ("self", "device", "dtype")]
     given = {n: getattr(old, n) for n in names if hasattr(old, n)}
     if "bias" in names:
         given["bias"] = old.bias is not None and old.bias is not False

@@ -119,11 +119,7 @@ def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: floa
 
 
 def unfreeze(model: nn.Module, optimizer: Any, names: Sequence[str] | None = None) -> None:
-    held = (
-        {id(p) for group in optimizer.param_groups for p in group["params"]}
-        if optimizer is not None
-        else set()
-    )
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]} if optimizer is not None else set()
     new = []
     for name, parameter in model.named_parameters():
         if (names is None or name in names) and parameter.is_floating_point():

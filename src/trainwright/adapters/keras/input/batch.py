@@ -207,13 +207,7 @@ def _mask(view: Mapping[str, Any], key: str, labels: Any) -> LabelMaskFacts | No
 def _count(batch: Batch) -> Any:
     key = label_key(batch)
     labels = batch.view().get(key) if key else None
-    if (
-        not _is_numeric(labels)
-        or labels is None
-        or not labels.ndim
-        or not len(labels)
-        or labels.dtype.kind not in "iu"
-    ):
+    if not _is_numeric(labels) or labels is None or not labels.ndim or not len(labels) or labels.dtype.kind not in "iu":
         return None
     return measure_label_count(labels)
 

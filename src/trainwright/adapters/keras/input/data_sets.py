@@ -62,9 +62,7 @@ def measure_dataset(
         accepts=inputs,
         alignment=alignment,
         aligned_source=aligned_source(classes[0], train, alignment, inputs, scope),
-        evaluation_alignment=alignment_of(classes[1], evaluation, inputs)
-        if classes[1] and evaluation
-        else None,
+        evaluation_alignment=alignment_of(classes[1], evaluation, inputs) if classes[1] and evaluation else None,
         shuffles=_shuffles(data),
         batch_size=data.batch_size or (data.pool(1)[0].rows if read.failure is None and data.pool(1) else 0),
         batch_majority=_batch_majority(classes[0], train, data),
@@ -113,18 +111,14 @@ def _uncut(data: FitData) -> tuple[int, ...]:
     return (len(data) + len(data.validation),) if data.split and data.validation is not None else ()
 
 
-def _sets(
-    data: FitData, train: SplitFacts, evaluation: SplitFacts | None
-) -> list[tuple[FitData, SplitFacts]]:
+def _sets(data: FitData, train: SplitFacts, evaluation: SplitFacts | None) -> list[tuple[FitData, SplitFacts]]:
     pairs = [(data, train)]
     if data.validation is not None and evaluation is not None:
         pairs.append((data.validation, evaluation))
     return pairs
 
 
-def _try_rows(
-    data: FitData, facts: SplitFacts, inputs: Sequence[str], outcome: Callable[[FitData], str] | None
-) -> str:
+def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str], outcome: Callable[[FitData], str] | None) -> str:
     """What training does with rows whose inputs or targets are missing or not finite; empty: nothing bad."""
     bad = suspicious_rows(facts, inputs)
     if not bad or facts.rows is None or outcome is None:
@@ -219,9 +213,7 @@ def _batches(data: FitData, read: Split) -> int | None:
     return data.seen_batches if read.rows is not None and read.rows == read.read else None
 
 
-def steps_of_epochs(
-    batches: int, again: int, *, known: bool, asked: int | None, epochs: int
-) -> tuple[int, ...]:
+def steps_of_epochs(batches: int, again: int, *, known: bool, asked: int | None, epochs: int) -> tuple[int, ...]:
     """How many steps each epoch has: as keras/src/trainers/epoch_iterator.py (3.15) goes over the data.
 
     With a number of steps, one pass over the data goes on from epoch to epoch; where it ends within an epoch, the

@@ -13,12 +13,7 @@ from typing import Any
 import numpy as np
 
 from trainwright.adapters.keras.input.kinds import source_of
-from trainwright.adapters.keras.input.nested_values import (
-    leaves,
-    map_leaves,
-    stack,
-    to_numpy,
-)
+from trainwright.adapters.keras.input.nested_values import leaves, map_leaves, stack, to_numpy
 from trainwright.adapters.keras.input.one_batch import WEIGHT, Batch, X, Y, joined, rows_of_batch
 from trainwright.adapters.keras.input.sources import (
     Arrays,
@@ -57,9 +52,7 @@ def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool 
     x, y, weight = (_as_array(given.get(n), listed) for n in (X, Y, WEIGHT))
     epochs, steps = int(given.get("epochs") or 1), given.get("steps_per_epoch")
     size, shuffle = given.get("batch_size"), given.get("shuffle", True)
-    source = source_of(
-        x, y, weight, batch_size=size, shuffle=shuffle, steps=steps, floats=floats, listed=listed
-    )
+    source = source_of(x, y, weight, batch_size=size, shuffle=shuffle, steps=steps, floats=floats, listed=listed)
     plan = Plan(
         epochs=max(0, epochs - int(given.get("initial_epoch") or 0)),
         steps_per_epoch=steps,
@@ -69,12 +62,8 @@ def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool 
     held_size, held_steps = given.get("validation_batch_size") or size, given.get("validation_steps")
     if held is not None:
         parts = (_as_array(p, listed) for p in unpack(held))
-        kept = source_of(
-            *parts, batch_size=held_size, shuffle=False, steps=held_steps, floats=floats, listed=listed
-        )
-        return FitData(
-            "train", source, plan, validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps))
-        )
+        kept = source_of(*parts, batch_size=held_size, shuffle=False, steps=held_steps, floats=floats, listed=listed)
+        return FitData("train", source, plan, validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps)))
     if not share or not isinstance(source, Arrays):
         return FitData("train", source, plan)
     cut = math.floor((source.rows or 0) * (1.0 - share))
@@ -90,11 +79,7 @@ def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool 
     size = size or batch_size_of(cut, steps)
     trained = Arrays(x, y, weight, batch_size=size, shuffle=shuffle, order=slice(0, cut), floats=floats)
     return FitData(
-        "train",
-        trained,
-        plan,
-        validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps)),
-        split=share,
+        "train", trained, plan, validation=FitData("evaluation", kept, Plan(steps_per_epoch=held_steps)), split=share
     )
 
 
@@ -103,9 +88,7 @@ def _as_array(value: Any, listed: bool) -> Any:
     inner = value
     while isinstance(inner, list) and inner:
         inner = inner[0]
-    return (
-        np.asarray(value) if listed and isinstance(inner, (int, float, str)) and inner is not value else value
-    )
+    return np.asarray(value) if listed and isinstance(inner, (int, float, str)) and inner is not value else value
 
 
 class FitData:
@@ -288,9 +271,7 @@ class FitData:
         if isinstance(self.source, Arrays):
             return self._with(self.source.chosen(rows))
         wanted = set(rows)
-        some = self._with(
-            ChangedRows(self.source, lambda row, n: row if n in wanted else None, rows=len(rows))
-        )
+        some = self._with(ChangedRows(self.source, lambda row, n: row if n in wanted else None, rows=len(rows)))
         return some if len(rows) > MOST_GATHERED else some.gathered(len(rows), in_one_batch=True)
 
     def of_rows(self, rows: Sequence[Batch]) -> FitData:
@@ -354,9 +335,7 @@ class FitData:
                 break
         if not batches:
             return self
-        return self._with(
-            joined([(b.x, b.y, b.sample_weight) for b in batches], self.batch_size or batches[0].rows)
-        )
+        return self._with(joined([(b.x, b.y, b.sample_weight) for b in batches], self.batch_size or batches[0].rows))
 
     def validated_on(self, held: FitData | None) -> FitData:
         """The same set, with another one to validate on."""

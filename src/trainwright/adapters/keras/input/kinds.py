@@ -9,27 +9,11 @@ from typing import Any
 
 from trainwright.adapters.keras.input import tf_data
 from trainwright.adapters.keras.input.nested_values import count_rows
-from trainwright.adapters.keras.input.sources import (
-    Arrays,
-    Drawn,
-    Refused,
-    Source,
-    Stream,
-    are_arrays,
-    batch_size_of,
-)
+from trainwright.adapters.keras.input.sources import Arrays, Drawn, Refused, Source, Stream, are_arrays, batch_size_of
 
 
 def source_of(
-    x: Any,
-    y: Any,
-    weight: Any,
-    *,
-    batch_size: int | None,
-    shuffle: Any,
-    steps: int | None,
-    floats: str,
-    listed: bool,
+    x: Any, y: Any, weight: Any, *, batch_size: int | None, shuffle: Any, steps: int | None, floats: str, listed: bool
 ) -> Source:
     """The source that reads what fit was given.
 
@@ -90,11 +74,7 @@ def _of_loader(loader: Any) -> Stream:
     batches = len(loader) if rows is not None else None
     owners = [o for o in (loader, loader.sampler, loader.batch_sampler, sampler) if o is not None]
     kept = (
-        rows
-        if not loader.drop_last or rows is None
-        else batches * loader.batch_size
-        if batches is not None
-        else rows
+        rows if not loader.drop_last or rows is None else batches * loader.batch_size if batches is not None else rows
     )
     return Stream(
         "DataLoader",

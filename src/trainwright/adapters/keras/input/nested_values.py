@@ -108,10 +108,7 @@ def to_numpy(value: Any) -> Any:
         value = value.detach().cpu()
         return (value.float() if "16" in str(value.dtype) and value.is_floating_point() else value).numpy()
     array = np.asarray(value.numpy() if kind == "tensorflow" else value)
-    if array.dtype.kind == "V" or array.dtype.name in (
-        "float16",
-        "bfloat16",
-    ):  # bfloat16 of ml_dtypes is a void
+    if array.dtype.kind == "V" or array.dtype.name in ("float16", "bfloat16"):  # bfloat16 of ml_dtypes is a void
         return array.astype(np.float32)
     if array.dtype.kind == "O":
         return _texts(array)
@@ -144,9 +141,7 @@ def _kind(value: Any) -> str:
     for parent in type(value).__mro__:
         module = parent.__module__.split(".")[0]
         if module == "tensorflow":
-            return {"RaggedTensor": "ragged", "SparseTensor": "sparse tensor"}.get(
-                type(value).__name__, "tensorflow"
-            )
+            return {"RaggedTensor": "ragged", "SparseTensor": "sparse tensor"}.get(type(value).__name__, "tensorflow")
         if module in ("torch", "pandas", "scipy"):
             return module
     return "array-like"

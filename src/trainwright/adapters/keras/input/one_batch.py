@@ -8,16 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from trainwright.adapters.keras.input.nested_values import (
-    count_rows,
-    leaves,
-    named,
-    renewed,
-)
-from trainwright.adapters.keras.input.sources import (
-    Arrays,
-    split_rows,
-)
+from trainwright.adapters.keras.input.nested_values import count_rows, leaves, named, renewed
+from trainwright.adapters.keras.input.sources import Arrays, split_rows
 
 # Names of the arrays that have none of their own: those of fit's arguments.
 X, Y, WEIGHT = "x", "y", "sample_weight"

@@ -107,12 +107,7 @@ def plain_column(values: Any) -> Any:
 
 
 def _part_of_targets(values: Any) -> Any:
-    if (
-        not isinstance(values, np.ndarray)
-        or values.ndim < 2
-        or values.size <= MOST_TARGET_VALUES
-        or is_one_hot(values)
-    ):
+    if not isinstance(values, np.ndarray) or values.ndim < 2 or values.size <= MOST_TARGET_VALUES or is_one_hot(values):
         return values
     return values[: max(1, MOST_TARGET_VALUES // max(1, values[0].size))]
 
@@ -152,9 +147,7 @@ class Gathering:
         self.parts = {n: [] for n in view if n in small}
         self.digests = {n: [] for n in view if n not in small}
         self.non_finite = {n: {} for n in self.digests}
-        self._most_items = int(
-            min(SAMPLED_ITEMS, max(FEWEST_ITEMS, SAMPLE_BYTES // max(1.0, sum(sizes.values()))))
-        )
+        self._most_items = int(min(SAMPLED_ITEMS, max(FEWEST_ITEMS, SAMPLE_BYTES // max(1.0, sum(sizes.values())))))
 
     def _pass_on(self, name: str, values: Any) -> None:
         for row, value in enumerate(values):
@@ -164,10 +157,7 @@ class Gathering:
 
     def split(self, data: FitData, ended: bool, failure: Failure | None) -> Split:
         """What was read, of a set that came to its end or did not."""
-        columns = {
-            n: _part_of_targets(_joined(p)) if n in self._targets else _joined(p)
-            for n, p in self.parts.items()
-        }
+        columns = {n: _part_of_targets(_joined(p)) if n in self._targets else _joined(p) for n, p in self.parts.items()}
         return Split(
             name=data.name,
             rows=self.rows if ended else data.length,

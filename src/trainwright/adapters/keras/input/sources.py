@@ -12,14 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trainwright.adapters.keras.input.nested_values import (
-    count_rows,
-    is_array,
-    leaves,
-    map_leaves,
-    stack,
-    take,
-)
+from trainwright.adapters.keras.input.nested_values import count_rows, is_array, leaves, map_leaves, stack, take
 from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.state.snapshot import AttributeState, RandomState, loose_generators
 
@@ -248,9 +241,7 @@ class ChangedRows:
         self.endless, self.batches_repeated = source.endless, source.batches_repeated
         self.rows = rows if rows is not None else source.rows
         self.batch_size = source.batch_size
-        self.batches = (
-            None if self.rows is None else math.ceil(self.rows / (self.batch_size or DEFAULT_BATCH))
-        )
+        self.batches = None if self.rows is None else math.ceil(self.rows / (self.batch_size or DEFAULT_BATCH))
         self.shuffled = source.shuffled
 
     def elements(self) -> Iterator[Any]:

@@ -81,9 +81,7 @@ def undisturbed(dataset: Any) -> Any:
 
     tf = sys.modules["tensorflow"]
     try:
-        stored = dataset._as_serialized_graph(
-            external_state_policy=tf.data.experimental.ExternalStatePolicy.IGNORE
-        )
+        stored = dataset._as_serialized_graph(external_state_policy=tf.data.experimental.ExternalStatePolicy.IGNORE)
         graph = graph_pb2.GraphDef.FromString(stored.numpy())
         _keep_apart(graph)
         variant = tf.raw_ops.DatasetFromGraph(graph_def=graph.SerializeToString())

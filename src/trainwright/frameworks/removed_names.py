@@ -129,7 +129,7 @@ MODULE_NAMES: dict[tuple[str, str], str] = {
     ("keras.*", "scikit_learn"): "use keras.wrappers.SKLearnClassifier and its kin",
     ("keras.*", "KerasClassifier"): "use keras.wrappers.SKLearnClassifier",
     ("keras.*", "KerasRegressor"): "use keras.wrappers.SKLearnRegressor",
-    ("keras.*", "CuDNN*"): "use the layer without CuDNN in its name: it runs on cuDNN by itself",
+    ("keras.*", "CuDNN*"): "use the layer without CuDNN in its name: it uses cuDNN automatically",
     ("keras.*", "Merge"): "use layers.Concatenate, layers.Add and their kin",
     ("keras.*", "ThresholdedReLU"): "use layers.ReLU(threshold=…)",
     ("keras.layers", "experimental"): _FROM_LAYERS,

@@ -83,7 +83,7 @@ GONE = {
     "overwrite_output_dir": "the output folder is always written to",
     "save_safetensors": "weights are always saved as safetensors",
     "logging_dir": "the environment variable TENSORBOARD_LOGGING_DIR sets the folder",
-    "use_mps_device": "the device is found by itself",
+    "use_mps_device": "the device is found automatically",
     "fp16_backend": "torch's own mixed precision is always used",
     "fp16_opt_level": "torch's own mixed precision is always used",
     "half_precision_backend": "torch's own mixed precision is always used",

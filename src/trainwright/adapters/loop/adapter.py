@@ -203,7 +203,7 @@ class LoopAdapter:
         enough: float = 0.0,
     ) -> Run:
         if not self.training.parts.single:
-            return Run(skipped="two losses are minimised in turn, each by an optimizer of its own")
+            return Run(skipped="two losses are minimized in turn, each with its own optimizer")
         run = runs.train(
             self.training, steps=steps, batches=batches, seed=seed, changes=changes, seconds=seconds, enough=enough
         )

@@ -215,7 +215,7 @@ def _skipped(command: str) -> str | None:
     if _INSTALLING.search(command):
         return ": a check installs nothing"
     if _TRAINING.search(command):
-        return f"; check it by itself: trainwright check -- {command.strip()}"
+        return f"; check it separately: trainwright check -- {command.strip()}"
     return None
 
 

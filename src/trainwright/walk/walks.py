@@ -205,4 +205,7 @@ class Walks:
                 f"The training loop at {cells.told(loop.file, [loop.line])} cannot be compiled separately, so it was not walked: {error.msg}."
             )
             return
-        self._walk_one(training, anew=True)
+        from trainwright.seams.torch import autocast
+
+        with autocast.left_by(loop):
+            self._walk_one(training, anew=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from trainwright.adapters.loop.turn import Turn
 from trainwright.core.repair import Seam
 from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.isolation.silence import muted
-from trainwright.seams.listening.torch_patches import loader_of, watching_backward, watching_loaders
+from trainwright.seams.listening.torch_patches import begun_iterators, loader_of, watching_backward, watching_loaders
 from trainwright.seams.loops.lifting import LoopLeft
 from trainwright.seams.state.snapshot import seed_everything
 from trainwright.seams.torch.evaluation import EvaluationWatch
@@ -79,17 +80,30 @@ def _compared(training: LoopTraining) -> contextlib.AbstractContextManager[Any]:
 
 @contextlib.contextmanager
 def _pinned(training: LoopTraining, turn: Turn) -> Iterator[None]:
-    """A loader that the body itself draws from gives the turn's batch again."""
+    """Loaders' iterators that were there before the body give it the turn's batches again.
+
+    One that the body begins by itself (an evaluation, `next(iter(loader))`) draws as it would: its order follows from the
+    turn's random numbers.
+    """
+    there = {id(iterator): iterator for iterator in begun_iterators()}  # kept alive, so that no other has its identity
+    draws: Counter[int] = Counter()
+    drawn = training.body.drawn
 
     def handed(iterator: Any, draw: Any) -> Any:
         _note_loader(training, loader_of(iterator))
-        key = (turn.number, id(iterator))
-        if key not in training.body.drawn:
+        if id(iterator) not in there:
+            return draw()
+        key = (turn.number, id(iterator), draws[id(iterator)])
+        draws[id(iterator)] += 1
+        if key not in drawn:
             try:
-                training.body.drawn[key] = draw()
-            except StopIteration:  # the walk wants more batches than were left of this time through the data
-                training.body.drawn[key] = passed_on(next, _begun_again(training, iterator))
-        return training.body.drawn[key]
+                drawn[key] = iterator, draw()
+            except StopIteration:
+                if key[-1]:  # the body went on to its end
+                    raise
+                # The walk wants more batches than were left of this time through the data.
+                drawn[key] = iterator, passed_on(next, _begun_again(training, iterator))
+        return drawn[key][1]
 
     with watching_loaders(lambda loader: None, handed if training.body.draws else lambda iterator, draw: draw()):
         yield

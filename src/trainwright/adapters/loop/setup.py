@@ -18,7 +18,7 @@ from trainwright.seams.devices.memory_owners import accelerators
 from trainwright.seams.listening.seen import Construction, Seen
 from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.written import assignment_place, call_node, keyword_places
-from trainwright.seams.torch.versions import is_autocast_on_cpu
+from trainwright.seams.torch.versions import is_autocast_on
 from trainwright.stages.setup import SetupFacts
 
 # What the report calls the parts of a DataLoader, by the names of its arguments.
@@ -46,7 +46,7 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
         frozen_at=training.seen.freezing_lines(),
         device=device,
         accelerators=accelerators(device),
-        precision=precision_of(training.scope.values()) or ("bf16" if is_autocast_on_cpu() else "fp32"),
+        precision=precision_of(training.scope.values()) or ("bf16" if is_autocast_on("cpu") else "fp32"),
         batch_size=loader.batch_size or 0 if (loader := first_loader(training)) is not None else 0,
         accumulation=training.window,
         epochs=training.body.epochs(),

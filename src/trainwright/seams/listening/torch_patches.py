@@ -53,6 +53,11 @@ def loader_of(iterator: Any) -> Any:
     return _loaders.get(iterator)
 
 
+def begun_iterators() -> list[Any]:
+    """The iterators of loaders that were begun and are still held by somebody."""
+    return list(_loaders)
+
+
 _on_backward: list[Callable[[], None]] = []
 _after_backward: list[Callable[[], None]] = []
 

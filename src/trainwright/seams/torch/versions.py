@@ -25,9 +25,18 @@ def register_after_calls(told: Callable[[Any, Any, Any, Any], None]) -> Any:
     return register_module_forward_hook(call, always_call=True)
 
 
-def is_autocast_on_cpu() -> bool:
-    """Whether what is computed on a CPU now is in reduced precision."""
+def is_autocast_on(device: str) -> bool:
+    """Whether what is computed on a device (cpu, cuda) now is in reduced precision."""
     try:
-        return bool(torch.is_autocast_enabled("cpu"))
+        return bool(torch.is_autocast_enabled(device))
     except TypeError:  # before torch 2.4
-        return bool(torch.is_autocast_cpu_enabled())
+        return bool(torch.is_autocast_cpu_enabled() if device == "cpu" else torch.is_autocast_enabled())
+
+
+def switch_autocast(device: str, enabled: bool) -> None:
+    """Set whether what is computed on a device is in reduced precision, without a context."""
+    try:
+        torch.set_autocast_enabled(device, enabled)
+    except TypeError:  # before torch 2.4
+        switch = torch.set_autocast_cpu_enabled if device == "cpu" else torch.set_autocast_enabled
+        switch(enabled)

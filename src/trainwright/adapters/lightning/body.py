@@ -53,6 +53,7 @@ class LightningBody:
         self.automatic_steps: bool = fit.module.automatic_optimization
         self.where = fit.where
         self.drawn: dict[Any, Any] = {}
+        self.keeps_draw = False
         self.modules: list[nn.Module] = [fit.module]
         self._seen = seen
         self._round = 0

@@ -24,6 +24,8 @@ class Body(Protocol):
     """The body, or what it calls, has a call of step."""
     drawn: dict[Any, Any]
     """What it drew from loaders, by turn."""
+    keeps_draw: bool
+    """The body is drawing a batch that it keeps by itself, for its next run with the same turn."""
     modules: list[nn.Module]
     """Modules that it trains, where these are known beforehand."""
 

@@ -44,6 +44,7 @@ class ObjectsBody:
         self.where = where
         self.places: dict[str, Place] = {}
         self.drawn: dict[Any, Any] = {}
+        self.keeps_draw = False
         self.modules: list[nn.Module] = [model]
         own = {
             "model": model,

@@ -86,26 +86,36 @@ def _pinned(training: LoopTraining, turn: Turn) -> Iterator[None]:
     turn's random numbers.
     """
     there = {id(iterator): iterator for iterator in begun_iterators()}  # kept alive, so that no other has its identity
+    begun: list[Any] = []
     draws: Counter[int] = Counter()
     drawn = training.body.drawn
 
-    def handed(iterator: Any, draw: Any) -> Any:
-        _note_loader(training, loader_of(iterator))
-        if id(iterator) not in there:
+    def fresh(iterator: Any, draw: Any) -> Any:
+        try:
             return draw()
-        key = (turn.number, id(iterator), draws[id(iterator)])
+        except StopIteration:  # the walk wants more batches than were left of this time through the data
+            known = len(begun)
+            further = _begun_again(training, iterator)
+            del begun[known:]  # not by the body
+            return passed_on(next, further)
+
+    def handed(iterator: Any, draw: Any) -> Any:
+        loader = loader_of(iterator)
+        _note_loader(training, loader)
+        if id(iterator) not in there or any(loader is one for one in begun):
+            return draw()
+        if training.body.keeps_draw:
+            return fresh(iterator, draw)
+        key = ("loader", turn.number, id(iterator), draws[id(iterator)])
         draws[id(iterator)] += 1
         if key not in drawn:
-            try:
-                drawn[key] = iterator, draw()
-            except StopIteration:
-                if key[-1]:  # the body went on to its end
-                    raise
-                # The walk wants more batches than were left of this time through the data.
-                drawn[key] = iterator, passed_on(next, _begun_again(training, iterator))
+            drawn[key] = iterator, fresh(iterator, draw)
         return drawn[key][1]
 
-    with watching_loaders(lambda loader: None, handed if training.body.draws else lambda iterator, draw: draw()):
+    def free(iterator: Any, draw: Any) -> Any:
+        return draw()
+
+    with watching_loaders(begun.append, handed if training.body.draws else free):
         yield
 
 

@@ -40,6 +40,7 @@ class LiftedBody:
         self._built = [one.line for one in built if one.frame_file == loop.file]
         self.where: Place | None = Place(show(loop.file), loop.line)
         self.drawn: dict[Any, Any] = {}
+        self.keeps_draw = False
         self.modules: list[nn.Module] = []
         by_hand = rebound_by_hand(loop)
         self.places: dict[str, Place] = {"update_by_hand": Place(show(loop.file), by_hand)} if by_hand else {}
@@ -151,7 +152,11 @@ class LiftedBody:
             key = (turn, id(iterator), sites[id(iterator)])
             sites[id(iterator)] += 1
             if key not in self.drawn:
-                self.drawn[key] = (iterator, passed_on(next, iterator, *default))
+                self.keeps_draw = True
+                try:
+                    self.drawn[key] = (iterator, passed_on(next, iterator, *default))
+                finally:
+                    self.keeps_draw = False
             return self.drawn[key][1]
 
         self._code.run(item, self._number(self._count) if self.counts else item, draw)

@@ -1,9 +1,9 @@
-"""TW122 differently-scaled-sets: the training rows and the evaluation rows are not scaled alike.
+"""TW122 differently-scaled-sets: the training rows and the evaluation rows are scaled differently.
 
-Why it matters: the model is evaluated on numbers of a kind that it never saw, and its scores say nothing.
-Evidence: means and deviations differ by a factor of ten, and a probe that is fitted to training rows predicts the evaluation
-rows clearly better once these are brought to training's mean and deviation.
-Fix (unsafe): scale both sets with the mean and deviation of the training rows.
+Why it matters: The model is evaluated on a scale it never saw in training, so its scores mean nothing.
+Evidence: Means and deviations differ by a factor of ten, and a probe fitted to training rows predicts the evaluation
+rows clearly better once they have the training mean and deviation.
+Fix (unsafe): Scale both sets with the mean and deviation of the training rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def differently_scaled_sets(dataset: DatasetFacts, setup: SetupFacts) -> Iterato
     if seen is None or seen.gain <= ENOUGH or seen.gain_deviations <= SURE:
         return
     yield Finding(
-        message=f"{seen.column} is scaled otherwise in evaluation than in training: a feature has mean "
+        message=f"{seen.column} is scaled differently in evaluation and training: a feature has mean "
         f"{seen.evaluation_mean:.4g} and deviation {seen.evaluation_deviation:.4g} there, {seen.mean:.4g} and "
         f"{seen.deviation:.4g} in training",
         measured={

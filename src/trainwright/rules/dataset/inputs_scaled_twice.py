@@ -1,9 +1,9 @@
-"""TW121 inputs-scaled-twice: the data are scaled, and the model scales them once more.
+"""TW121 inputs-scaled-twice: the data is scaled, and the model scales it again.
 
-Why it matters: pixels that were divided by 255 twice differ by less than 0.004, and the first layer hardly sees them.
-Evidence: the layer without weights that leaves next to nothing of what it is given for the first layer that has some; from
-the same weights on the same rows, inputs scaled once are learnt clearly better, on three seeds.
-Fix (unsafe): leave one of the two scalings out.
+Why it matters: Pixels divided by 255 twice differ by less than 0.004, and the first layer hardly sees them.
+Evidence: A layer without weights shrinks its input to almost nothing before the first layer with weights; from the
+same weights on the same rows, inputs scaled once are learned clearly better, on three seeds.
+Fix (unsafe): Remove one of the two scalings.
 """
 
 from __future__ import annotations
@@ -38,13 +38,11 @@ def inputs_scaled_twice(batch: BatchFacts, forward: ForwardFacts, loss: LossFact
         return
     before, after = mean(outcome.before), mean(outcome.after)
     yield Finding(
-        message=f"{layer.name} ({layer.kind}) is given values up to {reach(given):.3g} and passes on values up to {reach(made):.2g}: "
-        f"after {outcome.steps} updates the loss is {before:.3g}, without that scaling {after:.3g}",
+        message=f"{layer.name} ({layer.kind}) gets values up to {reach(given):.3g} and outputs values up to {reach(made):.2g}: "
+        f"after {outcome.steps} updates the loss is {before:.3g}, or {after:.3g} without this scaling",
         measured={"largest_given": reach(given), "largest_left": reach(made), "loss": before, "loss_without": after},
         where=layer.where or setup.place(Role.MODEL),
         proof=outcome,
         repair=keep_scaled(key, (0.0, factor), undone),
-        fix=Fix(
-            does=f"scale the inputs once: leave out {layer.name}, or what scaled them before", safety=Safety.UNSAFE
-        ),
+        fix=Fix(does=f"scale the inputs once: remove {layer.name}, or the scaling before it", safety=Safety.UNSAFE),
     )

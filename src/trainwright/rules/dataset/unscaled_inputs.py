@@ -1,10 +1,10 @@
-"""TW106 unscaled-inputs: the inputs are unscaled (pixels from 0 to 255, features around 1e4).
+"""TW106 unscaled-inputs: the inputs are unscaled (pixels from 0 to 255, features as large as 1e4).
 
-Why it matters: the first outputs are far too large, one feature drowns the others, and most of training is spent on
-getting out of where it began.
-Evidence: the first loss is far above that of a model that knows nothing, or the first layer with weights is given the raw
-numbers; from the same weights on the same rows, standardised inputs are learnt clearly better, on three seeds.
-Fix (unsafe): scale with the mean and deviation of the training rows, in every set.
+Why it matters: The first outputs are far too large, one feature drowns out the others, and most of training is spent
+on recovering from the bad start.
+Evidence: The first loss is far above that of an uninformed model, or the first layer with weights gets the raw
+numbers; from the same weights on the same rows, standardized inputs are learned clearly better, on three seeds.
+Fix (unsafe): Scale every set with the mean and deviation of the training rows.
 """
 
 from __future__ import annotations

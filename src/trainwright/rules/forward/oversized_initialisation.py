@@ -53,7 +53,7 @@ def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: Setu
         return
     first = next(p for p in forward.parameters if p.name in large)
     more = f" and {len(large) - 1} more" if len(large) > 1 else ""
-    unit = "nats, and chance is" if loss.chance_nats else "and that of the mean is"
+    unit = "nats, and chance is" if loss.chance_nats else "and predicting 0 would give"
     yield Finding(
         message=f"{first.name}{more} {'have' if more else 'has'} an initial standard deviation of {first.deviation:.3g}, but the framework's own is "
         f"{first.default_deviation:.3g}: the first loss is {loss.value:.4g} {unit} {loss.expected:.4g}",

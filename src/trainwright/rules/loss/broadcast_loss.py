@@ -1,10 +1,10 @@
 """TW407 broadcast-loss: outputs and targets of different shapes were broadcast, pairing each row with every row.
 
-Why it matters: (N, 1) outputs against (N) targets give N x N differences and no error: the best that the model can
-learn is the mean of the targets.
-Evidence: the two shapes at the loss call; aligned, the loss has another value. Of a loss written by hand: it stays the same
-when the targets of the rows are exchanged, and with the targets in the other shape it is another one, that does not. Of a
-loss that is computed out of sight: over some rows it is the mean over all pairs of an output and a target.
+Why it matters: (N, 1) outputs against (N,) targets give N x N differences and no error: the best the model can learn
+is the mean of the targets.
+Evidence: The two shapes at the loss call; with the shapes aligned, the loss has a different value. For a handwritten
+loss: permuting the targets does not change it; with the targets reshaped, it does. For a loss inside library code:
+over a few rows it equals the mean over all pairs of an output and a target.
 Error: `The size of tensor a … must match the size of tensor b`
 Error: `Using a target size … that is different to the input size`
 Error: `Target size … must be the same as input size …`
@@ -12,7 +12,7 @@ Error: `required broadcastable shapes`
 Error: `Incompatible shapes for broadcasting`
 Error: `logits and labels must have the same shape`
 Error: `Arguments `target` and `output` must have the same shape`
-Fix (safe): give both the same shape (squeeze(-1) the outputs, or unsqueeze(-1) the targets).
+Fix (safe): Give both the same shape (squeeze(-1) the outputs, or unsqueeze(-1) the targets).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""TW424 class-loss-of-one-score: one sigmoid score a row is given to a loss that takes a score for each class.
+"""TW424 class-loss-of-one-score: one sigmoid score per row is passed to a loss that needs a score for each class.
 
-Why it matters: the loss stops at the first label 1, or becomes NaN under a compiler; the message asks for more classes,
-where the model is right and the loss is not.
-Evidence: the model ends in one sigmoid unit and the labels are 0 and 1; with the binary cross-entropy the loss is finite.
+Why it matters: The loss stops at the first label 1, or becomes NaN under a compiler. The message asks for more
+classes, although the loss, not the model, is wrong.
+Evidence: The model ends in one sigmoid unit and the labels are 0 and 1; with binary cross-entropy the loss is finite.
 Error: `Received a label value of`
-Fix (safe): compute the binary cross-entropy; or end the model with two units and a softmax.
+Fix (safe): Compute the binary cross-entropy; or end the model with two units and a softmax.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def class_loss_of_one_score(
     where, name = loss_place(loss, setup), call.own_name or call.function
     binary = "binary_crossentropy" if call.own_name else "binary_cross_entropy"
     yield Finding(
-        message=f"the model gives one sigmoid score a row, and {name} takes one for each of the labels 0 and 1",
+        message=f"the model outputs one sigmoid score per row, but {name} needs one score per class",
         measured={"outputs": 1, "smallest_label": 0, "largest_label": 1},
         where=where,
         proof=rows_not_finite(loss),

@@ -1,9 +1,10 @@
-"""TW428 column-labels: a class loss is given its labels as a column (N, 1), where it takes N of them.
+"""TW428 column-labels: a class loss gets its labels as a column (N, 1), but it expects shape (N,).
 
-Why it matters: the loss takes the second axis for classes, or for places, and stops with a message about several targets.
-Evidence: the two shapes at the loss call; with the labels as one axis the loss goes through.
+Why it matters: The loss takes the second dimension for classes or positions, and stops with a message about multiple
+targets.
+Evidence: The two shapes at the loss call; with the labels in shape (N,) the loss succeeds.
 Error: `0D or 1D target tensor expected, multi-target not supported`
-Fix (safe): write targets.squeeze(-1) in the loss.
+Fix (safe): Write targets.squeeze(-1) in the loss.
 """
 
 from __future__ import annotations

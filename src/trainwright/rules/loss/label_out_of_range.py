@@ -1,13 +1,13 @@
-"""TW401 label-out-of-range: the model gives fewer scores than there are labels.
+"""TW401 label-out-of-range: the model has fewer outputs than there are labels.
 
-Why it matters: on a CPU the loss stops with an index, on a GPU with a device-side assert far from its cause, and
+Why it matters: On a CPU the loss raises an index error, on a GPU it fails a device-side assert far from the cause, and
 under a compiler it becomes NaN without any error.
-Evidence: the census of all labels against the width of the head; with a head of that width the loss is finite.
+Evidence: The counts of all labels, compared with the number of outputs; with enough outputs the loss is finite.
 Error: `Target … is out of bounds.`
 Error: `device-side assert triggered`
 Error: `index … is out of bounds for dimension … with size …`
 Error: `Received a label value of`
-Fix (safe): give the model as many outputs as there are labels.
+Fix (safe): Give the model as many outputs as there are labels.
 """
 
 from __future__ import annotations

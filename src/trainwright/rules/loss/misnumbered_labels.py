@@ -1,12 +1,13 @@
-"""TW422 misnumbered-labels: the labels are not counted from 0.
+"""TW422 misnumbered-labels: the labels are not numbered from 0.
 
-Why it matters: there are as many scores as labels, and yet the loss stops at the largest label or the negative one, with
-an index or a device-side assert; under a compiler it becomes NaN without any error.
-Evidence: the census of all labels against the number of scores; with the labels counted from 0 the loss is finite.
+Why it matters: There are as many outputs as labels, but the largest label, or the negative one, still raises an index
+error or fails a device-side assert; under a compiler the loss becomes NaN without any error.
+Evidence: The counts of all labels, compared with the number of outputs; with the labels numbered from 0 the loss is
+finite.
 Error: `Target … is out of bounds.`
 Error: `device-side assert triggered`
 Error: `Received a label value of`
-Fix (unsafe): renumber the labels from 0, and the predictions the same way.
+Fix (unsafe): Renumber the labels from 0, and map the predictions back the same way.
 """
 
 from __future__ import annotations

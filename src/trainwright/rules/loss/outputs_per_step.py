@@ -1,14 +1,14 @@
-"""TW426 outputs-per-step: the model gives an output at every step of a sequence, or place of an image; each row has one target.
+"""TW426 outputs-per-step: the model gives an output at every step of a sequence, or position in an image, but each row has one target.
 
-Why it matters: the loss stops, or compares the row's target with every step: most of what is learnt is to answer before
-enough was read.
-Evidence: the shapes of the model's answer and of the targets. Where each row's one target is compared with the output at
-every step without an error, the last step alone is learnt clearly better, on three seeds.
+Why it matters: The loss stops, or compares the row's target with every step: the model mostly learns to answer before
+it has seen enough.
+Evidence: The shapes of the model's output and of the targets. If every step's output is compared with the row's one
+target without an error, training on the last step alone works clearly better, on three seeds.
 Error: `The size of tensor a … must match the size of tensor b`
 Error: `required broadcastable shapes`
 Error: `Incompatible shapes for broadcasting`
 Error: `Arguments `target` and `output` must have the same shape`
-Fix (unsafe): give the loss the output of the last step; flatten or pool what an image's places give.
+Fix (unsafe): Give the loss the output of the last step; flatten or pool the positions of an image.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def _each_step(call: LossCall, loss: LossFacts, setup: SetupFacts, forward: Forw
     """A loss that stopped at an output for every step of a sequence or place of an image, where each row has one target."""
     scores = forward.output.shape if forward and forward.output else call.inputs.shape
     steps, is_image = prod(scores[1:-1]), len(scores) == 4
-    of = "places of an image" if is_image else "steps of a sequence"
+    of = "positions in an image" if is_image else "steps of a sequence"
     return Finding(
-        message=f"{call.own_name or call.function} is given the outputs at all {steps} {of} {scores}, and one target a row "
-        f"{call.targets.shape}: it raised",
+        message=f"{call.own_name or call.function} raised because it got outputs for all {steps} {of} {scores}, but one target per row "
+        f"{call.targets.shape}",
         measured={"outputs": str(scores), "targets": str(call.targets.shape), "steps": steps},
         where=_head(forward) or call.at or loss.at or setup.place(Role.MODEL),
         proof=Proof(

@@ -1,8 +1,9 @@
-"""TW427 unflattened-scores: a class loss is given scores with axes of 1 behind the classes, which a pooling left there.
+"""TW427 unflattened-scores: the scores have extra size-1 dimensions after the class dimension, left by a pooling layer.
 
-Why it matters: the loss takes the further axes for places of an image, wants a label for each, and stops.
-Evidence: the shape of the scores; without these axes there is a row of scores for each label, and the loss goes through.
-Fix (safe): flatten what the pooling gives.
+Why it matters: The loss takes the extra dimensions for positions in an image, expects a label for each, and stops.
+Evidence: The shape of the scores; without these dimensions there is one row of scores per label, and the loss
+succeeds.
+Fix (safe): Flatten the output of the pooling layer.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ def unflattened_scores(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts
         return call.replace(logits=call.tensors.reshape(call["logits"], (-1, scores[1])))
 
     yield Finding(
-        message=f"{function} of outputs {scores} and targets {targets} raised: behind the {scores[1]} classes are axes of 1",
+        message=f"{function} of outputs {scores} and targets {targets} raised: the scores have size-1 dimensions after the {scores[1]} classes",
         measured={"outputs": str(scores), "targets": str(targets), "classes": scores[1]},
         where=call.at or loss.at or setup.place(Role.MODEL),
         proof=Proof(
             f"as {scores[:2]} the outputs have a row of scores for each of the {scores[0]} targets; {call.failure}"
         ),
-        repair=Repair("give the loss the outputs without axes of 1", Seam.LOSS, change),
+        repair=Repair("remove the scores' size-1 dimensions", Seam.LOSS, change),
         fix=Fix(
             does="flatten the outputs: a Flatten layer behind the pooling, or outputs.flatten(1)", safety=Safety.SAFE
         ),

@@ -1,11 +1,11 @@
-"""TW423 unignored-labels: rows without a label are marked by a number that the loss does not leave out.
+"""TW423 unignored-labels: rows without a label are marked by a number that the loss does not ignore.
 
-Why it matters: the loss takes the mark for a class, and stops with an index or a device-side assert; under a compiler it
-becomes NaN without any error.
-Evidence: the census of all labels: every class has a score, and -1 comes besides; with these rows left out the loss is
+Why it matters: The loss treats the marker as a class and raises an index error or fails a device-side assert; under a
+compiler it becomes NaN without any error.
+Evidence: The counts of all labels: every class has an output, and -1 also occurs; without these rows the loss is
 finite.
 Error: `Target -1 is out of bounds.`
-Fix (unsafe): mark the rows with the number that the loss leaves out, or leave them out of the data.
+Fix (unsafe): Mark the rows with the number that the loss ignores, or remove them from the data.
 """
 
 from __future__ import annotations

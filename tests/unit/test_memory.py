@@ -76,7 +76,7 @@ def test_what_others_hold_is_noted_and_named_where_the_memory_ends(driver):
     assert not said(40000, driver)[1]
     setup, (finding,) = said(61440, driver, words=WORDS)
     assert finding.severity == Severity.NOTE
-    assert "holds 60.0 of the 80.0 GiB of GPU 0" in finding.message
+    assert "uses 60.0 of the 80.0 GiB of GPU 0" in finding.message
     assert f"python3 (pid {PARENT}) with 60.0 GiB" in finding.message
     assert f"end process {PARENT} (python3)" in finding.fix.does and "memory_growth" not in finding.fix.does
     memory = MemoryFacts(device="cuda", total_bytes=80 * GIB, weights_bytes=GIB, gradients_bytes=GIB,

@@ -24,7 +24,7 @@ def test_labels_that_training_has_renumbered_are_renumbered_in_the_evaluation(fr
         pytest.skip(f"{NEEDS[framework]} is not installed")
     report = walk(FOLDER / f"with_{framework}.py")
     (finding,) = (f for f in report.findings if f.severity == "error")
-    assert finding.name == "label-out-of-range", said(report)
+    assert finding.name == "misnumbered-labels", said(report)
     assert finding.fix is not None and finding.fix.tried, said(report)
     status = {s.stage.label: str(s.status) for s in report.stages}
     assert (status["loss"], status["evaluation"]) == ("repaired", "passed"), said(report)

@@ -227,4 +227,4 @@ def test_of_several_sets_the_report_says_which_was_read(tmp_path) -> None:
     script.write_text(training().replace("train_dataset=Digits()", f"train_dataset=Digits(), {sets}"))
     run = walk(script).stages[Stage.EVALUATION]
     assert run.status == Status.PASSED
-    assert run.why.endswith('(of the set "short"; train part, long not read)')
+    assert run.why.endswith('(on the set "short"; train part, long not read)')

@@ -156,7 +156,7 @@ def test_nothing_is_written_deleted_or_asked_after_the_loop(tmp_path: Path) -> N
     """)  # fmt: skip
     assert not loud(report), said(report)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["kept.txt", "script.py"]
-    assert "1 batch a pass" in _row(report), said(report)
+    assert "1 batch per pass" in _row(report), said(report)
 
 
 def test_an_error_after_the_loop_that_is_not_the_evaluations_is_no_finding(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from trainwright import __version__
 from trainwright.console import take_everything
 from trainwright.errors import ScriptFailed, TrainwrightError, UsageError
 from trainwright.output import Targets, announce, checked, own_stdout, progress, tell, write_all
+from trainwright.start.command_line import Option, arranged
 from trainwright.start.launchers import free_port
 from trainwright.start.program import Program
 from trainwright.start.scripts import program_of
-from trainwright.start.words import Option, arranged
 
 if TYPE_CHECKING:
     from trainwright.core.report import Report

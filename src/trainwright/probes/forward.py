@@ -12,7 +12,7 @@ import numpy as np
 SAME_WITHIN = 1e-6
 # A change above it is no rounding of other sums either: what was changed reaches the output.
 LEAKS_BEYOND = 1e-3
-# Each weight is moved by this share of its tensor's deviation; where that is zero, of SPREAD_OF_EQUALS.
+# The noise added to a weight has this share of its tensor's deviation as its own; of SPREAD_OF_EQUALS where all are equal.
 MOVED_BY = 0.1
 SPREAD_OF_EQUALS = 0.1
 # Equal units may differ by this share of the largest weight: rounding.
@@ -23,23 +23,23 @@ class AnsweringModel(Protocol):
     """A model that can be called again with other inputs, and is left as it was by each call."""
 
     def answer(self, inputs: Any, *, training: bool = False) -> np.ndarray | None:
-        """The scores (rows, …) in evaluation mode, or as in training; None where it gives none."""
+        """The scores (rows, …) in evaluation mode, or as in training; None where there are none to compare."""
 
     def all_answers(self, inputs: Any) -> list[np.ndarray]:
         """Every tensor that it answers with in evaluation mode, and the loss where there is one."""
 
     def chosen(self, inputs: Any, rows: Sequence[int]) -> Any:
-        """The inputs with these rows only, one as often as it is named."""
+        """The inputs with these rows only; repeats are allowed."""
 
     def exchanged(self, inputs: Any, name: str) -> Any | None:
-        """The inputs with the rows of one of them exchanged; None where that changes nothing."""
+        """The inputs with the rows of one of them moved on by one; None where that changes nothing."""
 
     def moved_weights(self) -> AbstractContextManager[None]:
         """Every weight is moved a little (`moved`) inside, and restored at the end."""
 
 
 def difference(left: np.ndarray, right: np.ndarray) -> float:
-    """Largest difference relative to the scale of the values: mean size and deviation together."""
+    """Largest difference relative to the scale of the left values: their mean size and deviation together."""
     if not left.size:
         return 0.0
     left = left.astype(np.float64)
@@ -67,7 +67,7 @@ def same_for_other_inputs(model: AnsweringModel, base: np.ndarray, inputs: Any, 
         return {}
     if not _same_rows(base, answer):
         return {"same_for_other_inputs": False}
-    # Batch statistics that nothing has gathered yet leave a raw scale as it is: training is not evaluation.
+    # In evaluation mode, untrained batch statistics leave inputs unnormalized, so training mode is asked as well.
     in_training = [model.answer(batch, training=True) for batch in (inputs, other)]
     if not _same_rows(*in_training):
         return {"same_for_other_inputs": False}
@@ -79,7 +79,7 @@ def same_for_other_inputs(model: AnsweringModel, base: np.ndarray, inputs: Any, 
 
 
 def _same_rows(left: np.ndarray | None, right: np.ndarray | None) -> bool:
-    """Whether two answers are the same in the rows that both have; an answer that is missing differs from none."""
+    """Whether two answers are the same in the rows that both have; a missing answer counts as the same."""
     if left is None or right is None:
         return True
     count = min(len(left), len(right)) if left.ndim and right.ndim else None

@@ -87,9 +87,9 @@ class KerasModel:
     def moved_weights(self) -> Iterator[None]:
         """Every trained weight is moved a little inside, and all is reset at the end."""
         random = np.random.default_rng(0)
-        for variable in self.fit.model.trainable_variables:
-            variable.assign(moved(tensors.value_of(variable), random))
         try:
+            for variable in self.fit.model.trainable_variables:
+                variable.assign(moved(tensors.value_of(variable), random))
             yield
         finally:
             self.fit.reset()

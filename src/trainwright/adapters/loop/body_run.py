@@ -25,8 +25,8 @@ from trainwright.seams.torch.gates import Gates, Passed
 if TYPE_CHECKING:
     from trainwright.adapters.loop.training import LoopTraining
 
-# What draws a turn's batch is seeded by the turn, what the model draws by the run and its step: two rows of seeds that
-# do not meet in runs of fewer steps than the stride.
+# A turn's batch is drawn with the seed FIRST_BATCH_SEED + its number; the model draws with the run's seed times the
+# stride, plus the step, so that runs of fewer steps than the stride share no seed.
 FIRST_BATCH_SEED = 1000
 SEED_STRIDE = 7919
 
@@ -41,7 +41,15 @@ def run_body(
     passed: Passed | None = None,
     keep: bool = False,
 ) -> None:
-    """Run the body. Its batch is drawn with the turn's random numbers, the model's noise with the step's."""
+    """Run the body once. Its batch is drawn with the turn's random numbers, the model's noise with the step's.
+
+    Args:
+        number: the step of the run, which seeds the model's noise.
+        live: optimizers and schedules really step.
+        rate_share: the share of the rates with which they do.
+        passed: what came to the gates; filled on the way.
+        keep: keep the gradients that the optimizers were to step with.
+    """
     roots = training.known_parts.roots if training.known_parts is not None else ()
     parameters = list(training.known_parts.model.parameters()) if training.known_parts is not None else ()
     gates = Gates(
@@ -67,13 +75,13 @@ def run_body(
         eager(),
         _pinned(training, turn),
         _seeded_at_call(roots, noise),
-        _compared(training),
+        _metrics_mended(training),
     ):
         training.body.run(item, turn.number)
 
 
-def _compared(training: LoopTraining) -> contextlib.AbstractContextManager[Any]:
-    """With the repairs of metrics in force, where it is the body itself that an evaluation in it made raise."""
+def _metrics_mended(training: LoopTraining) -> contextlib.AbstractContextManager[Any]:
+    """The repairs of metrics in force, if an evaluation inside the body made the body itself raise."""
     repairs = [r for r in training.active.all if r.seam == Seam.METRICS] if training.bare_failure else []
     return EvaluationWatch(repairs, math.inf, frozenset()).watching() if repairs else contextlib.nullcontext()
 

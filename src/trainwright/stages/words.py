@@ -34,7 +34,7 @@ class Words:
     """How an evaluation keeps less than all scores."""
     without_gradients: str = "without gradients"
     """How an evaluation builds no graphs."""
-    less_memory: str = "activations computed anew in the backward pass, numbers of half precision"
+    less_memory: str = "activation checkpointing, half precision"
     """What needs less memory in a step, as a list."""
     smaller_batches: str = "make batches of {rows} rows and accumulate the gradients of {steps}"
     """Where the batch size and the accumulation are set."""

@@ -228,8 +228,8 @@ def test_what_names_brought_is_shown(tmp_path: Path) -> None:
         "model.fit(x, (x[:, 0] > 0) + (x[:, 1] > 0) * 1, batch_size=20, epochs=2)\n"
     )
     said = walk(script).stages[0].why
-    assert '"adam" brought learning_rate 0.001, beta_1 0.9, beta_2 0.999, epsilon 1e-07' in said
-    assert '"sparse_categorical_crossentropy" brought from_logits False' in said and "batch_size" not in said
+    assert '"adam" sets learning_rate 0.001, beta_1 0.9, beta_2 0.999, epsilon 1e-07' in said
+    assert '"sparse_categorical_crossentropy" sets from_logits False' in said and "batch_size" not in said
 
 
 def kept_loss(loss: object, scores: np.ndarray, targets: np.ndarray) -> object:
@@ -243,7 +243,8 @@ def kept_loss(loss: object, scores: np.ndarray, targets: np.ndarray) -> object:
 def test_a_class_loss_is_measured_row_by_row_and_against_a_constant() -> None:
     import keras
 
-    from trainwright.adapters.keras.constant import answers, constant_and_floor
+    from trainwright.adapters.keras.constant import judged
+    from trainwright.probes.constant import constant_and_floor
     from trainwright.seams.keras.loss import losses_of_rows, measure_call
 
     scores = np.array([[2.0, 0.5, -1.0], [0.0, 0.0, 0.0], [-3.0, 1.0, 4.0], [0.2, 0.1, 0.3]], dtype=np.float32)
@@ -255,9 +256,9 @@ def test_a_class_loss_is_measured_row_by_row_and_against_a_constant() -> None:
     assert (facts.function, facts.from_logits, facts.takes_indices) == ("cross_entropy", True, True)
     assert facts.plain_value == pytest.approx(sum(rows) / 4, abs=1e-5)
     assert (facts.smallest_target, facts.largest_target) == (0, 2)
-    constant, floor = constant_and_floor([[kept]], [sum(rows) / 4])  # type: ignore[list-item]
+    constant, floor = constant_and_floor([[judged(kept)]], [sum(rows) / 4])  # type: ignore[arg-type]
     assert constant == pytest.approx(-sum(p * math.log(p) for p in (0.25, 0.25, 0.5))) and floor == 0
-    assert answers(kept) == ([0, 0, 2, 2], [0, 2, 2, 1])  # type: ignore[arg-type]
+    assert judged(kept).answers == ([0, 0, 2, 2], [0, 2, 2, 1])  # type: ignore[arg-type]
 
 
 def test_a_loss_is_compared_in_the_shapes_in_which_keras_compares_it() -> None:
@@ -332,6 +333,7 @@ def test_a_base_whose_name_holds_a_dot_is_unfrozen() -> None:
 def test_gradients_are_kept_in_their_own_type_and_compared_in_float64() -> None:
     """Copies of all gradients in float64 took 2.4 GB for 300 million weights."""
     from trainwright.adapters.keras import gradients as keras_gradients
+    from trainwright.probes.gradients import share_added
 
     random = np.random.default_rng(0)
     whole, other = (
@@ -342,8 +344,8 @@ def test_gradients_are_kept_in_their_own_type_and_compared_in_float64() -> None:
     assert all(kept[k].dtype == np.float32 and not np.shares_memory(kept[k], g) for k, g in whole.items())
     flat, apart = (np.concatenate([g.astype(np.float64).ravel() for g in one.values()]) for one in (whole, other))
     expected = (flat - apart) @ flat / (flat @ flat)
-    assert keras_gradients._projection(whole, other, whole) == pytest.approx(expected, rel=1e-5)
-    assert keras_gradients._projection(whole, {}, whole) is None
+    assert share_added(other, whole, whole) == pytest.approx(expected, rel=1e-5)
+    assert share_added({}, whole, whole) is None
 
 
 @pytest.mark.parametrize("scaled", [False, True], ids=["plain", "scaled"])
@@ -531,5 +533,5 @@ def test_labels_that_were_numbered_from_one_are_renumbered_and_the_walk_goes_on(
     )
     report = walk(script)
     (finding,) = report.findings
-    assert finding.name == "label-out-of-range" and finding.fix is not None and finding.fix.tried
+    assert finding.name == "misnumbered-labels" and finding.fix is not None and finding.fix.tried
     assert {s.stage.label: str(s.status) for s in report.stages}["loss"] == "repaired"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trainwright.core.repair import PartMissing
 from trainwright.tensors.keras.which_keras import keras, ops, version
 
 
@@ -241,7 +242,7 @@ def _in_training(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def resize_input(model: Any, layer: str, size: int) -> None:
-    raise NotImplementedError("a Keras layer takes the size of its input when it is built")
+    raise PartMissing("a Keras layer takes the size of its input when it is built")
 
 
 def flatten_before(model: Any, layer: str) -> None:

@@ -1,0 +1,1 @@
+"""The field exam: sound programs, planted faults, and whether a walk finds them."""

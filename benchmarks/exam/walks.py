@@ -1,0 +1,95 @@
+"""What a walk says of a program, and how that is judged."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exam.programs import Program
+
+_NEAR = 1  # lines between the change and the line of a finding
+_PATIENCE = 240  # seconds for a process whose walk has a budget of 60
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The findings above a note, in the report's order, and how the process ended."""
+
+    findings: tuple[tuple[str, int | None], ...]  # name of the rule, line
+    first: tuple[str, int | None] | None
+    status: int | None  # of the process; None: it was ended after its patience
+    seconds: float
+    stages: tuple[tuple[str, str], ...] = ()
+    message: str = ""
+
+    @property
+    def silent(self) -> bool:
+        """Whether a user would take the program for sound."""
+        return not self.findings and self.status == 0
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How the walk of one planted program did."""
+
+    named: bool  # a finding has one of the operator's names
+    first: bool  # and it is the first cause
+    line: bool  # and it is on the line of the change, or next to it
+    elsewhere: bool  # the first cause has another name, but is on the line of the change
+    wrong: bool  # the first cause has another name and another line
+    false_pass: bool  # nothing found, and exit status 0
+
+
+def walk(program: Program, source: str) -> Verdict:
+    """Check a source as a user would: in a process of its own, with the default budget."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / program.path.name
+        script.write_text(source, encoding="utf-8")
+        started = time.monotonic()
+        command = [sys.executable, "-m", "trainwright", "check", "--json", "-", str(script), *program.arguments]
+        try:
+            ended = subprocess.run(
+                command, cwd=folder, env=program.environment, timeout=_PATIENCE,
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return Verdict((), None, None, _PATIENCE)
+        seconds = time.monotonic() - started
+    try:
+        report = json.loads(ended.stdout)
+    except json.JSONDecodeError:
+        return Verdict((), None, ended.returncode, seconds, message=ended.stderr.strip()[-400:])
+    loud = [f for f in report["findings"] if f["severity"] != "note"]
+    first = report["first_cause"]
+    return Verdict(
+        findings=tuple(_told(f) for f in loud),
+        first=_told(first) if first else None,
+        status=ended.returncode,
+        seconds=seconds,
+        stages=tuple((s.get("name", ""), s.get("status", "")) for s in report.get("stages", ())),
+        message="" if not first else str(first.get("message", ""))[:300],
+    )
+
+
+def _told(finding: dict[str, Any]) -> tuple[str, int | None]:
+    return finding["name"], (finding["where"] or {}).get("line")
+
+
+def judge(verdict: Verdict, named: tuple[str, ...], lines: tuple[int, ...]) -> Marks:
+    """`lines`: where the change is, and where the program raised because of it."""
+    first, right = verdict.first, bool(verdict.first) and verdict.first[0] in named
+    near = bool(first) and first[1] is not None and any(abs(first[1] - line) <= _NEAR for line in lines)
+    return Marks(
+        named=any(name in named for name, _ in verdict.findings),
+        first=right,
+        line=right and near,
+        elsewhere=bool(first) and not right and near,
+        wrong=bool(first) and not right and not near,
+        false_pass=verdict.silent,
+    )

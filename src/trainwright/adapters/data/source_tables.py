@@ -39,7 +39,7 @@ Source = tuple[str, list[np.ndarray], list[np.ndarray]]
 def aligned_source(
     split: Split, facts: SplitFacts, alignment: Alignment | None, names: Sequence[str], scope: Mapping[str, Any]
 ) -> AlignedSource | None:
-    """A table with the same columns and labels, whose labels a probe learns where it does not learn those of training."""
+    """A table with the same columns and labels, whose labels a probe can learn although it cannot learn training's."""
     labels = facts.labels
     if alignment is None or labels is None or alignment.score > PLAINLY_LEARNT:
         return None
@@ -67,9 +67,9 @@ def _like(inputs: np.ndarray, targets: np.ndarray, kind: str, scope: Mapping[str
 
 
 def _pairs_alike(inputs: np.ndarray, targets: np.ndarray, table: np.ndarray, labels: np.ndarray) -> bool:
-    """Whether rows of training, evenly spaced, stand in the table with the labels that they have in training.
+    """Whether evenly spaced training rows occur in the table with the same labels as in training.
 
-    A probe of the table would say then what that of training said.
+    If they do, probing the table would only repeat the result for training.
     """
     if inputs.shape[1] != table.shape[1]:
         return False
@@ -80,7 +80,7 @@ def _pairs_alike(inputs: np.ndarray, targets: np.ndarray, table: np.ndarray, lab
 
 
 def _tables(scope: Mapping[str, Any]) -> Iterator[Source]:
-    """Frames, and arrays of inputs and labels that stand in the script or in one of its dictionaries."""
+    """Frames and arrays of inputs and labels in the script's scope or in one of its dictionaries."""
     named = list(objects_in_scope(scope))
     for one in named:
         if hasattr(one.value, "columns") and hasattr(one.value, "to_numpy"):
@@ -94,7 +94,7 @@ def _tables(scope: Mapping[str, Any]) -> Iterator[Source]:
 
 
 def _numbers(value: Any) -> np.ndarray | None:
-    """An array, tensor or column as NumPy has it; categories as their numbers; None for anything else."""
+    """An array, tensor or column as a NumPy array, with categories as codes; None for anything else."""
     if not hasattr(value, "__array__") or not 1 <= len(getattr(value, "shape", ())) <= 2:
         return None
     with contextlib.suppress(Exception):  # an object that only looks like an array
@@ -107,7 +107,7 @@ def _numbers(value: Any) -> np.ndarray | None:
 
 
 def _matching(inputs: np.ndarray, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The columns that are distributed like one of inputs, whatever its scale; empty unless each stands for one."""
+    """The columns distributed like the input columns, at any scale; empty unless each input column has a match."""
     if not inputs.shape[1] <= len(columns) <= MOST_COLUMNS:
         return []
     wanted = np.stack([_quantiles(column) for column in inputs.T])
@@ -117,7 +117,7 @@ def _matching(inputs: np.ndarray, columns: Sequence[np.ndarray]) -> list[np.ndar
 
 
 def _quantiles(column: np.ndarray) -> np.ndarray:
-    """The deciles of rows evenly spaced, in deviations from their mean."""
+    """The deciles of evenly spaced rows, standardized."""
     few = column[np.linspace(0, len(column) - 1, min(len(column), QUANTILE_ROWS)).astype(int)]
     finite = few[np.isfinite(few)].astype(np.float64)
     if not len(finite):

@@ -54,7 +54,7 @@ def _named(data: Any, names: Mapping[str, str]) -> Any:
 
 
 def training_set(training: LoopTraining) -> tuple[Any, Place | None]:
-    """The dataset of the loop's loader, otherwise the script's tensors that batches come from, with the labels' line."""
+    """The dataset of the loop's loader, otherwise the script's tensors behind its batches, with the labels' line."""
     if training.loaders:
         return training.loaders[0].dataset, None
     with tolerated():  # a step that raises is reported with the step

@@ -93,7 +93,7 @@ class LiftedBody:
         return {k: v for k, v in found.items() if not isinstance(v, Nothing)}
 
     def items(self) -> Iterator[Any]:
-        """What the loop iterates over, restarted; an iterator that can be consumed only once repeats its first items."""
+        """What the loop iterates over, restarted; a single-use iterator yields its first items again."""
         drawn: list[int | None] = []
         for item in self._replayed():
             kind, number = _numbering(item)

@@ -116,7 +116,7 @@ def _pairs_as(views: Views, name: str, data: torch.Tensor, label: str, labels: t
 
 
 def _side_by_side(view: Mapping[str, Any], label: str) -> bool:
-    """Whether every tensor that the model receives has as many rows as there are labels; then all begin with that axis."""
+    """Whether every tensor that the model receives has as many rows as there are labels: all begin with that axis."""
     tensors = [v for v in view.values() if isinstance(v, torch.Tensor) and v.dim()]
     return all(len(v) == len(view[label]) for v in tensors)
 

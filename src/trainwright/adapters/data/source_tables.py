@@ -1,4 +1,4 @@
-"""Tables of the script that the training rows were made of, and whether labels fit their inputs there."""
+"""Tables in the script that the training rows came from, and whether labels fit their inputs there."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from trainwright.probes.splits.two_sets import table_of, values_of
 from trainwright.stages.alignment import Alignment
 from trainwright.stages.dataset import AlignedSource, Split, SplitFacts
 
-# Two samples of a few hundred rows of one column differ so much at their deciles, in deviations; scaled alike or not.
+# The deciles of two samples of a few hundred rows of a column differ by at most this, in standard deviations.
 SAME_QUANTILES = 0.3
 SAME_SHARES = 0.06
-# Deciles of so many rows lie within 0.1 deviations of those of all, and a column of few values seldom has others.
+# Deciles of this many rows are within 0.1 standard deviations of those of all rows, and rarely differ for few-valued
+# ones.
 QUANTILE_ROWS = 20_000
-# Targets that are numbers are taken from the table as they are.
+# Numeric targets keep their values: more than this share of them must occur in the table.
 SAME_VALUES = 0.95
-# Longer rows are pictures and signals, whose values are not told apart by how they are distributed.
+# Longer rows are images and signals, whose values cannot be told apart by their distributions.
 MOST_FEATURES = 512
 MOST_COLUMNS = 4 * MOST_FEATURES
 MOST_ROWS = 100_000
-# Pairs put together wrongly differ in one of so many rows, of whatever classes.
+# Mismatched pairs differ in at least one of this many rows, whatever the classes.
 COMPARED_ROWS = 200
 # A probe takes up to two seconds.
 MOST_PROBED = 3
@@ -56,10 +57,10 @@ def aligned_source(
 
 
 def _like(inputs: np.ndarray, targets: np.ndarray, kind: str, scope: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
-    """The tables of the script that have columns distributed like the inputs, beside one like the targets."""
+    """The script's tables with columns distributed like the inputs, and one column distributed like the targets."""
     for expression, columns, others in _tables(scope):
         fitting = [o for o in others if _are_same_labels(targets, o, kind)]
-        if len(fitting) != 1:  # of two columns like the labels, either may be theirs
+        if len(fitting) != 1:  # if two columns resemble the labels, either may be the right one
             continue
         chosen = _matching(inputs, [c for c in columns if c is not fitting[0]])
         if chosen and not _pairs_alike(inputs, targets, table := np.stack(chosen, axis=1), fitting[0]):

@@ -23,7 +23,7 @@ from trainwright.seams.source.written import assignment_place, syntax_tree
 
 def register(shell: Any) -> None:
     """Register the magic in a shell."""
-    install()  # what later cells import and build is seen as a script's is
+    install()  # later cells' imports and objects are observed as a script's are
 
     def check(line: str, cell: str) -> Report:
         try:
@@ -78,7 +78,7 @@ def _number(shell: Any) -> int:
 
 
 def _compiled(shell: Any, cell: str, number: int) -> CodeType:
-    # The line of the magic is the cell's first: what follows keeps the numbers that the notebook shows.
+    # The magic is on the cell's first line, so the lines after it keep the numbers that the notebook shows.
     source = "\n" + shell.transform_cell(cell)
     name = shell.compile.cache(source, number, raw_code=f"%%check\n{cell}")
     code: CodeType = compile(source, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trainwright.fixes.verify import SecondWalk
     from trainwright.options import Options
 
-# What shells give for a program ended by Ctrl-C.
+# The exit status that shells report for a program ended by Ctrl-C.
 INTERRUPTED = 130
 
 app = App(
@@ -195,7 +195,7 @@ def _walk(
     from trainwright.walk.run import check_script
 
     to_stdout = "-" in targets.given.values()
-    # The streams as they are now: a script may put its own in their place, and write what goes there into a file.
+    # The current streams: a script may replace them with its own and write that output to a file.
     console = Console(file=sys.stderr if to_stdout else sys.stdout)
     reports: list[Report] = []
     second = _second_walk(program, options)
@@ -220,7 +220,7 @@ def _walk(
                 say=say,
                 done=waiting.append if verify else show,
             )
-        for report in waiting:  # the script was left
+        for report in waiting:  # the script was left early
             spent = time.monotonic() - started - report.seconds
             show(_verified(report, second, spent, options, say))
     return _status(reports)
@@ -237,7 +237,7 @@ def _second_walk(program: Program, options: Options) -> SecondWalk:
     words += ["--device", options.device]
     words += ["-m"] if program.module else []
     environment = dict(os.environ)
-    if "MASTER_PORT" in program.environment:  # this process may still listen at its own
+    if "MASTER_PORT" in program.environment:  # this process may still be listening on its own
         environment["MASTER_PORT"] = str(free_port())
     return SecondWalk(
         words=(*words, "--", program.script, *program.arguments),

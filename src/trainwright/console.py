@@ -6,7 +6,7 @@ import codecs
 import sys
 from typing import Any
 
-# As wide as the characters they replace, so that boxes stay boxes; except the ellipsis, which must be readable.
+# As wide as the characters they replace, so that boxes keep their shape; except the ellipsis, which must be readable.
 _STAND_INS = {
     "✓": "+", "✗": "x", "·": ".", "…": "...", "•": "*", "×": "x", "→": ">", "←": "<", "≤": "<", "≥": ">", "≈": "~",
     "–": "-", "—": "-", "−": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "±": "~", "σ": "s", "µ": "u",
@@ -17,7 +17,7 @@ _SURROGATES = range(0xDC80, 0xDD00)
 
 
 def take_everything() -> None:
-    """Let standard output and standard error accept any text in any encoding, and standard input any bytes."""
+    """Make standard output and standard error accept any text in any encoding, and standard input any bytes."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -34,7 +34,7 @@ def plain(text: str) -> str:
 
 
 def utf8(text: str) -> str:
-    """Text that UTF-8 can hold: undecodable bytes of a file name (surrogates) are decoded as UTF-8."""
+    """Text that UTF-8 can encode: undecodable bytes of a file name (surrogates) are decoded as UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -52,7 +52,7 @@ def _stand_in(character: str) -> str:
 def _encoded(error: UnicodeError, escaping: bool) -> tuple[str | bytes, int]:
     assert isinstance(error, UnicodeEncodeError)
     character = error.object[error.start]
-    if escaping and ord(character) in _SURROGATES:  # a byte of a file's name that is no text
+    if escaping and ord(character) in _SURROGATES:  # an undecodable byte of a file name
         return bytes([ord(character) - 0xDC00]), error.start + 1
     return plain(character), error.start + 1
 

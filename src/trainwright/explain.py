@@ -24,7 +24,7 @@ def find(name: str) -> Rule | None:
     return next((r for r in load_rules() if wanted in (r.name, r.code.lower())), None)
 
 
-# A longer question is taken for an error message, whose single words say little.
+# A longer question is treated as an error message, in which single words say little.
 MOST_WORDS = 4
 # The score of a word in a rule's name, title or page; a second mention in the page counts again, a third does not.
 IN_NAME, IN_TITLE, IN_PAGE = 8, 4, 1

@@ -57,10 +57,10 @@ def progress() -> Iterator[Callable[[str], None]]:
     if not Console(stderr=True).is_terminal:
         yield lambda text: None
         return
-    # Through a number of its own: what goes to standard error during the walk is the script's, and is kept away.
+    # Uses its own descriptor: during the walk, standard error belongs to the script and is suppressed.
     with os.fdopen(os.dup(2), "w", encoding="utf-8") as terminal:
         spinner = Spinner("dots")
-        # Started by the first thing said: until the walk begins, the terminal is the script's.
+        # Starts with the first message: until the walk begins, the terminal belongs to the script.
         line = Live(
             spinner, console=Console(file=terminal), transient=True, redirect_stdout=False, redirect_stderr=False
         )
@@ -82,8 +82,8 @@ def progress() -> Iterator[Callable[[str], None]]:
 def own_stdout(alone: bool) -> Iterator[TextIO]:
     """Standard output for the report; with `alone`, everything else that is written goes to standard error.
 
-    The file descriptor is moved, so that what a script's child processes and libraries write moves too, and it
-    stays moved: what a script prints at its exit must not follow the report.
+    The file descriptor is moved, which also redirects the script's child processes and libraries. It stays moved,
+    because a script's output at exit must not follow the report.
     """
     if not alone:
         yield sys.stdout
@@ -95,7 +95,7 @@ def own_stdout(alone: bool) -> Iterator[TextIO]:
 
 
 def checked(targets: Targets) -> Targets:
-    """The targets by absolute paths: a script may change its working directory.
+    """The targets as absolute paths, because a script may change its working directory.
 
     Raises:
         UsageError: if one of them cannot be written to, or two are standard output.
@@ -118,7 +118,7 @@ def _absolute(target: str | None) -> str | None:
 
 
 def write_all(targets: Targets, report: Report, count: int, stdout: TextIO) -> None:
-    """Write the n-th report immediately: what follows in the script may take days."""
+    """Write the n-th report immediately, because the rest of the script may take days."""
     from trainwright.fixes.edits import patch
     from trainwright.report import html, json
 

@@ -1,1 +1,1 @@
-"""One training loop each: how the walk's requests are done there (`base.Adapter`)."""
+"""One adapter per kind of training: how it carries out the walk's requests (`base.Adapter`)."""

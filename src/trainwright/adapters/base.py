@@ -1,4 +1,4 @@
-"""The interface that a training must provide so that it can be walked."""
+"""The interface that a training must provide to be walked."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from trainwright.stages.setup import SetupFacts
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """The record of some training steps: one loss per step, the first before any update."""
+    """The record of a short run: one loss per step, the first before any update."""
 
     losses: tuple[float, ...] = ()
     rows: int = 0
     failure: Failure | None = None
     predictions: tuple[int, ...] = ()
-    """For a classification, the predicted classes of the rows at the end."""
+    """For classification, the predicted classes of the rows at the end."""
     labels: tuple[int, ...] = ()
     seconds: float = 0.0
     constant: float | None = None
     """The loss of the best constant prediction on these rows, if it is known."""
     floor: float = 0.0
-    """The lowest loss that any prediction can have on these rows (label smoothing, soft targets)."""
+    """The lowest loss that any prediction can reach on these rows (label smoothing, soft targets)."""
     skipped: str = ""
-    """Why no steps were taken, if such a run would say nothing about this training."""
+    """Why no steps were taken, if such a run would be meaningless for this training."""
     evaluated: float | None = None
     """The loss of the same rows at the end, in evaluation mode."""
 
 
 @dataclass(kw_only=True)
 class ActiveRepairs:
-    """Repairs in force: the permanent ones, and those of the running experiment."""
+    """Repairs in force: the permanent ones and those of the current experiment."""
 
     kept: list[Repair] = field(default_factory=list)
     tried: list[Repair] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Record(Protocol):
 
 
 class Training(Protocol):
-    """A training that can take steps with repairs in force; it defines itself what a batch is."""
+    """A training that can take steps with repairs in force; it defines what a batch is."""
 
     active: ActiveRepairs
 
@@ -70,16 +70,16 @@ class Training(Protocol):
         """The number of rows in the batch."""
 
     def reset(self) -> None:
-        """Restore the weights from which training would start."""
+        """Restore the weights from which training starts."""
 
     def ready(self, seed: int) -> AbstractContextManager[None]:
         """Prepare the model as training does, with seeded random numbers."""
 
     def build_optimizer(self) -> None:
-        """Build the optimizer as training would, with the repairs in force."""
+        """Build the optimizer as training does, with the repairs in force."""
 
     def take_step(self, batch: Any, number: int) -> Record:
-        """Take one step with its update; an exception that it raised is in the record."""
+        """Take one step with its update; the record includes an exception that it raised."""
 
     def loss_of(self, batch: Any) -> float:
         """The loss of a batch with the initial weights, always with the same random numbers.
@@ -92,7 +92,7 @@ class Training(Protocol):
         """Keep a repair in force from now on.
 
         Raises:
-            Exception: whatever its change raised; it is then not in force.
+            Exception: whatever its change raised; the repair is then not in force.
         """
 
     def put_back(self) -> None:
@@ -100,7 +100,7 @@ class Training(Protocol):
 
 
 class Adapter(Protocol):
-    """One training, with its parts as callable methods. `put_back` undoes all its effects."""
+    """One training, with its stages as methods. `put_back` undoes all their effects."""
 
     framework: str
 
@@ -114,14 +114,14 @@ class Adapter(Protocol):
         """Form the first batches as training would."""
 
     def measure_step(self) -> tuple[Facts | None, ...]:
-        """Take one observed step without an update: the facts of forward, loss and gradients, and of the setup where
-        they are others than before; what follows a stage that raised is None."""
+        """Take one observed step without an update: the facts of forward, loss and gradients, and new setup facts if
+        they changed; stages after one that raised are None."""
 
     def measure_optimizer(self) -> OptimizerFacts:
-        """Make one update, and dry-run the schedule."""
+        """Make one update and dry-run the schedule."""
 
     def measure_evaluation(self, batches: int) -> EvaluationFacts:
-        """Run the user's own evaluation and metrics over some batches."""
+        """Run the user's own evaluation and metrics on some batches."""
 
     def train(
         self,
@@ -146,7 +146,7 @@ class Adapter(Protocol):
         """Keep a repair in force from now on.
 
         Raises:
-            Exception: whatever its change raised; it is then not in force.
+            Exception: whatever its change raised; the repair is then not in force.
         """
 
     def put_back(self) -> None:

@@ -1,4 +1,4 @@
-"""The adapters of trainings that were handed over as objects, and what of a framework an object is."""
+"""Adapters for trainings passed as objects, and the framework type of an object."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_module(value: Any) -> bool:
 
 
 def is_keras_model(value: Any) -> bool:
-    """Whether it is a model of Keras, or of tf_keras."""
+    """Whether it is a Keras or tf_keras model."""
     return _is_a(value, ("keras.", "tf_keras."), "Model")
 
 
@@ -40,12 +40,12 @@ def _is_a(value: Any, package: str | tuple[str, ...], name: str) -> bool:
 
 
 def has_loader(module: Any) -> bool:
-    """Whether a LightningModule makes its training loader itself."""
+    """Whether a LightningModule defines its own training loader."""
     return not type(module).train_dataloader.__module__.startswith(("lightning.", "pytorch_lightning."))
 
 
 def of_trainer(seen: Seen, trainer: Any, frame: FrameType) -> Adapter:
-    """A Hugging Face Trainer's."""
+    """The adapter of a Hugging Face Trainer."""
     from trainwright.adapters.torch.construction_lines import note_built, note_modules, note_trainer
     from trainwright.adapters.trainer.adapter import HFTrainerAdapter
 
@@ -58,7 +58,7 @@ def of_trainer(seen: Seen, trainer: Any, frame: FrameType) -> Adapter:
 def of_lightning(
     seen: Seen, module: Any, loader: Any, evaluation_loader: Any, datamodule: Any, frame: FrameType
 ) -> Adapter:
-    """A LightningModule's; without a trainer of the user's, its plain defaults hold."""
+    """The adapter of a LightningModule; without the user's trainer, Trainer defaults apply."""
     from trainwright.adapters.lightning.body import LightningBody
     from trainwright.adapters.lightning.fit import Fit
     from trainwright.adapters.loop.adapter import LoopAdapter
@@ -95,7 +95,7 @@ def of_parts(
     optimizer: Any,
     scheduler: Any,
 ) -> Adapter:
-    """A plain step's."""
+    """The adapter of a model, data, loss and optimizer passed separately."""
     from trainwright.adapters.loop.adapter import LoopAdapter
     from trainwright.adapters.loop.body_of_objects import ObjectsBody
     from trainwright.adapters.torch.construction_lines import note_built, note_modules, scope_of
@@ -104,7 +104,7 @@ def of_parts(
     loaders = [v for v in (loader, evaluation_loader) if hasattr(v, "dataset")]
     note_built(seen, frame, [optimizer], [scheduler] if scheduler is not None else [], loaders)
     kept = _Kept([model])
-    if not model.training:  # a loop would say so; what is frozen in a model that trains stays as it is
+    if not model.training:  # a loop would call train(); frozen parts of a training model stay as they are
         model.train()
     body = ObjectsBody(
         model=model,
@@ -119,7 +119,7 @@ def of_parts(
 
 
 def _silent_trainer(module: Any) -> Any:
-    """A Lightning Trainer for the questions a module may ask of one; it writes nothing."""
+    """A Lightning Trainer for modules that query their trainer; it writes nothing."""
     from trainwright.adapters.lightning.fit import package_of
 
     with quiet(), _unheard():
@@ -166,7 +166,7 @@ def _unheard() -> Iterator[None]:
 
 
 class _Kept:
-    """Objects and random numbers as they were before anything of theirs was called."""
+    """Objects and random state as they were before any of the user's code was called."""
 
     def __init__(self, owners: Sequence[Any]) -> None:
         from trainwright.seams.state.reachable import ScriptState
@@ -181,7 +181,7 @@ class _Kept:
         self._values = [ModelState(m) for m in modules]
 
     def put_back(self) -> None:
-        """As it was."""
+        """Restore them."""
         self._script.put_back()
         self._attributes.put_back()
         for state in self._values:
@@ -190,7 +190,7 @@ class _Kept:
 
 
 class _Undone(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """An adapter, and what was done before it was made: both are put back."""
+    """An adapter and the state from before it was built; `put_back` restores both."""
 
     def __init__(self, adapter: Adapter, kept: _Kept) -> None:
         super().__init__(adapter)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def largest_fitting(rows: int, fits: Callable[[int], bool]) -> int:
-    """The largest number under `rows` that fits, by bisection; 0: not even one does."""
+    """The largest number below `rows` that fits, by bisection; 0: not even one row fits."""
     fitting, failing = 0, rows
     while failing - fitting > 1:
         middle = (fitting + failing) // 2

@@ -1,4 +1,4 @@
-"""What one of several processes is about to train with, as hashes that the others' are compared with."""
+"""What one of several processes is about to train with, as hashes to compare with those of the others."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from trainwright.seams.processes import Position
 from trainwright.seams.state.snapshot import RandomState, seed_everything
 from trainwright.stages.setup import RankFacts
 
-# Rows of the training set that are hashed, spread over it: sets that differ, or are ordered differently, differ there.
+# Number of training rows to hash, spread over the set, to detect a different set or order.
 HASHED_ROWS = 16
-# Of each weight tensor so many numbers and its sum are hashed.
+# From each weight tensor, this many values and its sum are hashed.
 HASHED_NUMBERS = 64
 
 
 def loop_rank(body: Body, seen: Seen, position: Position) -> RankFacts:
-    """The facts of a process that is about to run a loop of the user's."""
+    """The facts of a process that is about to run a user's loop."""
     random = torch_random()
     training = LoopTraining(body, seen)
     kept = RandomState()
@@ -46,21 +46,21 @@ def loop_rank(body: Body, seen: Seen, position: Position) -> RankFacts:
 def trainer_rank(trainer: Any, position: Position) -> RankFacts:
     """The facts of a process that is about to call a Trainer's `train`."""
     random, kept, loader, batch = torch_random(), RandomState(), None, None
-    with quiet(), muted(), tolerated():  # what cannot be read here is a fault of a later stage
+    with quiet(), muted(), tolerated():  # unreadable data is reported by a later stage
         loader = trainer.get_train_dataloader()
         batch = next(iter(loader))
     kept.put_back()
     accelerator = trainer.accelerator
     accelerator._dataloaders = [d for d in accelerator._dataloaders if d is not loader]
     with quiet(), muted():
-        # It sends the first rank's weights to the others when it begins: what they are before does not matter.
+        # On start, it sends the first rank's weights to the others, so their values before that do not matter.
         facts = rank_facts(position, loader, batch, [], random)
     kept.put_back()
     return facts
 
 
 def rank_facts(position: Position, loader: Any, batch: Any, modules: Iterable[nn.Module], random: str) -> RankFacts:
-    """The facts of one process, of what it reads and trains."""
+    """The facts of one process about the data it reads and the modules it trains."""
     dataset = getattr(loader, "dataset", None)
     weights = [_of_weights(m) for m in modules]
     return RankFacts(
@@ -78,12 +78,12 @@ def rank_facts(position: Position, loader: Any, batch: Any, modules: Iterable[nn
 
 
 def torch_random() -> str:
-    """The hash of the state of torch's random numbers."""
+    """The hash of torch's random state."""
     return _hash(torch.get_rng_state())
 
 
 def is_sharded(loader: Any) -> bool:
-    """Whether a loader gives each rank its share of the rows: DistributedSampler and its like, or Accelerate's loaders."""
+    """Whether a loader gives each rank its own rows: DistributedSampler and the like, or Accelerate's loaders."""
     batches = getattr(loader, "batch_sampler", None)
     kinds = {k.__name__ for k in type(loader).__mro__}
     if kinds & {"DataLoaderDispatcher"} or type(batches).__name__ == "BatchSamplerShard":
@@ -93,7 +93,7 @@ def is_sharded(loader: Any) -> bool:
 
 
 def _first_batch(body: Body) -> tuple[Any, Any]:
-    """The loader that the loop draws from, and the batch that training would begin with; None for what there is not."""
+    """The loader that the loop draws from, and its first training batch; None for what does not exist."""
     loaders: list[tuple[Any, int]] = []
 
     def begun(loader: Any) -> None:
@@ -102,7 +102,7 @@ def _first_batch(body: Body) -> tuple[Any, Any]:
 
     item = None
     try:
-        with tolerated(), watching_loaders(begun):  # a loader that raises is a fault of a later stage
+        with tolerated(), watching_loaders(begun):  # a loader that raises is reported by a later stage
             item = next(iter(body.items()), None)
     finally:
         for loader, workers in loaders:
@@ -116,9 +116,9 @@ def _samples(dataset: Any) -> str:
     if not rows or not hasattr(dataset, "__getitem__"):
         return ""
     found = []
-    with tolerated():  # a row that cannot be read is a fault of a later stage
+    with tolerated():  # a row that cannot be read is reported by a later stage
         for row in sorted({int(i) for i in np.linspace(0, rows - 1, min(rows, HASHED_ROWS))}):
-            seed_everything(row)  # what is drawn for augmentation is the same on each rank
+            seed_everything(row)  # random augmentation is then the same on each rank
             found.append(_hash(dataset[row]))
     return _hash(found)
 
@@ -140,7 +140,7 @@ def _hash(value: Any) -> str:
 
 
 def _parts(value: Any, depth: int = 0) -> Iterable[bytes]:
-    """Bytes that are the same for the same content, whatever object holds it."""
+    """Bytes that depend only on the content, not on the object."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         yield str((value.dtype, tuple(value.shape))).encode()

@@ -1,4 +1,4 @@
-"""Short training runs, whatever the framework: what the overfit test, the baseline and every experiment are made of."""
+"""Short training runs, for any framework: the basis of the overfit test, the baseline and every experiment."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 from trainwright.adapters.base import Run, Training
 from trainwright.core.repair import Repair
 
-# A run whose loss stays above three times the first one for six steps, after a dozen, does not come back in thirty.
+# A run whose loss stays above three times the first one for six steps, after a dozen, does not recover within thirty.
 LOST_STEPS = 12
 LOST_FACTOR = 3.0
-# Over so many steps a short run's rate rises where training warms up: a fraction of any real warm-up, and enough for
-# an adaptive optimizer's averages to settle.
+# If training warms up, a short run's rate rises over this many steps: a fraction of any real warm-up, but enough for an
+# adaptive optimizer's averages to settle.
 WARMED_UP = 6
 
 
 def warmup_updates(schedule: Sequence[tuple[int, float]]) -> int:
-    """The update at which a schedule, as (update, factor of the peak rate), is first at its highest; 0: it never rises."""
+    """The update at which a schedule, as (update, fraction of the peak rate), first peaks; 0: it never rises."""
     return max(schedule, key=lambda point: point[1], default=(0, 1.0))[0]
 
 
 def rate_share(step: int, warmup: int) -> float:
-    """The share of the peak rate at a step of a short run: it rises over its first steps where training warms up."""
+    """The fraction of the peak rate at a step of a short run: it rises over the first steps if training warms up."""
     rise = min(warmup, WARMED_UP)
     return min(1.0, (step + 1) / (rise + 1))
 
@@ -40,10 +40,10 @@ def train(
     seconds: float = 30.0,
     enough: float = 0.0,
 ) -> Run:
-    """Take steps over the same batches in turn, from the weights at the start; then put these back.
+    """Take steps over the same batches in turn, from the initial weights; then restore the weights.
 
     Args:
-        at_end: what the batches show after the steps, as fields of Run.
+        at_end: measures the batches after the steps; returns fields of Run.
     """
     training.reset()
     losses: list[float] = []
@@ -60,7 +60,7 @@ def train(
                     failure = record.failure
                     break
                 if record.loss is None and losses:
-                    break  # the loop has come to its own end: a `break` at a number of steps
+                    break  # the loop ended itself: a `break` at a number of steps
                 losses.append(record.loss if record.loss is not None else math.nan)
                 if not math.isfinite(losses[-1]):
                     losses += [math.nan] * (steps - step - 1)
@@ -81,10 +81,10 @@ def train(
 
 
 def _is_enough(losses: Sequence[float], batches: int, enough: float) -> bool:
-    """Whether the mean loss, the last time over all batches, is at most this share of the first step's."""
+    """Whether the mean loss over the last pass over all batches is at most this fraction of the first step's."""
     return len(losses) >= 2 * batches and sum(losses[-batches:]) / batches <= enough * losses[0]
 
 
 def _is_lost(losses: Sequence[float]) -> bool:
-    """Whether a run has gone astray for good: more of it would cost time and tell nothing."""
+    """Whether a run has diverged for good, so that more steps would only cost time."""
     return len(losses) >= LOST_STEPS and min(losses[-LOST_STEPS // 2 :]) > LOST_FACTOR * losses[0] > 0

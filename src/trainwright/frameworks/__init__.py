@@ -1,1 +1,1 @@
-"""What is known of each framework's names: data, no framework is imported."""
+"""Data about each framework's names; imports no framework."""

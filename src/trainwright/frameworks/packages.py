@@ -1,8 +1,8 @@
-"""The packages of the frameworks, by the names that they are imported by."""
+"""The frameworks' packages, by import name."""
 
 from __future__ import annotations
 
-# Whose versions a report shows, in this order.
+# Packages whose versions a report shows, in this order.
 SHOWN = (
     "torch",
     "transformers",
@@ -15,13 +15,13 @@ SHOWN = (
     "jax",
     "numpy",
 )
-# Whose loggers are quiet during a walk.
+# Packages whose loggers are silenced during a walk.
 LOGGING = ("transformers", "accelerate", "datasets", "torch")
-# What the walk of a Hugging Face Trainer, of Lightning's Trainer and of a loop of the user's own works with.
+# The packages used in the walk of a Hugging Face Trainer, Lightning's Trainer, and a handwritten loop.
 TRAINER = ("torch", "transformers", "accelerate")
 LIGHTNING = ("torch",)
 LOOP = ("torch",)
-# What the walk of a loop works with besides, by a class that the script builds.
+# Further packages used in the walk of a loop, by a class that the script builds.
 BESIDE_LOOP = {"Accelerator": "accelerate"}
-# The class of a model's configuration, to which `from_pretrained` passes on what it does not take itself.
+# The class of a model's configuration, to which `from_pretrained` passes arguments that it does not take itself.
 CONFIGURATION = ("transformers.configuration_utils", "PreTrainedConfig")

@@ -1,4 +1,4 @@
-"""Names that libraries once had, and what stands in their place."""
+"""Names that libraries once had, and their replacements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TENSORFLOW_1 = "it is TensorFlow 1's: tf.compat.v1 has it, for graphs run by ha
 _NO_SESSION = "leave it out: there are no sessions since TensorFlow 2"
 _NO_PHASE = "call the model with training=True or training=False"
 _FIT = "use fit, which takes generators too"
-# Functions of Keras 2's backend that keras.ops has, those whose axis has another default there, and what stands for others.
+# Keras 2 backend functions that keras.ops has, those whose axis has another default there, and replacements for others.
 _OPS = (
     "abs all any arange binary_crossentropy cast categorical_crossentropy clip cos dot elu equal exp eye greater greater_equal "
     "hard_sigmoid less less_equal log max maximum mean min minimum ndim not_equal one_hot ones ones_like prod relu reshape round "
@@ -48,7 +48,7 @@ _BACKEND = {
     "set_learning_phase": _NO_PHASE,
 }
 
-# What became of names, by package and name; * is any ending. Keras's go by the module, in whichever package it is asked;
+# Replacements by package and name; * is any suffix. Keras's are listed by module, for whichever package is used;
 # keras.* is any of its modules. From the libraries' release notes and migration guides:
 # transformers 4.x to 5, datasets 2 to 5, huggingface_hub 0.x to 2, accelerate 1.0, NumPy 1.24 and 2.0,
 # pandas 2.0 and 3.0, scikit-learn 1.2, torch 1.8 and 2.0, TensorFlow 2.0, Keras 2 and 3.
@@ -165,7 +165,7 @@ MODULE_NAMES: dict[tuple[str, str], str] = {
     ("tensorflow", "reset_default_graph"): _TENSORFLOW_1,
     ("tensorflow", "set_random_seed"): "use tf.random.set_seed, or keras.utils.set_random_seed",
 }
-# The same for attributes of objects, by the name of a class of theirs.
+# The same for attributes of objects, by the name of one of their classes.
 CLASS_NAMES: dict[tuple[str, str], str] = {
     ("PreTrainedTokenizerBase", "encode_plus"): _CALL,
     ("PreTrainedTokenizerBase", "batch_encode_plus"): _CALL + " with the list of texts",
@@ -209,12 +209,12 @@ CLASS_NAMES: dict[tuple[str, str], str] = {
 
 
 def replacement(owner: str, name: str, *, package: str, of_class: bool) -> str | None:
-    """What the tables say of a name; None if they know nothing.
+    """The tables' entry for a name; None if there is none.
 
     `{name}`, `{bare}` and `{stem}` in it stand for parts of the name (`filled`).
 
     Args:
-        owner: the module that was asked; or the names of an object's classes, joined by blanks.
+        owner: the module that was asked, or the names of an object's classes, separated by blanks.
     """
     table = CLASS_NAMES if of_class else MODULE_NAMES
     owners = owner.split(" ") if of_class else _reached(owner, package)
@@ -227,7 +227,7 @@ def replacement(owner: str, name: str, *, package: str, of_class: bool) -> str |
 
 
 def filled(text: str, name: str, near: str | None) -> str:
-    """A replacement with the parts of the name written out.
+    """A replacement with the parts of the name filled in.
 
     Args:
         near: the nearest name that the module has.
@@ -237,7 +237,7 @@ def filled(text: str, name: str, near: str | None) -> str:
 
 
 def _reached(owner: str, package: str) -> tuple[str, ...]:
-    """The module that was asked and what it is of: tf.keras.layers and keras._tf_keras.keras.layers are keras.layers."""
+    """The module under its canonical name: tf.keras.layers and keras._tf_keras.keras.layers are keras.layers."""
     parts = owner.split(".")
     if "keras" not in parts:
         return (package, owner)

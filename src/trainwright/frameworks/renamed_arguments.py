@@ -1,4 +1,4 @@
-"""Arguments that libraries once had, and what they have become."""
+"""Arguments that libraries once had, and their successors."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Successor:
-    """What an argument has become: another name, and its value where that changes too."""
+    """An argument's successor: another name, and another value if that changes too."""
 
     name: str
     note: str = ""
     value: Callable[[Any], Any] | None = None
-    """The new value of an old one; None: the same."""
+    """Converts the old value; None: unchanged."""
 
 
 # From the frameworks' changelogs and migration guides (transformers 4.41 to 5.x, accelerate 1.0, Keras 2 and 3), and
-# what another framework calls it.
-# A successor is used only where the installed signature has it.
+# from other frameworks' names for the same argument.
+# A successor is used only if the installed signature has it.
 SUCCESSORS: dict[str, Successor] = {
     "evaluation_strategy": Successor("eval_strategy"),
     "evaluate_during_training": Successor("eval_strategy", value=lambda v: "steps" if v else "no"),
@@ -78,7 +78,7 @@ SUCCESSORS: dict[str, Successor] = {
     "border_mode": Successor("padding", value=lambda v: v if v in ("valid", "same", "causal") else "valid"),
     "dim_ordering": Successor("data_format", value=lambda v: "channels_first" if v == "th" else "channels_last"),
 }
-# What to know of arguments that are gone for good; other libraries have arguments of the same names as Keras's.
+# Notes on arguments that were removed; other libraries have arguments with the same names as Keras's.
 GONE = {
     "overwrite_output_dir": "the output folder is always written to",
     "save_safetensors": "weights are always saved as safetensors",
@@ -104,12 +104,12 @@ GONE_FROM_KERAS = {
     "time_major": "give it rows first, then steps",
     "write_grads": "no gradients are written any more",
 }
-# How the names of the distributions that have Keras begin.
+# Prefixes of the names of distributions that contain Keras.
 _KERAS = ("keras", "tf_keras", "tf-keras")
 
 
 def gone_from(library: str) -> Mapping[str, str]:
-    """What to know of arguments that a library no longer has.
+    """Notes on arguments that a library no longer has.
 
     Args:
         library: distribution and version: `keras 3.15`.

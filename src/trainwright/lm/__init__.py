@@ -1,1 +1,1 @@
-"""The maker of code-completion language models: prepare, train, eval, complete, export."""
+"""Trains code-completion language models: prepare, train, eval, complete, export."""

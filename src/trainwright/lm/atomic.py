@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whenever the process or the machine stops."""
+"""Atomic file writes: a file is either complete or absent, even if the process or the machine stops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PART = ".part"
 
 @contextmanager
 def replacing(file: Path) -> Iterator[BinaryIO]:
-    """A stream whose content becomes the file's when the block ends; if it raises, the file stays as it was."""
+    """A stream whose content replaces the file's when the block ends; if the block raises, the file is unchanged."""
     part = file.with_name(file.name + PART)
     try:
         with part.open("wb") as stream:
@@ -35,7 +35,7 @@ def write_json(file: Path, values: Any) -> None:
 
 
 def _settle(folder: Path) -> None:
-    """Have a renaming survive the machine's sudden end, where a folder can be synchronised."""
+    """Sync the folder, where the system allows it, so that a rename survives a power loss."""
     if sys.platform == "win32":
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""`trainwright lm`: its commands. Their modules import nothing heavy at the top, so every --help answers at once."""
+"""`trainwright lm` and its commands. Command modules import nothing heavy at the top, so every --help is instant."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ app = App(
     result_action="return_value",
 )
 
-# What the extra `lm` of pyproject.toml brings.
+# The packages of the `lm` extra in pyproject.toml.
 PACKAGES = ("torch", "tokenizers", "tiktoken", "pyarrow", "xxhash", "rensa", "safetensors", "rapidfuzz",
             "huggingface_hub", "license_expression")  # fmt: skip
 _NEEDS = 'trainwright lm needs additional packages: pip install "trainwright[lm]"'
 
-# In the order of the work.
+# In the order in which they are used.
 COMMANDS: dict[str, Callable[..., int | None]] = {
     "prepare": prepare,
     "train": train,
@@ -55,7 +55,7 @@ def _examples(function: Callable[..., int | None]) -> str:
 
 
 def _with_its_packages(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """The command; if packages of the extra are not installed, it names them in one line."""
+    """Wrap a command so that it reports missing packages of the extra in one line."""
 
     @functools.wraps(function)
     def command(*args: Any, **kwargs: Any) -> int | None:
@@ -78,7 +78,7 @@ def missing_packages() -> list[str]:
 def _is_installed(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):  # hidden, or half removed
+    except (ImportError, ValueError):  # hidden or partly uninstalled
         return False
 
 

@@ -1,4 +1,4 @@
-"""A recipe: what is trained, on how much data, and how. Presets, TOML files and `--set` make one."""
+"""A recipe: which model to train, on how much data, and how. Presets, TOML files and `--set` produce it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from trainwright.errors import ReadError, UsageError
 
 PRESETS = ("tiny", "small", "gpt2")
-# More than any machine has processors: a number that was meant for something else.
+# More processors than any machine has; a higher number is a mistake.
 MOST_THREADS = 1024
-# The warm-up of a training that is too short for the preset's: a tenth of it.
+# A training too short for the preset's warm-up uses this fraction of its updates instead.
 SHORT_WARMUP = 10
 
 
@@ -32,97 +32,97 @@ class ModelConfig:
     heads: int = 4
     width: int = 256
     context: int = 128
-    """Positions; a window holds one token more, so that each position has a target."""
+    """Positions; a window has one more token, so that each position has a target."""
     dropout: float = 0.0
     vocabulary_size: int = 0
-    """0: that of the prepared data's tokenizer."""
+    """0: the vocabulary size of the prepared data's tokenizer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """How tokens become windows."""
+    """How tokens are packed into windows."""
 
     packing: Literal["join", "tail"] = "join"
-    """join: documents follow each other, an end token between; tail: each by itself, its incomplete tail dropped."""
+    """join: documents in a row, separated by end tokens; tail: each document alone, dropping its incomplete tail."""
     windows: int = 32
-    """Windows of one optimizer update, over all processes and micro-batches."""
+    """Windows per optimizer update, over all processes and micro-batches."""
     micro_windows: int = 0
-    """Windows of one forward pass in one process; 0: all at once."""
+    """Windows per forward pass in one process; 0: all at once."""
     limit: int = 0
-    """Train only on the first N windows; 0: on all."""
+    """Train only on the first N windows; 0: all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizerConfig:
-    """AdamW's numbers, and Muon's where matrices are its."""
+    """Hyperparameters of AdamW, and of Muon if it is used for the matrices."""
 
     name: Literal["adamw", "muon"] = "muon"
-    """muon: for the matrices of the layers; embeddings, norms and biases stay with AdamW."""
+    """muon: used for the matrices of the layers; embeddings, norms and biases use AdamW."""
     learning_rate: float = 5e-4
-    """AdamW's at its highest."""
+    """AdamW's peak learning rate."""
     muon_learning_rate: float = 0.02
     weight_decay: float = 0.1
-    """Of matrices; norms and biases have none."""
+    """Applied to matrices only, not to norms and biases."""
     beta1: float = 0.9
     beta2: float = 0.95
     epsilon: float = 1e-8
     clip: float = 1.0
-    """Largest norm of all gradients together; 0: no clipping."""
+    """Maximum norm of all gradients together; 0: no clipping."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleConfig:
-    """The learning rate over the updates."""
+    """The learning rate schedule."""
 
     shape: Literal["cosine", "linear", "wsd", "constant"] = "cosine"
     """wsd: warm-up, stable, decay."""
     warmup_updates: int = 0
     decay_share: float = 0.2
-    """wsd: the last share of all updates, in which the rate falls."""
+    """wsd: the final fraction of updates, during which the rate decays."""
     floor: float = 0.0
-    """The lowest rate after warm-up, as a share of the highest."""
+    """The lowest rate after warm-up, as a fraction of the peak."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LossConfig:
-    """Cross-entropy in nats, and what may be added to it."""
+    """Cross-entropy in nats, with optional terms."""
 
     key_tokens: tuple[str, ...] = ()
-    """Words whose count weighs a window's loss; each with and without a leading space."""
+    """Words whose count increases a window's loss weight, each with and without a leading space."""
     key_weight: float = 1.0
-    """A window's weight is 1 + key_weight x its count of key tokens, divided by the mean weight of the update."""
+    """A window's weight is 1 + key_weight x its number of key tokens, divided by the update's mean weight."""
     z_loss: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """How long to train, with which precision, and what happens during training."""
+    """How long to train, in which precision, and what happens during training."""
 
     updates: int = 0
-    """Optimizer updates; 0: as many as `epochs` makes."""
+    """Optimizer updates; 0: as many as `epochs` requires."""
     epochs: float = 1.0
     seed: int = 0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """auto: whichever is measured to be faster when the run begins."""
+    """auto: the faster one, as measured when the run begins."""
     threads: int = 0
-    """Of torch on the CPU; 0: OMP_NUM_THREADS, or as many as are fastest here, as measured when the run begins."""
+    """torch's CPU threads; 0: OMP_NUM_THREADS, or the fastest number, as measured when the run begins."""
     compile: bool = False
     evaluate_every: int = 100
     evaluate_windows: int = 0
-    """Validation windows of an evaluation on the way, spread evenly over them all; 0: all of them."""
+    """Validation windows per evaluation during training, evenly spaced; 0: all."""
     sample_every: int = 0
     """Updates between completions of `prompts`; 0: none."""
     prompts: tuple[str, ...] = ("plt.sc", "df.groupby(", "from sklearn.")
     save_every: int = 100
     keep: int = 2
-    """Number of newest checkpoints to keep, in addition to the best one."""
+    """Number of newest checkpoints to keep, besides the best one."""
     log_every: int = 10
     sinks: tuple[str, ...] = ()
     """tensorboard, trackio, wandb; log.jsonl is always written."""
     distributed: Literal["ddp", "fsdp"] = "ddp"
-    """How torchrun's processes share the work."""
+    """How torchrun's processes divide the work."""
     check: bool = True
-    """Walk the training with the debugger before it begins."""
+    """Check the training with the debugger before it begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,10 +138,10 @@ class Recipe:
 
 
 def load_recipe(preset: str = "tiny", file: Path | None = None, settings: Sequence[str] = ()) -> Recipe:
-    """The preset's recipe, changed by a TOML file, then by settings of the form "section.key=value".
+    """Load the preset's recipe, then apply a TOML file, then settings of the form "section.key=value".
 
     Raises:
-        UsageError: if a name is unknown or a value does not fit.
+        UsageError: if a name is unknown or a value is invalid.
         ReadError: if the file cannot be read.
     """
     if preset not in PRESETS:
@@ -159,7 +159,7 @@ def load_recipe(preset: str = "tiny", file: Path | None = None, settings: Sequen
 
 
 def _warmed_up(recipe: Recipe) -> Recipe:
-    """The recipe with a preset's warm-up made shorter if it would take more than half of a short training."""
+    """Shorten a preset's warm-up if it would take more than half of a short training."""
     warmup, updates = recipe.schedule.warmup_updates, recipe.run.updates
     if not updates or warmup <= updates // 2:
         return recipe
@@ -169,10 +169,10 @@ def _warmed_up(recipe: Recipe) -> Recipe:
 
 
 def recipe_from(tables: Mapping[str, Any], base: Recipe | None = None) -> Recipe:
-    """A recipe with what TOML's tables name changed in it.
+    """The base recipe with the settings from TOML tables applied.
 
     Raises:
-        UsageError: if a section or key is unknown or a value has another type.
+        UsageError: if a section or key is unknown or a value has the wrong type.
     """
     recipe = base or Recipe()
     sections = {f.name for f in dataclasses.fields(Recipe)}
@@ -188,7 +188,7 @@ def recipe_from(tables: Mapping[str, Any], base: Recipe | None = None) -> Recipe
 
 
 def as_tables(recipe: Recipe) -> dict[str, dict[str, Any]]:
-    """The recipe as TOML's or JSON's tables; `recipe_from` reads them again."""
+    """The recipe as tables for TOML or JSON; `recipe_from` reads them back."""
     return {
         section: {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
         for section, values in dataclasses.asdict(recipe).items()
@@ -196,10 +196,10 @@ def as_tables(recipe: Recipe) -> dict[str, dict[str, Any]]:
 
 
 def checked(recipe: Recipe) -> Recipe:
-    """The recipe, whose numbers fit each other.
+    """Return the recipe after checking that its settings are consistent.
 
     Raises:
-        UsageError: if they do not.
+        UsageError: if they are not.
     """
     _check_numbers(recipe)
     if recipe.model.width % recipe.model.heads or recipe.model.width // recipe.model.heads % 2:
@@ -223,7 +223,7 @@ def checked(recipe: Recipe) -> Recipe:
 
 
 def _check_numbers(recipe: Recipe) -> None:
-    """That each number lies where it may."""
+    """Check that each number is in range."""
     positive = {
         "model.layers": recipe.model.layers,
         "model.heads": recipe.model.heads,
@@ -274,7 +274,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _parsed(setting: str) -> dict[str, dict[str, Any]]:
-    """`model.layers=6` as tables; what is no TOML value is text."""
+    """Parse `model.layers=6` into tables; a value that is not valid TOML is a string."""
     path, equals, value = setting.partition("=")
     if "\n" in value:
         raise UsageError(f"--set takes one setting on one line; got {setting!r}.")
@@ -298,9 +298,9 @@ def _changed(section: Any, name: str, values: Mapping[str, Any]) -> Any:
 
 
 def _fitted(value: Any, wanted: Any, name: str) -> Any:
-    """The value as the setting's type; an integer will do for a float, a list for a tuple.
+    """Convert the value to the setting's type; an integer is accepted for a float and a list for a tuple.
 
-    The command line's own conversion (cyclopts) is too kind for this: it rounds 2.6 layers to 3 and takes "6" for 6.
+    The command line's own conversion (cyclopts) is too lenient here: it rounds 2.6 layers to 3 and accepts "6" for 6.
     """
     if get_origin(wanted) is Literal:
         if value in get_args(wanted):

@@ -1,4 +1,4 @@
-"""The document: yielded by every source, and the input of filters, deduplication, splitting and tokenizing."""
+"""The document: what sources yield, and what filters, deduplication, splitting and tokenizing take as input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Document:
     path: str
     """Its origin, as shown to users."""
     group: str
-    """The repository or package that it belongs to, which a split never divides."""
+    """Its repository or package, which a split never divides."""
     licence: str | None = None
     """An SPDX identifier, if one is known."""
 

@@ -1,4 +1,4 @@
-"""A line on standard error for work that takes time: share done, rate and time left. On a terminal only."""
+"""A progress line on standard error: fraction done, rate and time left. Only on a terminal."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 Report = Callable[[float, str], None]
-"""Takes the share that is done, 0 to 1, and a few words."""
+"""Takes the fraction done, 0 to 1, and a few words."""
 
 _STEPS = 10_000
 
 
 @contextmanager
 def stage(name: str) -> Iterator[Report]:
-    """A bar for one stage of the work, gone when it ends."""
+    """Show a bar for one stage of the work; it disappears when the stage ends."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda share, words: None

@@ -1,1 +1,1 @@
-"""Where we stand between the user's pipeline and its framework: the only place that patches anything."""
+"""Where Trainwright stands between the user's pipeline and its framework: the only place that patches anything."""

@@ -1,7 +1,7 @@
-"""The calls of frameworks that a script makes on its way to training, seen as they happen.
+"""Observes the framework calls that a script makes on its way to training.
 
-Patches are put in when a framework is imported, before the script gets hold of its names. One that is too old for them
-is left as it is, and the script is told so when it begins to train with it.
+A framework is patched when it is imported, before the script can use its names. A framework that is too old is left
+unpatched, and the script is told so when it starts to train with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trainwright.seams.source.places import user_frame
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[Seen]:
-    """Tell a listener of the calls that scripts make, while the context lasts."""
+    """Report scripts' framework calls to a listener while the context lasts."""
     install()
     with told(listener) as seen:
         yield seen
@@ -30,7 +30,7 @@ def listening(listener: Listener) -> Iterator[Seen]:
 
 @functools.cache
 def install() -> None:
-    """Have the frameworks patched, now or when they are imported."""
+    """Patch the frameworks, now or when they are imported."""
     for module, patch in (
         ("torch.nn.modules.module", torch_patches.patch_modules),
         ("torch.optim.optimizer", torch_patches.patch_optimizers),
@@ -63,7 +63,7 @@ def install() -> None:
         wrapt.register_post_import_hook(functools.partial(_patch, patch), module)
 
 
-# Where a script begins to train, or what it cannot train without: by the module that is imported.
+# Entry points of training, or what training needs, by the imported module.
 _BEGINS = {
     "torch.optim.optimizer": ("Optimizer", "__init__"),
     "transformers.trainer": ("Trainer", "__init__"),
@@ -85,7 +85,7 @@ def _patch(patch: Callable[[Any], None], module: Any) -> None:
 
 
 def _refuse(owner: Any, name: str, package: str) -> None:
-    """Let a script that comes to a method hear that the package is too old."""
+    """Make a method report that its package is too old."""
     original = getattr(owner, name)
 
     @functools.wraps(original)

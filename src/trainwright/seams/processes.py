@@ -1,7 +1,7 @@
-"""Several processes that train together on one machine: which of them this is, and what they leave for one another.
+"""Several processes that train together on one machine: this process's position, and how they exchange facts.
 
-They exchange facts as files in a folder that is named after the process which started them, so that this works where
-each believes to be alone too, and nobody waits in a collective call.
+They exchange files in a folder named after their parent process. This also works if each process believes it is alone,
+and nobody waits in a collective call.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Processes of one launch come to their training within seconds of each other; one that is not there by then has ended.
+# Processes of one launch reach their training within seconds of each other; one that is later than this has ended.
 SECONDS_WAITED = 60.0
 _POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """Which process of how many this is."""
+    """A process's rank and the number of processes."""
 
     rank: int
     world_size: int
     here: int
     """How many of them are on this machine."""
     believed: int
-    """How many the process counts itself: 1 where it set up no process group, or does not know of it."""
+    """The process's own count: 1 if it set up no process group, or does not know of one."""
 
 
 def position() -> Position | None:
-    """This process's position among those that a launcher or the script started; None where it is alone."""
+    """This process's position among those that a launcher or the script started; None if it is alone."""
     environment = os.environ
     world, rank = (_number(environment.get(n)) for n in ("WORLD_SIZE", "RANK"))
     believed = 1
@@ -44,13 +44,13 @@ def position() -> Position | None:
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         believed = world = distributed.get_world_size()
         rank = distributed.get_rank()
-    # On a CPU, Accelerator() joins the group and then counts itself alone (accelerate 1.15).
+    # On a CPU, Accelerator() joins the group but then counts only itself (accelerate 1.15).
     state = getattr(sys.modules.get("accelerate.state"), "PartialState", None)
     if state is not None and "num_processes" in state._shared_state:
         believed = state._shared_state["num_processes"]
     if world is None or world < 2 or rank is None:
         return None
-    # Accelerate writes LOCAL_WORLD_SIZE=1 where nobody did; only torchrun's is to be believed, and it tells of machines.
+    # LOCAL_WORLD_SIZE is reliable only with torchrun, which also sets GROUP_WORLD_SIZE; Accelerate defaults it to 1.
     machines = _number(environment.get("GROUP_WORLD_SIZE")) or 1
     here = (_number(environment.get("LOCAL_WORLD_SIZE")) or world) if machines > 1 else world
     return Position(rank=rank, world_size=world, here=min(here, world), believed=believed)
@@ -61,31 +61,31 @@ def _number(text: str | None) -> int | None:
 
 
 class Exchange:
-    """Where the processes that one process started leave what they have to say.
+    """Exchanges messages between the processes that one process started.
 
     Args:
-        starter: its id.
+        starter: the parent process's id.
     """
 
     def __init__(self, starter: int) -> None:
         self._folder = Path(tempfile.gettempdir()) / f"trainwright-{starter}-{_started(starter)}"
 
     def put(self, name: str, said: Mapping[str, Any]) -> None:
-        """Leave something, whole or not at all."""
+        """Store a message atomically."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         unfinished = self._folder / f"{name}.{os.getpid()}"
         unfinished.write_text(json.dumps(said), encoding="utf-8")
         unfinished.replace(self._folder / f"{name}.json")
 
     def get(self, name: str) -> dict[str, Any] | None:
-        """What was left under a name."""
+        """The message stored under a name."""
         with contextlib.suppress(FileNotFoundError):
             found: dict[str, Any] = json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8"))
             return found
         return None
 
     def gather(self, names: list[str], seconds: float = SECONDS_WAITED) -> dict[str, dict[str, Any]]:
-        """What was left under each name, as far as it came in time."""
+        """The messages stored under these names, as far as they arrived in time."""
         ends, found = time.monotonic() + seconds, dict[str, dict[str, Any]]()
         while True:
             found |= {n: said for n in names if n not in found and (said := self.get(n)) is not None}
@@ -94,12 +94,12 @@ class Exchange:
             time.sleep(_POLL_SECONDS)
 
     def clear(self) -> None:
-        """Leave nothing behind."""
+        """Delete all messages."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _started(process: int) -> str:
-    """When a process began, in the kernel's ticks: ids are used again."""
+    """A process's start time in kernel ticks, because ids are reused."""
     with contextlib.suppress(OSError, IndexError):
         return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
     return "0"
@@ -107,7 +107,7 @@ def _started(process: int) -> str:
 
 @contextlib.contextmanager
 def group_kept() -> Iterator[None]:
-    """While the context lasts, a process group stays: what a script does after its epochs is run for a look as well."""
+    """Keep a process group while the context lasts, because code after the epochs is also run by the walk."""
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         yield
@@ -121,10 +121,10 @@ def group_kept() -> Iterator[None]:
 
 @contextlib.contextmanager
 def unconnected() -> Iterator[None]:
-    """While the context lasts, collective calls go nowhere and wait for nobody: as if every rank gave what this one does.
+    """While the context lasts, collective calls return at once, as if every rank contributed what this one does.
 
-    The process group stays gone afterwards: the other ranks have ended. Modules in DistributedDataParallel are called
-    as they are.
+    The process group stays destroyed afterwards: the other ranks have ended. DistributedDataParallel modules call the
+    wrapped module directly.
     """
     torch = sys.modules.get("torch")
     distributed: Any = sys.modules.get("torch.distributed")
@@ -140,7 +140,7 @@ def unconnected() -> Iterator[None]:
     kind: Any = torch.nn.parallel.DistributedDataParallel
     forward = kind.forward
     kind.forward = lambda self, *args, **kwargs: self.module(*args, **kwargs)
-    # What a script does after its epochs is run for a look as well.
+    # Code after the epochs is also run by the walk.
     destroy, distributed.destroy_process_group = distributed.destroy_process_group, lambda group=None: None
     try:
         yield

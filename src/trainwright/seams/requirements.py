@@ -1,6 +1,7 @@
-"""The oldest version of each framework that a walk knows its way in, and what to say of an older one.
+"""The oldest version of each framework that a walk supports, and the message for older ones.
 
-Read from what the script has imported: what merely lies in the environment is nobody's matter, and nothing is imported.
+Only packages that the script has imported are examined; others in the environment do not matter, and nothing is
+imported.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Requirement:
-    """The oldest version of a package that a walk works with; tests/environments holds it."""
+    """The oldest version of a package that a walk supports; tests/environments pins it."""
 
     name: str
-    """As its documentation spells it."""
+    """Its name as in its documentation."""
     least: str
     distribution: str
-    """What pip installs it by."""
+    """Its name for pip."""
 
 
 REQUIRED = {
@@ -37,7 +38,7 @@ REQUIRED = {
 
 
 def shortfall(packages: Iterable[str]) -> str:
-    """What must hold, what was found and what to do, of the packages that are too old; empty if none is."""
+    """The requirement, the installed version and the remedy for packages that are too old; empty if none is."""
     short = [(REQUIRED[p], found) for p in packages if p in REQUIRED and is_too_old(found := version(p), p)]
     if not short:
         return ""
@@ -55,11 +56,11 @@ _LEGACY_KERAS = ' A script of Keras 2 can be checked with tf-keras: pip install 
 
 
 def version(package: str) -> str:
-    """The version of a package that is imported; empty if it is not, or nobody can tell."""
+    """The version of an imported package; empty if it is not imported or its version is unknown."""
     module = sys.modules.get(package)
     if module is None:
         return ""
-    # While a package is being imported it may not have told its version yet.
+    # A package that is being imported may not have set its version yet.
     found = getattr(module, "__version__", "")
     if not isinstance(found, str) or not found:
         try:
@@ -70,12 +71,12 @@ def version(package: str) -> str:
 
 
 def is_too_old(found: str, package: str) -> bool:
-    """Whether a version is older than the package's oldest one; one that cannot be read is taken to be new."""
+    """Whether a version is older than the package's oldest supported one; an unreadable version counts as new."""
     release = _release(found)
     return bool(release) and release < _release(REQUIRED[package].least)
 
 
 def _release(text: str) -> tuple[int, ...]:
-    """The numbers at the head of a version: (2, 13, 0) of 2.13.0+cpu."""
+    """The leading numbers of a version: (2, 13, 0) for 2.13.0+cpu."""
     numbers = re.match(r"\d+(\.\d+)*", text)
     return tuple(int(n) for n in numbers[0].split(".")) if numbers else ()

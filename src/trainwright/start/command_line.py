@@ -18,16 +18,17 @@ class Option:
     name: str
     takes_value: bool
     is_shown: bool
-    """In the command's help; what is not is for Trainwright itself."""
+    """Whether the command's help shows it; hidden ones are for Trainwright itself."""
 
 
 def arranged(words: Sequence[str], options_of: Callable[[str], Sequence[Option]]) -> tuple[list[str], str]:
     """The command line with `--` inserted before SCRIPT, and a message for the user.
 
-    Words after SCRIPT belong to the script; our options there are accepted only if it certainly reads no command line.
+    Words after SCRIPT belong to the script. Our options after it are accepted only if the script certainly reads no
+    command line.
 
     Args:
-        options_of: the options of the command of a name.
+        options_of: returns the options of a command, by the command's name.
 
     Raises:
         UsageError: if there is no SCRIPT.
@@ -67,9 +68,9 @@ def arranged(words: Sequence[str], options_of: Callable[[str], Sequence[Option]]
 
 
 def _parted(words: Sequence[str], options: Sequence[Option]) -> tuple[list[str], list[str]]:
-    """Options of ours among words, with their values, and the other words.
+    """Our options among words, with their values, and the other words.
 
-    A short option is the script's: `-m` says what SCRIPT is, and stands before it.
+    Short options are left to the script: `-m` says what SCRIPT is, and comes before it.
     """
     named = [o for o in options if o.is_shown and o.name.startswith("--")]
     valued = {o.name for o in named if o.takes_value}
@@ -103,7 +104,7 @@ def _names(script: str, option: str) -> bool:
 
 
 def _module_file(module: str) -> Path | None:
-    """The source of a module below the working directory; nothing is imported to find it."""
+    """The source of a module in the working directory, found without importing anything."""
     at = Path.cwd().joinpath(*module.split("."))
     files = (at.with_suffix(".py"), at / "__main__.py")
     return next((file for file in files if file.is_file()), None)

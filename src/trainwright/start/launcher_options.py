@@ -1,8 +1,8 @@
-"""The options of launchers, wrappers and runners: which of them take a value."""
+"""The options of launchers, wrappers and runners: which ones take a value."""
 
 from __future__ import annotations
 
-# Options without a value; every other one has one. `-` within a name may be written for `_`.
+# Options without a value; all others have one. `-` within a name may replace `_`.
 ACCELERATE_FLAGS = frozenset({
     "-h", "-m", "-q", "--help", "--module", "--no_python", "--quiet", "--cpu", "--debug", "--downcast_bf16",
     "--dynamo_use_dynamic", "--dynamo_use_fullgraph", "--dynamo_use_regional_compilation", "--enable_cpu_affinity",
@@ -22,7 +22,7 @@ DEEPSPEED_FLAGS = frozenset({
 })  # fmt: skip
 
 
-# What runs another program: its options that take a value, and how many words follow them before the program.
+# Programs that run another program: options that take a value, and the number of words between them and the program.
 WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     "nohup": (frozenset(), 0),
     "exec": (frozenset({"-a"}), 0),
@@ -38,7 +38,7 @@ WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
 }
 
 
-# Runners of environments and of clusters have options without end: what follows is found by what it is.
+# Runners of environments and clusters have too many options to list: the program after them is recognized directly.
 RUNNERS = ("uv run", "poetry run", "pipenv run", "pdm run", "hatch run", "rye run", "pixi run", "conda run", "mamba run",
             "micromamba run")  # fmt: skip
 
@@ -65,7 +65,7 @@ MODULES = {
 }
 
 
-# Changes the folder or the environment in ways that are not done here.
+# Options that change the folder or the environment in ways that are not supported here.
 NOT_DONE = {
     "env": ("-i", "--ignore-environment", "-C", "--chdir", "-S", "--split-string"),
     "uv run": ("--directory", "--project"),

@@ -1,7 +1,7 @@
-"""Commands that start a training, understood: the script and its arguments, whatever stands before them.
+"""Parses commands that start a training: finds the script and its arguments, whatever comes before them.
 
-A single process of it is walked, in the Python that runs Trainwright. No launcher is imported for that: which of their
-options take no value is written here, and tests compare it with the launchers' own parsers.
+One of its processes is walked, in the Python that runs Trainwright. No launcher is imported for that: the options
+without a value are listed here, and tests compare the lists with the launchers' own parsers.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ UNDERSTOOD = (
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _PYTHON = re.compile(r"(python|pythonw|pypy)(\d+(\.\d+)?)?(\.exe)?")
 
-# Short options of Python, several in one word, the last of which takes what follows it.
+# Python's short options, which may be combined in one word, the last of which may take a value.
 _PYTHON_SHORT = re.compile(r"-[bBdEhiIOPqsSuvVx]*([cmWX])(.*)", re.DOTALL)
 
 
 def is_command(word: str) -> bool:
-    """Whether a word begins a command that is understood, and is no file here."""
+    """Whether a word begins a supported command and is not a file here."""
     return _is_known(word) and not Path(word).is_file()
 
 
@@ -53,7 +53,7 @@ def understood(words: Sequence[str]) -> Program:
     """The program that a command line would start.
 
     Raises:
-        UsageError: if the command is none of those that are understood, or starts no script.
+        UsageError: if the command is not supported, or starts no script.
     """
     if len(words) == 1 and " " in words[0] and not Path(words[0]).exists():
         words = shlex.split(words[0])
@@ -63,7 +63,7 @@ def understood(words: Sequence[str]) -> Program:
 
 
 def is_launcher_module(module: str) -> bool:
-    """Whether a module is run to start another script."""
+    """Whether a module's purpose is to start another script."""
     return module in MODULES
 
 
@@ -88,17 +88,17 @@ def _is_known(word: str) -> bool:
 
 @dataclass
 class _Reading:
-    """A command line, read from its first word on."""
+    """Reads a command line, from its first word on."""
 
     words: list[str]
     environment: dict[str, str | None] = field(default_factory=dict)
     launcher: str = ""
     processes: str = ""
     elsewhere: str = ""
-    """A Python that is not the one that runs here."""
+    """The command's Python, if it is not the one running here."""
     unapplied: list[str] = field(default_factory=list)
     before: list[str] = field(default_factory=list)
-    """Arguments that the launcher itself gives the script."""
+    """Arguments that the launcher itself passes to the script."""
     module: bool = False
 
     def program(self) -> Program:
@@ -121,7 +121,7 @@ class _Reading:
             said=said,
         )
 
-    # What a command begins with
+    # The beginning of a command
 
     def command(self) -> None:
         """Read up to the script."""
@@ -170,7 +170,7 @@ class _Reading:
         self.command()
 
     def _up_to_command(self, name: str, valued: frozenset[str]) -> None:
-        """Past options of which not all are known, to the program that is started."""
+        """Skip options that are not all known, up to the program that is started."""
         while self.words and self.words[0].startswith("-"):
             option, value = self._option(name)
             if option == "--":
@@ -189,7 +189,7 @@ class _Reading:
         self.command()
 
     def _options(self, takes_value: Callable[[str], bool], name: str) -> list[tuple[str, str]]:
-        """The options in front, taken off, each with its value (empty without one)."""
+        """Remove the leading options and return each with its value (empty without one)."""
         found: list[tuple[str, str]] = []
         while self.words and self.words[0].startswith("-"):
             option, value = self._option(name)
@@ -241,7 +241,7 @@ class _Reading:
     # Launchers
 
     def _launched(self, launcher: str, flags: frozenset[str]) -> dict[str, str]:
-        """The launcher's options, taken off, by names with underscores."""
+        """Remove the launcher's options and return them by names with underscores."""
         self.launcher = launcher
 
         def name(option: str) -> str:
@@ -262,7 +262,7 @@ class _Reading:
         self.accelerate_launch()
 
     def accelerate_launch(self) -> None:
-        """What `accelerate launch` tells the script through its environment (accelerate 1.15, utils/launch.py)."""
+        """Set the variables with which `accelerate launch` configures the script (accelerate 1.15, utils/launch.py)."""
         given = self._launched("accelerate launch", ACCELERATE_FLAGS)
         self.processes = given.get("--num_processes", "")
         told = {"--mixed_precision": "ACCELERATE_MIXED_PRECISION", "--gpu_ids": "CUDA_VISIBLE_DEVICES"}
@@ -297,7 +297,7 @@ class _Reading:
             self.before.append("--local-rank=0")
 
     def _ranks(self, given: dict[str, str]) -> None:
-        """What a process finds in its environment whose launcher started it alone."""
+        """Set the environment of a process that its launcher started alone."""
         self.processes = given.get("--nproc_per_node", "")
         if given.get("--nnodes", "1") not in ("1", "1:1"):
             self.processes = f"{self.processes or '1'} x {given['--nnodes']}"
@@ -334,7 +334,7 @@ class _Reading:
 
 
 def _is_another(named: str) -> bool:
-    """Whether a Python that a command names is not the one that runs here."""
+    """Whether a command names another Python than the one running here."""
     if os.sep in named:
         return Path(named).absolute().parent != Path(sys.executable).absolute().parent
     version = _PYTHON.fullmatch(named)
@@ -343,7 +343,7 @@ def _is_another(named: str) -> bool:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens at."""
+    """A free port of this machine."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]

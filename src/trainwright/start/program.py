@@ -1,4 +1,4 @@
-"""The program to be walked, as given by a command line."""
+"""The program to walk, as given by a command line."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What is run: a script, a notebook or a module, with its own arguments."""
+    """The program to run: a script, a notebook or a module, with its own arguments."""
 
     script: str
     arguments: tuple[str, ...] = ()
     module: bool = False
     environment: Mapping[str, str | None] = field(default_factory=dict)
-    """What is to be set in the environment before it runs; None is taken out."""
+    """Environment variables to set before it runs; None removes one."""
     launcher: str = ""
-    """The program that would start it, where that is more than Python."""
+    """The program that would start it, if that is more than Python."""
     said: str = ""
-    """What to tell the user about how it is started here."""
+    """Remarks for the user about how it is started here."""
 
     def set_environment(self) -> None:
-        """Set what the command sets; folders of PYTHONPATH are found from now on."""
+        """Set the command's environment variables; folders in PYTHONPATH become importable."""
         for name, value in self.environment.items():
             if value is None:
                 os.environ.pop(name, None)

@@ -1,8 +1,8 @@
-"""Whether a script reads its command line: only of one that surely does not can options behind it be taken.
+"""Whether a script reads its command line: our options after it are accepted only if it certainly does not.
 
-A script takes no arguments if neither it nor any local module that it imports can come by `sys.argv`: every other module
-that they import is of the standard library or of a package that is known not to read it, and no name or text in
-them leads to it. Whatever is not certain counts as reading.
+A script takes no arguments if neither it nor any local module that it imports can access `sys.argv`: all other imported
+modules are in the standard library or in packages known not to read it, and no name or string in them leads to it.
+Anything uncertain counts as reading.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-# Of the standard library, what reads the command line or runs what cannot be seen here.
+# Standard library modules that read the command line or run code that is not visible here.
 _READING = frozenset({"argparse", "getopt", "optparse", "fileinput", "runpy", "importlib", "pkgutil", "imp", "ctypes",
                       "unittest", "doctest", "pdb", "code", "cmd", "gc", "inspect", "builtins", "marshal", "zipimport",
                       "idlelib", "test", "site", "sysconfig", "profile", "cProfile", "trace", "timeit"})  # fmt: skip
-# Packages that read no command line but through the names below.
+# Packages that read no command line except through the names below.
 _SILENT = frozenset({
     "torch", "torchvision", "torchaudio", "torchtext", "torchmetrics", "torchdata", "timm", "einops", "transformers", "datasets",
     "tokenizers", "accelerate", "evaluate", "peft", "safetensors", "huggingface_hub", "sentence_transformers", "lightning",
@@ -27,13 +27,13 @@ _SILENT = frozenset({
     "tiktoken", "networkx", "requests", "rich", "wandb", "mlflow", "tensorboard", "trackio", "psutil", "albumentations",
     "imageio", "librosa", "soundfile", "gensim", "xgboost", "lightgbm", "statsmodels", "torch_geometric",
 })  # fmt: skip
-# Names by which a command line is read, in those packages and elsewhere.
+# Names through which a command line is read, in those packages and elsewhere.
 _NAMES = re.compile(
     r"_?(orig_)?argv|.*Parser|parse_(known_)?args.*|add_argument|.*CLI|cli|commands?|main_cli|flags|FLAGS|app|argparse_util"
     r"|parse_flags_with_absl|config_with_absl|__import__|__builtins__|import_module|run_path|run_module"
 )
 _MODULES = ("torch.distributed.run", "torch.distributed.launch")
-_RUNNING = ("exec", "eval")  # as names alone: `model.eval()` is none of these
+_RUNNING = ("exec", "eval")  # as bare names only: `model.eval()` does not count
 _TEXTS = re.compile(r"argv|/proc/|cmdline|argparse")
 
 
@@ -41,7 +41,7 @@ def takes_no_arguments(script: Path, folder: Path) -> bool:
     """Whether it is certain that a script cannot see its arguments.
 
     Args:
-        folder: where its imports are looked for first.
+        folder: where its imports are looked up first.
     """
     seen: set[Path] = set()
     waiting = [script]
@@ -63,7 +63,7 @@ def takes_no_arguments(script: Path, folder: Path) -> bool:
 
 
 def names_option(script: Path, option: str) -> bool:
-    """Whether a script's text names an option itself, as `add_argument("--seed")` does."""
+    """Whether a script's text contains an option itself, as in `add_argument("--seed")`."""
     try:
         text = script.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -98,7 +98,7 @@ def _is_reading(module: str) -> bool:
 
 
 def _bare_sys(tree: ast.Module) -> bool:
-    """Whether `sys` is handed on, or is called something else: its attributes are then not all seen."""
+    """Whether `sys` is passed on or renamed, so that not all uses of its attributes are visible."""
     plain = {
         id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr not in ("modules", "__dict__")
     }
@@ -111,7 +111,7 @@ def _bare_sys(tree: ast.Module) -> bool:
 
 
 def _imports(tree: ast.Module, file: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    """The full names of what a file imports, each with the folder where it is looked for."""
+    """The full names of a file's imports, each with the folder where it is looked up."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, folder) for alias in node.names)
@@ -122,7 +122,7 @@ def _imports(tree: ast.Module, file: Path, folder: Path) -> Iterator[tuple[str, 
 
 
 def _local_files(name: str, home: Path) -> Iterator[Path]:
-    """The source files that an import of a name runs, as far as they lie in a folder."""
+    """The source files in a folder that importing a name runs."""
     at = home
     for part in name.split("."):
         at = at / part

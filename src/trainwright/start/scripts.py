@@ -1,4 +1,4 @@
-"""Finds the script that the user named, or says what to write instead."""
+"""Finds the script that the user named, or suggests what to write instead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainwright.start.program import Program
 
 SUFFIXES = (".py", ".pyw", ".ipynb", ".ipy", "")
 _SHELL = (".sh", ".bash", ".zsh", ".slurm", ".sbatch")
-# So many files of a folder are proposed.
+# Maximum number of a folder's files to suggest.
 MOST_PROPOSED = 5
 
 
@@ -22,7 +22,7 @@ def program_of(script: str, arguments: Sequence[str], *, module: bool) -> Progra
     """The program that a command's words describe.
 
     Raises:
-        UsageError: if there is no such script, or a launcher's command is not understood.
+        UsageError: if there is no such script, or a launcher's command is not supported.
     """
     if module:
         if is_launcher_module(script):
@@ -42,10 +42,10 @@ def program_of(script: str, arguments: Sequence[str], *, module: bool) -> Progra
 
 
 def check_script_file(script: str) -> None:
-    """Whether a file can be walked.
+    """Check that a file can be walked.
 
     Raises:
-        UsageError: if it does not exist, or is no Python script and no notebook.
+        UsageError: if it does not exist, or is neither a Python script nor a notebook.
     """
     path = Path(script)
     if not path.exists():

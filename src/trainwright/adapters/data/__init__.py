@@ -1,1 +1,1 @@
-"""Reading data sets, batches and texts, whatever the framework."""
+"""Reading datasets, batches and texts, for any framework."""

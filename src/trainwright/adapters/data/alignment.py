@@ -1,4 +1,4 @@
-"""Whether the labels of the sets belong to their inputs, measured on what was read of them."""
+"""Whether each set's labels belong to its inputs, measured on the rows that were read."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from trainwright.stages.dataset import Split, SplitFacts
 
 
 def alignment_of(split: Split, facts: SplitFacts, accepts: Sequence[str]) -> Alignment | None:
-    """How well the labels of a set fit its inputs; None where that cannot be told."""
+    """How well a set's labels fit its inputs; None if that cannot be determined."""
     labels = facts.labels
     if labels is None or labels.kind not in ("class", "real") or split.failure is not None:
         return None
-    with contextlib.suppress(ValueError, TypeError, KeyError):  # rows of kinds that make no table
+    with contextlib.suppress(ValueError, TypeError, KeyError):  # rows of types that do not form a table
         return measure_alignment(_columns(split, labels.column, accepts), labels.column, labels.kind, accepts)
     return None
 
 
 def _columns(split: Split, label: str, accepts: Sequence[str]) -> dict[str, Sequence[Any]]:
-    """Rows by column: the whole columns, or the sampled items where these hold what the columns do not."""
+    """Rows by column: the whole columns, or the sampled items if these hold values that the columns lack."""
     names = {k for item in split.items[:1] for k in item}
     lacking = [n for n in names if n not in split.columns and (n in accepts or n != label)]
     if split.columns and not lacking:

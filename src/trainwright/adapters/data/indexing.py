@@ -1,4 +1,4 @@
-"""Whether a data set of the user's own gives other rows for other indices: rows that come again, and rows that never come."""
+"""Whether a user's dataset returns distinct rows for distinct indices, or repeats some and never returns others."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from trainwright.seams.source.places import is_users, show
 from trainwright.stages.dataset import Split, SplitFacts
 from trainwright.stages.reading import Repetition
 
-# So deep nobody wraps data sets; one that holds itself, or answers to every name, would be looked into for ever.
+# Nobody nests datasets this deep; a dataset that contains itself or has every attribute would recurse forever.
 MOST_WRAPPED = 16
 
 
 def repetition_of(data: Any, split: Split, facts: SplitFacts) -> Repetition | None:
-    """How the rows that were read of a data set come again; None where none does, or where no code of the user's reads
-    them by index."""
+    """How the dataset repeats the rows that were read; None if it does not, or if no user code reads rows by
+    index."""
     if len(facts.hashes) == facts.hashed or (method := _item_method(data)) is None:
         return None
     rows = _rows(split, facts)
@@ -41,14 +41,14 @@ def repetition_of(data: Any, split: Split, facts: SplitFacts) -> Repetition | No
 
 
 def _rows(split: Split, facts: SplitFacts) -> Sequence[Hashable]:
-    """What tells rows apart: the hash of the inputs, with that of the label where it was kept."""
+    """The identity of each row: the hash of its inputs, with that of the label if it was kept."""
     label = facts.labels.column if facts.labels else ""
     labels = split.digests.get(label) or [digest(v) for v in split.columns.get(label, ())[: facts.hashed]]
     return list(zip(facts.row_hashes, labels)) if len(labels) >= facts.hashed else facts.row_hashes
 
 
 def _most_frequent_distance(rows: Sequence[Hashable]) -> tuple[int, float]:
-    """At what distance a row most often comes again, and the share of rows that do; 0: none does."""
+    """The distance at which rows most often repeat, and the share of rows that do; distance 0: no row repeats."""
     last: dict[Hashable, int] = {}
     counts: Counter[int] = Counter()
     for number, row in enumerate(rows):
@@ -62,7 +62,7 @@ def _most_frequent_distance(rows: Sequence[Hashable]) -> tuple[int, float]:
 
 
 def _item_method(data: Any) -> tuple[Any, FunctionType] | None:
-    """A data set, or the one inside of it, whose items are read by code of the user's, and that code."""
+    """The dataset, or one nested in it, whose items the user's code reads, and that method."""
     for _ in range(MOST_WRAPPED):
         function = getattr(type(data), "__getitem__", None)
         if isinstance(function, FunctionType) and is_users(function.__code__.co_filename):
@@ -73,7 +73,7 @@ def _item_method(data: Any) -> tuple[Any, FunctionType] | None:
 
 
 def _held(owner: Any, function: FunctionType) -> Iterator[tuple[str, int]]:
-    """The arrays and lists that reading an item names, else all that the object has: expression and number of rows."""
+    """The arrays and lists that the item method names, otherwise all attributes: expression and number of rows."""
     asked = list(_named(function.__code__))
     attributes = {n: v for n, v in getattr(owner, "__dict__", {}).items() if _count(v)}
     named = {n: v for n, v in attributes.items() if ("LOAD_ATTR", n) in asked}
@@ -83,7 +83,7 @@ def _held(owner: Any, function: FunctionType) -> Iterator[tuple[str, int]]:
 
 
 def _named(code: CodeType) -> Iterator[tuple[str, str]]:
-    """What the code and what is nested in it reads: the operation, for an attribute or a global, and the name."""
+    """The names that code, including nested code, reads: the operation (for an attribute or a global) and the name."""
     yield from ((i.opname, i.argval) for i in dis.get_instructions(code) if i.opname in ("LOAD_ATTR", "LOAD_GLOBAL"))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -91,7 +91,7 @@ def _named(code: CodeType) -> Iterator[tuple[str, str]]:
 
 
 def _count(value: Any) -> int:
-    """The rows of an array, frame or list; 0 for anything else."""
+    """The number of rows of an array, frame or list; 0 for anything else."""
     if isinstance(value, (list, tuple)) or hasattr(value, "column_names"):
         return len(value)
     shape = getattr(value, "shape", None)

@@ -1,4 +1,4 @@
-"""Where labels that are all equal came from: other values of the rows, and of the objects in the script's scope."""
+"""The likely origin of labels that are all equal: other columns of the rows, and other objects in the script."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 from trainwright.adapters.data.reading import Named, length, objects_in_scope
 from trainwright.stages.dataset import FEW_VALUES, LabelSource, Split, SplitFacts
 
-# Words for labels in the names of columns and variables.
+# Words for labels in column and variable names.
 _LABEL_WORDS = frozenset(
     ["label", "labels", "target", "targets", "class", "classes", "category", "y", "sentiment", "rating", "ratings", "stars", "score", "answer", "gold", "tag", "intent", "emotion", "species", "diagnosis", "outcome"]
 )  # fmt: skip
 
 
 def named_like_labels(name: str) -> bool:
-    """Whether one of the words of a name is a word for labels."""
+    """Whether a word in the name means label."""
     return any(word in _LABEL_WORDS for word in re.split(r"[^a-z]+", name.lower()))
 
 
@@ -32,13 +32,13 @@ def label_sources(
     passed: Sequence[Any],
     sizes: Sequence[int] = (),
 ) -> Iterator[LabelSource]:
-    """Values that the training labels may have been made of, where all of these are the same.
+    """Values that the training labels may have been derived from, if all labels are the same.
 
     Args:
-        held: what was read of the evaluation set.
+        held: the part of the evaluation set that was read.
         scope: the script's objects.
         passed: the training and evaluation sets.
-        sizes: other numbers of rows that the labels had, before a part of them was taken.
+        sizes: other numbers of rows that the labels had before some were selected.
     """
     labels = train.labels
     if labels is None or labels.kind not in ("class", "text") or len(labels.census) != 1 or not labels.ignored < 1:
@@ -58,7 +58,7 @@ def label_sources(
 
 
 def _splits(held: Split | None, name: str, label: str, column: Any) -> bool:
-    """Whether rows of the evaluation set with the training set's values of a column have different labels."""
+    """Whether evaluation rows with the training set's values of a column have different labels."""
     if held is None or name not in held.columns or label not in held.columns:
         return False
     seen = {str(y) for x, y in zip(held.columns[name], held.columns[label]) if x in column.values}
@@ -76,18 +76,18 @@ def _sources_in_scope(
         for expression, name, values in _label_columns(named, label):
             census = _census(values)
             if len(census) == 1 and name == label:
-                sizes.add(len(values))  # the labels were the same there already, before rows were chosen
+                sizes.add(len(values))  # the labels were equal even before rows were selected
             elif len(census) > 1:
                 found.append(LabelSource(expression=expression, values=census, rows=len(values)))
     yield from (source for source in found if source.rows in sizes)
 
 
 def _label_columns(named: Named, label: str) -> Iterator[tuple[str, str, Sequence[Any]]]:
-    """Columns of an object that are named like labels, or the object itself: expression, name, values."""
+    """Columns of an object with label-like names, or the object itself: expression, name, values."""
     value, count = named.value, length(named.value)
     if not count:
         return
-    with contextlib.suppress(Exception):  # an object of the user's that only looks like a table
+    with contextlib.suppress(Exception):  # a user object that only looks like a table
         names = getattr(value, "column_names", None) or getattr(value, "columns", None)
         names = list(value) if names is None and isinstance(value, dict) else names
         if names is not None:
@@ -101,7 +101,7 @@ def _label_columns(named: Named, label: str) -> Iterator[tuple[str, str, Sequenc
 
 
 def _census(values: Sequence[Any]) -> dict[int | float | str, int]:
-    """How often each of a few values occurs; empty for many, for vectors and for missing ones only."""
+    """How often each value occurs; empty if there are many values, for vectors, and if all are missing."""
     array = np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
     if array.ndim != 1:
         return {}

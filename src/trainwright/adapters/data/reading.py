@@ -1,4 +1,4 @@
-"""Reading data sets: of Hugging Face, of torch, sequences and iterables."""
+"""Reads datasets: Hugging Face, torch, sequences and iterables."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from trainwright.probes.splits.values import plain_values
 from trainwright.seams.failures.blame import failure_of, passed_on
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
 
-# A column of numbers is read whole (for its finiteness) while it holds at most this many values.
+# A column of numbers is read in full (to check for NaN and infinity) if it has at most this many values.
 LARGEST_COLUMN = 50_000_000
-# The sample of whole items, and each column kept of items that are read one by one, may take so much memory.
+# Memory limit for the sample of whole items, and for each column kept from items that are read one by one.
 SAMPLE_BYTES = 64 * 2**20
 FEWEST_ITEMS = 16
-# Texts up to this length are names of classes and the like, and are counted over a million rows.
+# Texts up to this length are class names and the like, and are counted over a million rows.
 LONGEST_NAME = 48
 
 
 def read_split(name: str, dataset: Any, *, seconds: float = 6.0) -> Split:
-    """Read a sample of a data set, and whole columns where that is cheap.
+    """Read a sample of a dataset, and whole columns if that is cheap.
 
     Args:
-        seconds: how long items may be read one by one.
+        seconds: time limit for reading items one by one.
     """
     if dataset is None:
         return Split(name=name, rows=0, kind="none")
@@ -59,11 +59,11 @@ def _evenly(rows: int, count: int) -> list[int]:
 
 
 class Passing:
-    """What is kept of items that are read one by one: a sample of them whole, small columns of all, and hashes.
+    """Collects items that are read one by one: a sample of whole items, small columns of all items, and hashes.
 
     Args:
-        rows: how many there will be.
-        keeping: keep columns; False: the sample only.
+        rows: the total number of rows.
+        keeping: also keep columns; False: only the sample.
     """
 
     def __init__(self, rows: int, *, keeping: bool) -> None:
@@ -80,17 +80,17 @@ class Passing:
         self.sampled: frozenset[int] = frozenset()
 
     def read(self, dataset: Any, row: int) -> bool:
-        """Read one row; whether that went well."""
+        """Read one row; returns whether that succeeded."""
         try:
             item = as_mapping(passed_on(operator.getitem, dataset, row))
-        except Exception as error:  # the user's own data set raised: that is what we came to see
+        except Exception as error:  # the user's own dataset raised, which is a finding
             self.failure, self.failed_row = failure_of(error), row
             return False
         self.add(item, row)
         return True
 
     def add(self, item: Mapping[str, Any], row: int) -> None:
-        """Keep what is to be kept of an item."""
+        """Record an item."""
         if not self.items:
             self._begin(item)
         if row in self.sampled:
@@ -108,7 +108,7 @@ class Passing:
                 self._non_finite[name][row] = bad
 
     def _begin(self, first: Mapping[str, Any]) -> None:
-        """Decide by the first item what is small enough to be kept of all."""
+        """Decide from the first item which columns are small enough to keep."""
         sizes = {name: size_of(value) for name, value in first.items()}
         most = min(SAMPLED_ITEMS, max(FEWEST_ITEMS, SAMPLE_BYTES // max(1, sum(sizes.values()))))
         wanted = _evenly(self._rows, SAMPLED_ITEMS)
@@ -120,7 +120,7 @@ class Passing:
         self._non_finite = {n: {} for n in self._digests}
 
     def split(self, base: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]) -> Split:
-        """What was read."""
+        """The rows that were read."""
         columns = columns or self._columns
         order = sorted(range(len(self.items)), key=list(self.rows_kept).__getitem__)
         return Split(
@@ -137,20 +137,20 @@ class Passing:
 
 
 def size_of(value: Any) -> int:
-    """About how many bytes a value of an item takes."""
+    """The approximate size of an item's value in bytes."""
     if hasattr(value, "nbytes"):
         return int(value.nbytes)
     if isinstance(value, str):
         return len(value) + 50
     if isinstance(value, (list, tuple)):
         return 56 + len(value) * (8 + size_of(value[0])) if value else 56
-    if hasattr(value, "size") and hasattr(value, "getbands"):  # a picture of Pillow's
+    if hasattr(value, "size") and hasattr(value, "getbands"):  # a Pillow image
         return int(np.prod(value.size)) * len(value.getbands())
     return 32
 
 
 def length(dataset: Any) -> int | None:
-    """The number of rows, or None where there is none to be had."""
+    """The number of rows; None if it is unknown."""
     try:
         return len(dataset)
     except (TypeError, NotImplementedError, AttributeError):
@@ -158,7 +158,7 @@ def length(dataset: Any) -> int | None:
 
 
 def as_mapping(item: Any) -> dict[str, Any]:
-    """An item's values by column name, or by "0", "1" of a tuple."""
+    """An item's values by column name, or by "0", "1" for a tuple."""
     if isinstance(item, Mapping) or hasattr(item, "keys"):
         return {str(k): item[k] for k in item.keys()}  # noqa: SIM118 (a BatchEncoding is no Mapping)
     if isinstance(item, (tuple, list)):
@@ -167,7 +167,7 @@ def as_mapping(item: Any) -> dict[str, Any]:
 
 
 def whole_columns(dataset: Any) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[str]]]:
-    """Columns that can be read without making items, and the class names of those that have them."""
+    """Columns that can be read without building items, and their class names if they have any."""
     if _is_hugging_face(dataset):
         return _arrow_columns(dataset)
     return _torch_columns(dataset) if "torch" in sys.modules else ({}, {})
@@ -176,7 +176,7 @@ def whole_columns(dataset: Any) -> tuple[dict[str, Sequence[Any]], dict[str, Seq
 def _torch_columns(dataset: Any) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[str]]]:
     from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
-    reads = getattr(type(dataset), "__getitem__", None)  # of a subclass that overrides it, items are read
+    reads = getattr(type(dataset), "__getitem__", None)  # if a subclass overrides it, items are read instead
     if reads is TensorDataset.__getitem__:
         return {str(i): a.detach().cpu().numpy() for i, a in enumerate(dataset.tensors)}, {}
     if reads is Subset.__getitem__:
@@ -207,7 +207,7 @@ def _is_hugging_face(dataset: Any) -> bool:
 
 
 def _arrow_columns(dataset: Any) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[str]]]:
-    if dataset.format.get("type") == "custom":  # set_transform: the stored columns are not what is read
+    if dataset.format.get("type") == "custom":  # set_transform: the stored columns differ from what is read
         return {}, {}
     plain = dataset.with_format(None)
     columns: dict[str, Sequence[Any]] = {}
@@ -225,7 +225,7 @@ def _arrow_columns(dataset: Any) -> tuple[dict[str, Sequence[Any]], dict[str, Se
 
 
 def _rows_to_read(first: Any) -> int:
-    """How many rows of a column are read, by its first value: of single values all, of tokens and texts a part."""
+    """How many rows of a column to read, judged by its first value: all for scalars, a part for tokens and texts."""
     if first is None or isinstance(first, (int, float)):
         return LARGEST_COLUMN
     if isinstance(first, str):
@@ -237,9 +237,9 @@ def _rows_to_read(first: Any) -> int:
 
 
 def _column_values(part: Any, first: Any) -> Sequence[Any] | None:
-    """The column as a numpy array where it is flat or of rows of one size, else as a list."""
+    """The column as a numpy array if it is flat or its rows have one size, otherwise as a list."""
     stored = part.data.column(0)
-    if part._indices is not None:  # reading `part[:]` through chosen rows takes 5 s a million of them
+    if part._indices is not None:  # reading `part[:]` through chosen rows takes 5 s per million
         stored = stored.take(part._indices.column(0))
     chunks = stored.combine_chunks()
     if isinstance(first, list):
@@ -252,8 +252,8 @@ def _column_values(part: Any, first: Any) -> Sequence[Any] | None:
 
 
 def _list_rows(chunks: Any) -> Sequence[Any] | None:
-    """Rows of a list column: one array where all have one size, views of a flat array where they are numbers."""
-    chunks = getattr(chunks, "storage", chunks)  # Array2D and the like are extensions over lists
+    """Rows of a list column: one array if all have one size, otherwise views of a flat array of numbers."""
+    chunks = getattr(chunks, "storage", chunks)  # Array2D and similar are extensions of lists
     table: Sequence[Any] | None = _uniform(chunks) if chunks.null_count == 0 else None
     if table is not None:
         return table
@@ -299,7 +299,7 @@ def _read_iterable(name: str, dataset: Any, seconds: float) -> Split:
                 break
     except StopIteration:
         ended = True
-    except Exception as error:  # the user's own data set raised
+    except Exception as error:  # the user's own dataset raised
         passing.failure, passing.failed_row = failure_of(error), len(passing.items)
     return passing.split({**base, "rows": len(passing.items) if ended else None}, {})
 

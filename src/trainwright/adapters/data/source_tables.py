@@ -1,4 +1,4 @@
-"""Tables of the script that the training rows were made of, and whether labels fit their inputs there."""
+"""Tables in the script that the training rows came from, and whether labels fit their inputs there."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from trainwright.probes.splits.two_sets import table_of, values_of
 from trainwright.stages.alignment import Alignment
 from trainwright.stages.dataset import AlignedSource, Split, SplitFacts
 
-# Two samples of a few hundred rows of one column differ so much at their deciles, in deviations; scaled alike or not.
+# The deciles of two samples of a few hundred rows of a column differ by at most this, in standard deviations.
 SAME_QUANTILES = 0.3
 SAME_SHARES = 0.06
-# Deciles of so many rows lie within 0.1 deviations of those of all, and a column of few values seldom has others.
+# Deciles of this many rows are within 0.1 standard deviations of those of all rows, and rarely differ for few-valued
+# ones.
 QUANTILE_ROWS = 20_000
-# Targets that are numbers are taken from the table as they are.
+# Numeric targets keep their values: more than this share of them must occur in the table.
 SAME_VALUES = 0.95
-# Longer rows are pictures and signals, whose values are not told apart by how they are distributed.
+# Longer rows are images and signals, whose values cannot be told apart by their distributions.
 MOST_FEATURES = 512
 MOST_COLUMNS = 4 * MOST_FEATURES
 MOST_ROWS = 100_000
-# Pairs put together wrongly differ in one of so many rows, of whatever classes.
+# Mismatched pairs differ in at least one of this many rows, whatever the classes.
 COMPARED_ROWS = 200
 # A probe takes up to two seconds.
 MOST_PROBED = 3
@@ -39,7 +40,7 @@ Source = tuple[str, list[np.ndarray], list[np.ndarray]]
 def aligned_source(
     split: Split, facts: SplitFacts, alignment: Alignment | None, names: Sequence[str], scope: Mapping[str, Any]
 ) -> AlignedSource | None:
-    """A table with the same columns and labels, whose labels a probe learns where it does not learn those of training."""
+    """A table with the same columns and labels, whose labels a probe can learn although it cannot learn training's."""
     labels = facts.labels
     if alignment is None or labels is None or alignment.score > PLAINLY_LEARNT:
         return None
@@ -56,10 +57,10 @@ def aligned_source(
 
 
 def _like(inputs: np.ndarray, targets: np.ndarray, kind: str, scope: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
-    """The tables of the script that have columns distributed like the inputs, beside one like the targets."""
+    """The script's tables with columns distributed like the inputs, and one column distributed like the targets."""
     for expression, columns, others in _tables(scope):
         fitting = [o for o in others if _are_same_labels(targets, o, kind)]
-        if len(fitting) != 1:  # of two columns like the labels, either may be theirs
+        if len(fitting) != 1:  # if two columns resemble the labels, either may be the right one
             continue
         chosen = _matching(inputs, [c for c in columns if c is not fitting[0]])
         if chosen and not _pairs_alike(inputs, targets, table := np.stack(chosen, axis=1), fitting[0]):
@@ -67,9 +68,9 @@ def _like(inputs: np.ndarray, targets: np.ndarray, kind: str, scope: Mapping[str
 
 
 def _pairs_alike(inputs: np.ndarray, targets: np.ndarray, table: np.ndarray, labels: np.ndarray) -> bool:
-    """Whether rows of training, evenly spaced, stand in the table with the labels that they have in training.
+    """Whether evenly spaced training rows occur in the table with the same labels as in training.
 
-    A probe of the table would say then what that of training said.
+    If they do, probing the table would only repeat the result for training.
     """
     if inputs.shape[1] != table.shape[1]:
         return False
@@ -80,7 +81,7 @@ def _pairs_alike(inputs: np.ndarray, targets: np.ndarray, table: np.ndarray, lab
 
 
 def _tables(scope: Mapping[str, Any]) -> Iterator[Source]:
-    """Frames, and arrays of inputs and labels that stand in the script or in one of its dictionaries."""
+    """Frames and arrays of inputs and labels in the script's scope or in one of its dictionaries."""
     named = list(objects_in_scope(scope))
     for one in named:
         if hasattr(one.value, "columns") and hasattr(one.value, "to_numpy"):
@@ -94,7 +95,7 @@ def _tables(scope: Mapping[str, Any]) -> Iterator[Source]:
 
 
 def _numbers(value: Any) -> np.ndarray | None:
-    """An array, tensor or column as NumPy has it; categories as their numbers; None for anything else."""
+    """An array, tensor or column as a NumPy array, with categories as codes; None for anything else."""
     if not hasattr(value, "__array__") or not 1 <= len(getattr(value, "shape", ())) <= 2:
         return None
     with contextlib.suppress(Exception):  # an object that only looks like an array
@@ -107,7 +108,7 @@ def _numbers(value: Any) -> np.ndarray | None:
 
 
 def _matching(inputs: np.ndarray, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The columns that are distributed like one of inputs, whatever its scale; empty unless each stands for one."""
+    """The columns distributed like the input columns, at any scale; empty unless each input column has a match."""
     if not inputs.shape[1] <= len(columns) <= MOST_COLUMNS:
         return []
     wanted = np.stack([_quantiles(column) for column in inputs.T])
@@ -117,7 +118,7 @@ def _matching(inputs: np.ndarray, columns: Sequence[np.ndarray]) -> list[np.ndar
 
 
 def _quantiles(column: np.ndarray) -> np.ndarray:
-    """The deciles of rows evenly spaced, in deviations from their mean."""
+    """The deciles of evenly spaced rows, standardized."""
     few = column[np.linspace(0, len(column) - 1, min(len(column), QUANTILE_ROWS)).astype(int)]
     finite = few[np.isfinite(few)].astype(np.float64)
     if not len(finite):

@@ -1,4 +1,4 @@
-"""A tokenizer in numbers, and what it reads back of a data set's rows."""
+"""Facts about a tokenizer, and how it decodes a dataset's rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COUNTED_TEXTS = 32
 
 
 def tokenizer_facts(tokenizer: Any, scope: Mapping[str, Any]) -> TokenizerFacts | None:
-    """A tokenizer in numbers, and the expression that names it in the script."""
+    """Facts about a tokenizer, and the expression for it in the script."""
     if tokenizer is None:
         return None
     named = [n.expression for n in objects_in_scope(scope) if n.value is tokenizer]
@@ -32,13 +32,13 @@ def tokenizer_facts(tokenizer: Any, scope: Mapping[str, Any]) -> TokenizerFacts 
 
 
 def text_facts(split: Split, tokenizer: Any) -> TextFacts | None:
-    """What the tokenizer reads back of the sampled rows; None where there are no tokens or no tokenizer."""
+    """How the tokenizer decodes the sampled rows; None if there are no tokens or no tokenizer."""
     if tokenizer is None:
         return None
     rows = [(item["input_ids"], _raw_text(item)) for item in split.items if item.get("input_ids") is not None]
     if len(rows) < 2:
         return None
-    with contextlib.suppress(Exception):  # ids of another vocabulary cannot be decoded: another fact shows that
+    with contextlib.suppress(Exception):  # ids of another vocabulary cannot be decoded; another fact reports that
         tokens = [[int(t) for t in plain_values([ids])[0]] for ids, _ in rows]
         decoded = [tokenizer.decode(t, skip_special_tokens=True).strip() for t in tokens]
         special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
@@ -47,7 +47,7 @@ def text_facts(split: Split, tokenizer: Any) -> TextFacts | None:
         countable = unknown is not None and unknown not in (tokenizer.eos_token_id, tokenizer.pad_token_id) and real
         raw = [text for _, text in rows if text]
         uncut = [len(tokenizer(t, add_special_tokens=False, verbose=False)["input_ids"]) for t in raw[:_COUNTED_TEXTS]]
-        # Most telling first: rows whose text is not empty, and of which least is left.
+        # The most informative first: rows with text of which the least is left.
         order = sorted(range(len(rows)), key=lambda i: (len(decoded[i]) / (1 + len(rows[i][1])), i))
         return TextFacts(
             rows=len(rows),
@@ -63,6 +63,6 @@ def text_facts(split: Split, tokenizer: Any) -> TextFacts | None:
 
 
 def _raw_text(item: Mapping[str, Any]) -> str:
-    """The longest text of an item, without outer white space."""
+    """The longest text of an item, stripped."""
     texts = [v.strip() for k, v in item.items() if isinstance(v, str)]
     return max(texts, key=len, default="")

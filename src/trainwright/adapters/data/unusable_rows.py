@@ -1,4 +1,4 @@
-"""Rows that a training set should not have: their inputs or labels are missing, NaN or infinite."""
+"""Unusable training rows: their inputs or labels are missing, NaN or infinite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Keras model that is about to be fitted, on TensorFlow, torch or JAX."""
+"""Walks a Keras model that is about to be fitted, on TensorFlow, torch or JAX."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from trainwright.tensors.keras.which_keras import walk_version_of
 
 
 class KerasAdapter:
-    """One `fit` that is about to train, measured on the model itself, which is put back after each look.
+    """One `fit` that is about to train, measured on the model itself, which is restored after each measurement.
 
     Args:
-        planned: the script trains by these arguments; False: they only say what to look at.
+        planned: the script trains with these arguments; False: they only say what to measure.
     """
 
     framework = "keras"
@@ -54,7 +54,7 @@ class KerasAdapter:
 
     @property
     def planned_updates(self) -> int | None:
-        """How many updates the real training would make; None: not known, or none is planned."""
+        """How many updates the real training would make; None: unknown, or none is planned."""
         if not self._planned:
             return None
         return planned_updates(self.fit.data, self.fit.model.optimizer, self._epochs)
@@ -98,7 +98,7 @@ class KerasAdapter:
 
     def measure_optimizer(self) -> OptimizerFacts:
         fit, model = self.fit, self.fit.model
-        fit.rate_of_short_runs = None  # the first update is measured at the rate that it has
+        fit.rate_of_short_runs = None  # the first update is measured at the optimizer's own rate
         batch = fit.take(1, seed=0)[0]
         fit.reset()
         attribute = next(iter(fit.optimizers()), "optimizer")
@@ -166,11 +166,11 @@ class KerasAdapter:
             seconds=seconds,
             enough=enough,
         )
-        compiling = self.fit.steps.compiling_seconds - before  # once, whatever the number of steps and runs
+        compiling = self.fit.steps.compiling_seconds - before  # once, for any number of steps and runs
         return replace(run, seconds=max(run.seconds - compiling, 1e-3))
 
     def _at_end(self, batches: Sequence[Any]) -> dict[str, Any]:
-        """Losses and predictions of the batches in evaluation mode, and what a constant prediction loses there."""
+        """Losses and predictions of the batches in evaluation mode, and the loss of a constant prediction."""
         losses: list[float] = []
         calls: list[list[JudgedLoss]] = []
         for batch in batches:
@@ -199,5 +199,5 @@ class KerasAdapter:
             self.fit.put_back()
 
     def for_training(self) -> dict[str, Any]:
-        """fit's arguments that must be given anew, because looking has drawn from them."""
+        """Replacements for fit's arguments from which measuring has consumed data."""
         return self.fit.data.for_training()

@@ -1,4 +1,4 @@
-"""What differs between Keras's backends: how gradients are had, how a step is compiled, where a variable lies."""
+"""Differences between Keras's backends: computing gradients, compiling a step, finding a variable's device."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def as_it_is(value: Any) -> Any:
 
 
 def scaling_of(optimizer: Any) -> Callable[[Any], Any]:
-    """What a step of fit makes of the loss, or of gradients, before this optimizer divides them by its loss scale."""
-    found: Callable[[Any], Any] = getattr(optimizer, "scale_loss", as_it_is)  # Keras 2 has another way
+    """How a step of fit scales the loss, or the gradients, before this optimizer divides them by its loss scale."""
+    found: Callable[[Any], Any] = getattr(optimizer, "scale_loss", as_it_is)  # Keras 2 works differently
     return found
 
 
@@ -36,39 +36,39 @@ class Backend(Protocol):
         others: Sequence[Any],
         scale: Callable[[Any], Any] = as_it_is,
     ) -> tuple[Any, list[Any]]:
-        """The loss of the data, and its gradients by the variables' values; None where none arrives.
+        """The loss of the data, and its gradients with respect to the variables; None if a variable gets none.
 
         Args:
             others: variables that `compute` may assign to.
-            scale: what the gradients are of, as a function of the loss that is returned.
+            scale: applied to the loss before differentiation; the returned loss is unscaled.
         """
 
     def apply(self, optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
-        """One update of the variables, outside of compiled steps.
+        """Update the variables once, outside of compiled steps.
 
         Args:
-            gradients: those of the scaled loss, where the optimizer scales it.
+            gradients: of the scaled loss if the optimizer scales it.
         """
 
     def step(self, compute: Loss, data: Any, model: Any, others: Sequence[Any], key: Hashable) -> Any:
-        """One step with its update, compiled where that pays; the loss.
+        """Take one step with its update, compiled if that pays; returns the loss.
 
         Args:
-            key: says what the step was compiled for: with an equal one it is used again.
+            key: identifies the compiled step; an equal key reuses it.
         """
 
     def answer(self, model: Any, x: Any, mode: Mapping[str, Any]) -> Any:
-        """A model's answer as a step of fit has it.
+        """The model's output as a step of fit computes it.
 
         Args:
-            mode: `training`, where fit tells the model.
+            mode: `training`, if fit passes it to the model.
         """
 
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A function of tensors as a compiler runs it."""
 
     def device(self, variable: Any) -> str:
-        """cpu, cuda, tpu."""
+        """The variable's device: cpu, cuda or tpu."""
 
 
 class TensorFlow:
@@ -127,7 +127,7 @@ class TensorFlow:
 
 
 class Torch:
-    """autograd, eagerly."""
+    """Eager autograd."""
 
     name = "torch"
 
@@ -173,7 +173,7 @@ class Torch:
 
 
 class Jax:
-    """jax.value_and_grad over the variables' values; what else was assigned on the way is kept."""
+    """jax.value_and_grad over the variables' values; other assigned variables are kept."""
 
     name = "jax"
 
@@ -200,7 +200,7 @@ class Jax:
         if not hasattr(optimizer, "inner_optimizer"):
             optimizer.apply(gradients, variables)
             return
-        # A loss scale asks whether the gradients are finite by a branch, in which JAX lets nothing be assigned.
+        # A loss scale checks in a branch whether the gradients are finite, and JAX forbids assignments there.
         kept = list(optimizer.variables)
         values, written = optimizer.stateless_apply([v.value for v in kept], gradients, [v.value for v in variables])
         _assign([*variables, *kept], [*values, *written])
@@ -227,7 +227,7 @@ class Jax:
         return loss
 
     def answer(self, model: Any, x: Any, mode: Mapping[str, Any]) -> Any:
-        # fit calls stateless_call, which runs the model's `call` by itself: the layers within are not told its mode.
+        # fit calls stateless_call, which runs only the model's `call`: inner layers are not told their mode.
         call = model.call
 
         def untold(*args: Any, **kwargs: Any) -> Any:
@@ -251,7 +251,7 @@ class Jax:
 def _gradient(
     compute: Loss, variables: Sequence[Any], kept: Sequence[Any], scale: Callable[[Any], Any]
 ) -> Callable[..., Any]:
-    """(loss, gradients, what was written to the kept variables) as a function of both kinds' values and the data."""
+    """(loss, gradients, values written to the kept variables) as a function of both kinds' values and the data."""
 
     def gradient(values: list[Any], rest: list[Any], data: Any) -> Any:
         import jax
@@ -270,7 +270,7 @@ def _gradient(
 
 
 def _without(variables: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """The variables that are none of the others, each once."""
+    """The variables that are not among the others, each once."""
     skip = {id(v) for v in others}
     return list({id(v): v for v in variables if id(v) not in skip}.values())
 
@@ -288,7 +288,7 @@ def backend_of() -> Backend:
 
 
 def number(value: Any) -> float | None:
-    """A loss as a number; None where it is none."""
+    """A loss as a number; None if it is not one."""
     if value is None:
         return None
     array = tensors.to_numpy(value)
@@ -305,6 +305,6 @@ def takes_all_memory() -> bool:
 
 
 def _is_bounded(config: Any, gpu: Any) -> bool:
-    """Its memory is taken as it is needed, or up to a limit."""
+    """Whether the GPU's memory is allocated as needed, or up to a limit."""
     parts = config.get_logical_device_configuration(gpu) or ()
     return bool(config.experimental.get_memory_growth(gpu)) or any(p.memory_limit for p in parts)

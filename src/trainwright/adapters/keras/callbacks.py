@@ -1,4 +1,4 @@
-"""What fit's callbacks act on at the end of an epoch: the metrics that they watch, and those that are logged."""
+"""What fit's callbacks act on at the end of an epoch: the metrics they watch, and the metrics that are logged."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 
 _PURPOSES = {"EarlyStopping": "stop the training", "ReduceLROnPlateau": "lower the rate"}
-# Farther apart than any least change that a callback is told to take for one.
+# Differs by more than any minimum change set for a callback.
 _FAR = 1e9
-# Where a callback is handed the logs that those after it are handed, too.
+# Where a callback receives the logs that later callbacks receive too.
 _HANDED_LOGS = ("on_epoch_end", "on_test_end")
-# What reading a dictionary takes.
+# Operations that only read a dictionary.
 _READING = ("get", "items", "keys", "values", "copy")
 
 
 def measure_callbacks(fit: FitTraining) -> dict[str, Any]:
-    """What the callbacks watch and what there is to watch, as fields of the evaluation's facts."""
+    """The metrics that the callbacks watch and the available ones, as fields of the evaluation's facts."""
     callbacks = callbacks_of(fit.fit_call.given)
     watching = [c for c in callbacks if _watches(c)]
     names = _logged(fit) if watching else ()
@@ -45,7 +45,7 @@ def measure_callbacks(fit: FitTraining) -> dict[str, Any]:
 
 
 def _watches(callback: Any) -> bool:
-    """Whether a callback of Keras's own acts on a metric."""
+    """Whether one of Keras's own callbacks acts on a metric."""
     return (
         _is_of_keras(callback)
         and isinstance(getattr(callback, "monitor", None), str)
@@ -79,7 +79,7 @@ def _watcher(callback: Any, fit: FitTraining) -> Watcher:
 
 
 def _usual_direction(callback: Any, model: Any) -> bool | None:
-    """Whether Keras takes a greater value of the metric for the better one, that of one of several outputs, too."""
+    """Whether Keras treats a greater value of the metric as better, also for one of several outputs."""
     if not hasattr(callback, "_set_monitor_op"):  # tf_keras guesses it from the metric's name
         return None
     name = callback.monitor.removeprefix("val_")
@@ -89,20 +89,20 @@ def _usual_direction(callback: Any, model: Any) -> bool | None:
 
 
 def _direction(callback: Any, model: Any, **settings: Any) -> tuple[bool | None, Failure | None]:
-    """Whether a callback takes a greater value for the better one, and what it raises when it settles that."""
+    """Whether a callback treats a greater value as better, and what it raises when it decides that."""
     copied = copy.copy(callback)
     vars(copied).update(settings)
-    if copied.monitor_op is None:  # it is settled at the end of the first epoch
+    if copied.monitor_op is None:  # it is decided at the end of the first epoch
         copied.set_model(model)
         try:
             copied._set_monitor_op()
-        except Exception as error:  # a metric of which Keras does not know the direction
+        except Exception as error:  # a metric whose direction Keras does not know
             return None, failure_of(error)
     return bool(tensors.to_numpy(keras.ops.convert_to_tensor(copied.monitor_op(_FAR, 0.0)))), None
 
 
 def _logged(fit: FitTraining) -> tuple[str, ...]:
-    """The names that a training step and an evaluation step log, taken as fit takes them; none where one raises."""
+    """The names that a training step and an evaluation step log, as fit collects them; none if one raises."""
     held = fit.data.validation
     trained = _taken(fit, "train", fit.take(1, seed=0))
     if held is None or not trained:
@@ -112,7 +112,7 @@ def _logged(fit: FitTraining) -> tuple[str, ...]:
 
 
 def _taken(fit: FitTraining, kind: str, batches: Sequence[Any]) -> tuple[str, ...]:
-    """The names of what a step logs; none where there is no batch, or the step raises.
+    """The names that a step logs; none if there is no batch, or the step raises.
 
     Args:
         kind: train or test.
@@ -120,14 +120,14 @@ def _taken(fit: FitTraining, kind: str, batches: Sequence[Any]) -> tuple[str, ..
     fit.model.run_eagerly = True
     silent, record = contextlib.redirect_stdout(io.StringIO()), StepRecord()
     logs: Any = None
-    with silent, fit.observer(detail=False), catching(record):  # what it raises is other stages' matter
+    with silent, fit.observer(detail=False), catching(record):  # its errors are reported by other stages
         for batch in batches[:1]:
             logs = _logs(fit, kind, fit.tensors_of(batch))
     return tuple(_names(logs)) if isinstance(logs, Mapping) else ()
 
 
 def _logs(fit: FitTraining, kind: str, data: tuple[Any, Any, Any]) -> Any:
-    """What a step of the model's returns: one of the user's own is given its batch as fit gives it."""
+    """The return value of the model's step; a user's own step gets its batch as fit passes it."""
     model = fit.model
     if not is_own(model, f"{kind}_step"):
         x, y, weight = data
@@ -144,7 +144,7 @@ def _names(logs: Mapping[str, Any]) -> Iterator[str]:
 
 
 def may_add_to_logs(callback: Any) -> bool:
-    """Whether a callback that is not Keras's may write into the logs that the callbacks after it see."""
+    """Whether a callback that is not Keras's may write to the logs that later callbacks see."""
     handed = (getattr(callback, name, None) for name in _HANDED_LOGS)
     return any(_may_write(f) for f in handed if not _is_kerass_function(f))
 
@@ -154,7 +154,7 @@ def _is_kerass_function(function: Any) -> bool:
 
 
 def _may_write(function: Any) -> bool:
-    """Whether a function does anything with its last argument but read it; True where its source cannot be read."""
+    """Whether a function may do more with its last argument than read it; True if its source cannot be read."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
         name = list(inspect.signature(function).parameters)[-1]
@@ -168,7 +168,7 @@ def _may_write(function: Any) -> bool:
 
 
 def _only_read(tree: ast.AST) -> Iterator[ast.AST]:
-    """The expressions of which a value is read, or which are asked for their truth."""
+    """The expressions whose value is only read, or only tested for truth."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Subscript, ast.Attribute)):
             reads = isinstance(node.ctx, ast.Load) if isinstance(node, ast.Subscript) else node.attr in _READING

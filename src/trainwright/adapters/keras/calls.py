@@ -1,4 +1,4 @@
-"""What is done around calls of a Keras model: tensors made of arrays, what is raised kept, whose method it is."""
+"""Helpers for calling a Keras model: converting arrays to tensors, catching exceptions, telling whose method it is."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from trainwright.tensors.keras.which_keras import keras
 
 
 def is_own(model: Any, method: str) -> bool:
-    """Whether the user's class gives a method a body of its own."""
+    """Whether the user's class overrides a method."""
     return own_code(model, method) is not None
 
 
 def own_code(model: Any, method: str) -> CodeType | None:
-    """The body that the user's class gives a method, a compiler's wrapper taken off; None where it gives none."""
+    """The code of the user's override of a method, without a compiler's wrapper; None if there is none."""
     function = getattr(type(model), method, None)
     if not hasattr(function, "__code__"):  # tf.function, jax.jit
         function = getattr(function, "python_function", getattr(function, "__wrapped__", None))
@@ -34,14 +34,14 @@ def own_code(model: Any, method: str) -> CodeType | None:
 
 
 def callbacks_of(given: Mapping[str, Any]) -> list[Any]:
-    """The callbacks that fit was given, in their order: one, several at any depth, or a CallbackList."""
+    """The callbacks that fit was given, in order: one, several at any depth, or a CallbackList."""
     found = given.get("callbacks")
     flat = keras.tree.flatten(getattr(found, "callbacks", found))
     return [c for c in flat if c is not None]
 
 
 def as_tensors(structure: Any) -> Any:
-    """NumPy arrays as the backend's tensors; text stays as TensorFlow's, or as it is."""
+    """NumPy arrays as the backend's tensors; text becomes a TensorFlow tensor or stays as it is."""
 
     def convert(value: Any) -> Any:
         if value is None:
@@ -57,10 +57,10 @@ def as_tensors(structure: Any) -> Any:
 
 @contextlib.contextmanager
 def catching(record: StepRecord) -> Iterator[None]:
-    """Keep what the user's pipeline raises in the record."""
+    """Record what the user's pipeline raises."""
     try:
         yield
-    except Exception as error:  # the user's model, loss or optimizer raised: that is what we came to see
+    except Exception as error:  # the user's model, loss or optimizer raised, which is a finding
         if record.failure is None or record.error is not error:
             record.failed_stage = record.failed_stage or Stage.GRADIENTS
             record.error = error
@@ -88,7 +88,7 @@ def without_gradients() -> Iterator[None]:
 
 
 def user_parts(model: Any, compiled: Construction | None) -> Iterator[Any]:
-    """What of the user's own the model calls: its loss and metric functions, its class."""
+    """The user's own parts that the model calls: its loss and metric functions, its class."""
     given = compiled.given if compiled else {}
     yield from (v for k, v in given.items() if k in ("loss", "metrics", "weighted_metrics") and v is not None)
     yield from {k for layer in model._flatten_layers() for k in type(layer).__mro__ if _is_users_class(k)}
@@ -100,6 +100,6 @@ def _is_users_class(kind: type) -> bool:
 
 
 def first_array(output: Any) -> np.ndarray | None:
-    """The first tensor of an answer."""
+    """The first tensor of an output, as an array."""
     found = next((t for t in tensors.leaves(output) if tensors.is_tensor(t)), None) if output is not None else None
     return tensors.to_numpy(found) if found is not None else None

@@ -1,4 +1,4 @@
-"""A Keras model's steps as a compiler runs them, each kept with what it was compiled for."""
+"""A Keras model's compiled steps, each stored under what it was compiled for."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from trainwright.adapters.keras.backend import Backend
 from trainwright.core.repair import Repair, Seam
 from trainwright.tensors.keras.which_keras import version
 
-# Repairs that are made while a step is written down: with others in force it is another step.
+# Repairs that are applied while a step is traced: others in force mean another step.
 _WITHIN = (Seam.LOSS, Seam.FORWARD, Seam.ACTIVATION, Seam.CUT)
-# What an optimizer reads as plain numbers when it is written down.
+# Attributes that an optimizer reads as plain numbers during tracing.
 _NUMBERS = ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "momentum", "beta_1", "beta_2", "epsilon")
 
 
 class CompiledSteps:
-    """Steps of one model, compiled when something of what they were written down for is another."""
+    """Steps of one model, compiled again when something they were traced with changes."""
 
     def __init__(self, model: Any, backend: Backend) -> None:
         self._model, self._backend = model, backend
         self._alive: dict[Hashable, Any] = {}
-        """The objects that a key names by their ids, which would be given to others otherwise."""
+        """The objects that a key names by id, kept alive so that no other object gets that id."""
         self.compiling_seconds = 0.0
 
     def take(self, compute: Callable[[Any], Any], data: Any, others: Sequence[Any], repairs: Sequence[Repair]) -> Any:
-        """One step with its update; the loss.
+        """Take one step with its update; returns the loss.
 
         Args:
             others: variables that `compute` may assign to.
-            repairs: those in force.
+            repairs: the repairs in force.
         """
         started, optimizer = time.monotonic(), self._model.optimizer
         inner = getattr(optimizer, "inner_optimizer", optimizer)

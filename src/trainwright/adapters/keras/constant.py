@@ -1,4 +1,4 @@
-"""The calls of Keras's losses in a batch, as they are judged against a constant prediction."""
+"""The loss calls of a batch, for comparison with a constant prediction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trainwright.tensors.keras import objects as tensors
 
 
 def judged(kept: KeptLoss) -> JudgedLoss:
-    """One loss call; of a loss that weighs its rows, the value is unknown."""
+    """One loss call; if the loss weights its rows, its value is unknown."""
     scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
     known = kept.value is not None and kept.weight is None
     return JudgedLoss(

@@ -1,4 +1,4 @@
-"""Whether a loss that the user computes by hand compares each output with the targets of all rows."""
+"""Whether a user's handwritten loss compares each output with the targets of all rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from trainwright.stages.loss import CrossedTargets, PairedLoss
 from trainwright.tensors.keras import compiled
 from trainwright.tensors.keras import objects as tensors
 
-# So many rows are tried in all pairs.
+# Maximum number of rows to try in all pairs.
 MOST_ROWS = 4
 
 
 def crossed_targets(fit: FitTraining, record: StepRecord, batch: Batch) -> CrossedTargets | None:
-    """What the loss is with the targets of the rows exchanged, as a column for a vector, and with both.
+    """The loss with the rows' targets permuted, with a vector reshaped to a column, and with both.
 
-    None where a loss of Keras's was called, which aligns the two, or the loss does not cross rows.
+    None if one of Keras's losses was called, which aligns the two, or if the loss does not cross rows.
     """
     targets = batch.y
     by_hand = fit.own_step or is_own(fit.model, "compute_loss")
@@ -34,7 +34,7 @@ def crossed_targets(fit: FitTraining, record: StepRecord, batch: Batch) -> Cross
         return None
     aligned = targets[:, None] if targets.ndim == 1 else targets[:, 0]
     tried = (targets, np.flip(targets, 0).copy(), aligned, np.flip(aligned, 0).copy())
-    with tolerated():  # a step that cannot be repeated shows nothing here
+    with tolerated():  # a step that cannot be repeated tells nothing
         now, exchanged, in_shape, in_shape_exchanged = (fit.loss_of(replace(batch, y=y)) for y in tried)
         if crosses_rows(now, exchanged, in_shape, in_shape_exchanged):
             return CrossedTargets(
@@ -48,10 +48,10 @@ def crossed_targets(fit: FitTraining, record: StepRecord, batch: Batch) -> Cross
 
 
 def paired_loss(fit: FitTraining, record: StepRecord, batch: Batch) -> PairedLoss | None:
-    """What the only loss given to compile makes of a few rows, together, in all pairs and one by one.
+    """The values of the only loss given to compile on a few rows: together, in all pairs, and one by one.
 
-    None where it is one of Keras's, where rows have several targets or outputs, or where it does not cross rows.
-    Outputs are made of the targets of other rows, so that each pair of an output and a target has a loss of its own.
+    None if it is one of Keras's, if rows have several targets or outputs, or if it does not cross rows. The outputs are
+    built from the targets of other rows, so that each pair of an output and a target has its own loss.
     """
     losses, y = compiled.losses_of(fit.model), batch.y
     output = first_array(record.output)
@@ -72,7 +72,7 @@ def paired_loss(fit: FitTraining, record: StepRecord, batch: Batch) -> PairedLos
     try:
         together = loss(y, scores)
         pairs = np.array([[loss(t[None], o[None]) for t in y] for o in scores])
-    except Exception as error:  # a loss that raises is measured as a step
+    except Exception as error:  # a loss that raises is reported with the step
         note_own(error)
         return None
     if not is_of_all_pairs(together, pairs):

@@ -1,4 +1,4 @@
-"""A step that a Keras model's own `train_step` takes: run as fit runs it, with its gradients seen on their way."""
+"""A Keras model's own `train_step`: runs it as fit does and captures its gradients."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class OwnStep:
         self._model = model
 
     def run(self, tensors: tuple[Any, Any, Any], record: StepRecord, *, update: bool) -> Any:
-        """Take the step; loss and gradients go into the record. Returns what it logs.
+        """Take the step; the record receives loss and gradients. Returns what the step logs.
 
         Args:
-            update: False: the weights stay as they are.
+            update: False: leave the weights unchanged.
         """
         model = self._model
         model.reset_metrics()
@@ -53,7 +53,7 @@ class OwnStep:
 
     @contextlib.contextmanager
     def _watched(self, record: StepRecord, *, update: bool) -> Iterator[None]:
-        """Keep the gradients that any of the model's optimizers is given."""
+        """Record the gradients passed to any of the model's optimizers."""
         optimizers = optimizers_of(self._model)
         record.gradients, record.trained = [], []
         for attribute, optimizer in optimizers.items():
@@ -98,7 +98,7 @@ class OwnStep:
 
 @contextlib.contextmanager
 def _functions_run_eagerly() -> Iterator[None]:
-    """The gradients of a step that is a tf.function, or has one within, have values."""
+    """Run tf.functions eagerly, so that gradients inside the step have values."""
     if keras.config.backend() != "tensorflow":
         yield
         return
@@ -112,7 +112,7 @@ def _functions_run_eagerly() -> Iterator[None]:
 
 
 def optimizers_of(model: Any) -> dict[str, Any]:
-    """A model's optimizers by attribute, that of compile first."""
+    """A model's optimizers by attribute, the compiled one first."""
     found = {"optimizer": model.optimizer} if model.optimizer is not None else {}
     for name, value in vars(model).items():
         if isinstance(value, keras.optimizers.Optimizer) and not any(value is one for one in found.values()):
@@ -121,7 +121,7 @@ def optimizers_of(model: Any) -> dict[str, Any]:
 
 
 def packed(tensors: tuple[Any, Any, Any]) -> Any:
-    """Inputs, targets and weights as fit gives them to a step."""
+    """Inputs, targets and weights as fit passes them to a step."""
     x, y, weight = tensors
     if y is None and weight is None:
         return (x,) if isinstance(x, (list, tuple)) else x
@@ -129,7 +129,7 @@ def packed(tensors: tuple[Any, Any, Any]) -> Any:
 
 
 def loss_of(logs: Any) -> float | None:
-    """The loss among what a step returned: that of this name, else the sum of those whose names end so, else the first."""
+    """The loss in a step's logs: the entry "loss", otherwise the sum of those with that suffix, otherwise the first."""
     if not isinstance(logs, dict):
         return number(logs) if not isinstance(logs, (list, tuple)) else None
     values = {k: number(v) for k, v in logs.items() if not isinstance(v, dict)}

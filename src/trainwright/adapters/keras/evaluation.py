@@ -1,4 +1,4 @@
-"""A Keras model's own metrics on a few batches of its validation data, before training."""
+"""A Keras model's own metrics on a few validation batches, before training."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from trainwright.tensors.keras import objects as tensors
 
 
 def measure(fit: FitTraining, batches: int) -> EvaluationFacts:
-    """Evaluate on the first batches, twice, and look at what the metrics make of these and of other predictions.
+    """Evaluate on the first batches, twice, and check how the metrics respond to these and to other predictions.
 
-    Metrics without validation data are those of the training batches, as fit shows them.
+    Without validation data, the metrics are those of the training batches, as fit shows them.
     """
     held = fit.data.validation
     if fit.own_step:
@@ -78,12 +78,12 @@ def measure(fit: FitTraining, batches: int) -> EvaluationFacts:
 
 
 def loss_call(fit: FitTraining, trained: Batch) -> LossCall | None:
-    """How the first validation batch meets the loss, where its targets have another form than the training's."""
+    """How the first validation batch enters the loss, if its targets differ in form from the training targets."""
     held = fit.data.validation
     if held is None or fit.own_step:
         return None
     batch: Batch | None = None
-    with catching(StepRecord()):  # data that raise are the batch stage's matter
+    with catching(StepRecord()):  # data that raise are reported by the batch stage
         batch = next(iter(held.pool(1)), None)
     if batch is None or _forms(batch) == _forms(trained):
         return None
@@ -98,7 +98,7 @@ def _forms(batch: Batch) -> list[tuple[int, ...]]:
 
 
 def _by_own_step(fit: FitTraining, batches: int) -> EvaluationFacts:
-    """The model's own test_step over some batches; what it returns are the metrics."""
+    """The model's own test_step on some batches; its return values are the metrics."""
     held, record = fit.data.validation, StepRecord()
     if held is None or fit.backend.name == "jax":
         return EvaluationFacts(present=False, planned=held is not None)
@@ -117,13 +117,13 @@ def _by_own_step(fit: FitTraining, batches: int) -> EvaluationFacts:
 
 
 def _has_metrics(fit: FitTraining) -> bool:
-    """Whether the script gave metrics to compile."""
+    """Whether the script passed metrics to compile."""
     given = fit.compiled.given if fit.compiled else {}
     return bool(given.get("metrics") or given.get("weighted_metrics"))
 
 
 def _when(fit: FitTraining, batch: Any, outputs: list[Any]) -> dict[Given, dict[str, float] | str]:
-    """What the metrics return when they are given something else, of a model with one output and one array of targets."""
+    """The metrics for altered inputs to them, for a model with one output and one array of targets."""
     if len(outputs) != 1 or not isinstance(batch.y, np.ndarray):
         return {}
     found: dict[Given, dict[str, float] | str] = {}
@@ -134,10 +134,10 @@ def _when(fit: FitTraining, batch: Any, outputs: list[Any]) -> dict[Given, dict[
 
 
 def _metrics(fit: FitTraining, batch: Any, output: Any, *, fresh: bool) -> tuple[Failure | None, dict[str, float]]:
-    """What the user's metrics make of a batch.
+    """The user's metrics for a batch.
 
     Args:
-        fresh: of this batch alone.
+        fresh: for this batch alone.
     """
     record = StepRecord()
     x, y, weight = fit.tensors_of(batch)

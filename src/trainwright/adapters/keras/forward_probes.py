@@ -1,4 +1,4 @@
-"""Probes of a Keras model's forward pass: other inputs, other numbers of rows, rows beside each other."""
+"""Probes of a Keras model's forward pass: other inputs, other numbers of rows, other rows in the batch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trainwright.tensors.keras.which_keras import keras, version
 
 @dataclass(kw_only=True)
 class Probes:
-    """What the probes show; None: not tried, or does not apply."""
+    """The probes' results; None: not tried, or not applicable."""
 
     same_for_other_inputs: bool | None = None
     same_when_perturbed: bool | None = None
@@ -40,17 +40,17 @@ class Probes:
 
 @dataclass(frozen=True)
 class KerasModel:
-    """A Keras model about to be fitted, as the probes call it; what it draws is the same each time."""
+    """A Keras model about to be fitted, as the probes call it, with the same random numbers each time."""
 
     fit: FitTraining
 
     def answer(self, inputs: Batch, *, training: bool = False) -> np.ndarray | None:
-        """The first tensor of its answer (rows, …); None where it raises."""
+        """The first tensor of its output (rows, …); None if it raises."""
         found = self._answered(inputs, training=training)
         return tensors.to_numpy(found[0]) if found else None
 
     def all_answers(self, inputs: Batch) -> list[np.ndarray]:
-        """Every tensor of its answer, and the loss."""
+        """Every tensor of its output, and the loss."""
         found, loss = self._answered(inputs), self.fit.look_at(inputs)[1]
         return [*(tensors.to_numpy(t) for t in found), *([] if loss is None else [np.asarray(loss)])]
 
@@ -58,16 +58,16 @@ class KerasModel:
         seed_everything(self.fit.model, 0)
         try:
             answer = self.fit.answer(inputs, training=training)
-        except Exception as error:  # a batch that raises is measured as a step
+        except Exception as error:  # a batch that raises is reported with the step
             note_own(error)
             return []
         finally:
-            if training:  # statistics of the batch were gathered
+            if training:  # batch statistics were updated
                 self.fit.reset()
         return [t for t in tensors.leaves(answer) if tensors.is_tensor(t)]
 
     def chosen(self, inputs: Batch, rows: Sequence[int]) -> Batch:
-        """The inputs with these rows only."""
+        """The inputs, with these rows only."""
         count = inputs.rows
 
         def taken(values: Any) -> Any:
@@ -76,7 +76,7 @@ class KerasModel:
         return replace(inputs, x=keras.tree.map_structure(taken, inputs.x))
 
     def exchanged(self, inputs: Batch, name: str) -> Batch | None:
-        """The inputs with the rows of one of them exchanged; None where that changes nothing."""
+        """The inputs with one input's rows permuted; None if that changes nothing."""
         values = inputs.x[name]
         turned = np.roll(values, 1, axis=0) if isinstance(values, np.ndarray) else values
         if turned is values or np.array_equal(turned, values):
@@ -85,7 +85,7 @@ class KerasModel:
 
     @contextlib.contextmanager
     def moved_weights(self) -> Iterator[None]:
-        """Every trained weight is moved a little inside, and all is reset at the end."""
+        """Perturb every trained weight slightly inside the context; all are reset at the end."""
         random = np.random.default_rng(0)
         try:
             for variable in self.fit.model.trainable_variables:
@@ -96,10 +96,10 @@ class KerasModel:
 
 
 def probes_of(fit: FitTraining, batches: Sequence[Batch], targets: Any) -> Probes:
-    """All probes, each from the weights at the start.
+    """All probes, each from the initial weights.
 
     Args:
-        targets: what the loss of the first batch compares with, as an array; None: no loss that compares was seen.
+        targets: the targets that the first batch's loss compares with, as an array; None: no such loss was seen.
     """
     found, model, batch = Probes(), KerasModel(fit), batches[0]
     fit.reset()
@@ -129,13 +129,13 @@ def _differ(one: Any, other: Any) -> bool:
 
 
 def _other_rows(fit: FitTraining, batch: Batch, found: Probes) -> None:
-    """Whether the forward pass takes the last training batch, or another number of rows."""
+    """Whether the forward pass accepts the last training batch, or another number of rows."""
     last = fit.data.last_batch()
     if last is None or last.rows in (0, batch.rows) or fit.drops_last:
         return
     try:
         fit.answer(fit.repaired(last))
-    except Exception as error:  # what a smaller batch raises is the finding
+    except Exception as error:  # the smaller batch's exception is the finding
         if is_out_of_memory(error):
             return
         found.fails_at_rows = last.rows

@@ -1,4 +1,4 @@
-"""The adapter of a Keras model that was handed over with its data, and what its script's source tells of how it was compiled."""
+"""The adapter of a Keras model passed with its data, and what the script's source says about its compile call."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from trainwright.seams.source.written import assignment_place, last_name, names_
 
 
 def of_keras(seen: Seen, model: Any, given: Mapping[str, Any], frame: FrameType) -> KerasAdapter:
-    """A Keras model's, with fit's arguments; those that are not given are nobody's plan."""
+    """The adapter of a Keras model, with fit's arguments; missing arguments count as unplanned."""
     note_compiled(seen, model, frame)
     return KerasAdapter(model, given, frame, seen, planned="epochs" in given)
 
 
 def note_compiled(seen: Seen, model: Any, frame: FrameType) -> None:
-    """Note the call that compiled a model, and the line that built its optimizer, as the source has them."""
+    """Record the call that compiled a model, and the line that built its optimizer, from the source."""
     file = frame.f_code.co_filename
     config = getattr(getattr(model, "_compile_config", None), "config", {})
     given = {k: v for k, v in config.items() if v is not None}
@@ -48,7 +48,7 @@ def note_compiled(seen: Seen, model: Any, frame: FrameType) -> None:
 
 
 def _compile_call(file: str, names: list[str], before: int) -> ast.Call | None:
-    """The last call of `compile` of one of these names."""
+    """The last call of `compile` on one of these names."""
     tree = syntax_tree(file)
     found = [
         n

@@ -1,4 +1,4 @@
-"""The gradients of one observed step of a Keras model, and what further steps show of them."""
+"""The gradients of one observed step of a Keras model, and of further steps."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from trainwright.seams.keras.step_record import StepRecord
 from trainwright.stages.gradients import CutOff, GradientFacts, GradientOf
 from trainwright.tensors.keras import objects as tensors
 
-# How many of the first batches' losses are measured at the weights of the start.
+# For how many of the first batches to measure the loss at the initial weights.
 _LOSSES_OF = 4
-# Loss scales that float16 holds the gradients of: at the usual 32,768 those of a large loss are infinite.
+# Loss scales at which float16 can hold the gradients: at the usual 32,768, those of a large loss are infinite.
 _SCALES = (64.0, 128.0)
 
 
 def gradient_facts(fit: FitTraining, record: StepRecord) -> GradientFacts | None:
-    """What reached each weight; None if gradients were not reached."""
+    """The gradient of each weight; None if gradients were not reached."""
     if record.failed_stage in (Stage.FORWARD, Stage.LOSS):
         return None
     unlisted = {id(v) for v in fit.unlisted}
@@ -53,16 +53,16 @@ def gradient_facts(fit: FitTraining, record: StepRecord) -> GradientFacts | None
 
 
 def _stopped_in_steps(fit: FitTraining, record: StepRecord, arrived: Sequence[tuple[Any, np.ndarray | None]]) -> bool:
-    """Whether JAX's zeros everywhere are those of a function that changes in steps, where others give no gradient."""
+    """Whether JAX's all-zero gradients come from a step function, for which other backends give no gradient."""
     zero = all(g is None or not g.any() for _, g in arrived)
     return fit.backend.name == "jax" and bool(record.discrete) and zero
 
 
 def _cuts(record: StepRecord, lost: tuple[str, ...], *, nothing: bool) -> Iterator[CutOff]:
-    """What may have kept the gradient from the weights that got none.
+    """The likely reasons why weights got no gradient.
 
     Args:
-        nothing: no weight got any: then a function that changes in steps may stand between them and the loss.
+        nothing: no weight got any, so a step function may lie between the weights and the loss.
     """
     yield from (CutOff(operation="stop_gradient()", where=where, upstream=lost) for where in record.cuts)
     if nothing:
@@ -70,19 +70,19 @@ def _cuts(record: StepRecord, lost: tuple[str, ...], *, nothing: bool) -> Iterat
 
 
 def _copied(gradient: Any) -> np.ndarray | None:
-    """A copy of a gradient's values: torch adds the next step's to the same memory."""
+    """A copy of a gradient's values, because torch adds the next step's to the same memory."""
     return np.array(tensors.to_numpy(gradient)) if gradient is not None else None
 
 
 def _gradients(
     fit: FitTraining, record: StepRecord, arrived: Sequence[tuple[Any, np.ndarray | None]]
 ) -> list[GradientOf]:
-    """The gradient of each weight that the model knows as its own."""
+    """The gradient of each weight that the model tracks."""
     names = {id(v): (n, p) for n, (p, v) in tensors.named_variables(fit.model).items()}
     layers, found = tensors.named_layers(fit.model), []
     for variable, values in arrived:
         name, path = names.get(id(variable), (variable.name, ""))
-        # JAX gives zeros where others give none; that it is the graph and not a dead unit, a cut that was seen tells.
+        # JAX gives zeros where others give none; an observed cut shows whether it is the graph or a dead unit.
         if fit.backend.name == "jax" and record.cuts and values is not None and not values.any():
             values = None
         found.append(
@@ -99,7 +99,7 @@ def _gradients(
 
 
 def further_steps(fit: FitTraining, facts: GradientFacts, batches: Sequence[Batch]) -> GradientFacts:
-    """The facts with what further steps show; no weight is updated.
+    """The facts with the results of further steps; no weight is updated.
 
     Args:
         batches: the first batches; at least one.
@@ -116,10 +116,10 @@ def further_steps(fit: FitTraining, facts: GradientFacts, batches: Sequence[Batc
 
 
 def _leftover(fit: FitTraining, first: Batch, second: Batch) -> float | None:
-    """How much of the first batch's gradient is in that of the second step, where nobody clears between the two.
+    """How much of the first batch's gradient remains in the second step's if gradients are not cleared in between.
 
-    None on other backends than torch, which alone keeps gradients; where a step raises, or gives no optimizer any
-    gradient, as one that accumulates them does.
+    None on backends other than torch, which alone accumulates gradients; also if a step raises, or passes no gradient
+    to any optimizer, as a step that accumulates them does.
     """
     if fit.backend.name != "torch":
         return None
@@ -133,7 +133,7 @@ def _leftover(fit: FitTraining, first: Batch, second: Batch) -> float | None:
 
 
 def _loss_scaling(fit: FitTraining, batch: Batch) -> tuple[float | None, float | None]:
-    """The loss scale at the start, and by what share of themselves the gradients grow when another one is doubled."""
+    """The initial loss scale, and the relative growth of the gradients when another one is doubled."""
     scale = getattr(fit.model.optimizer, "dynamic_scale", None)
     if scale is None:
         return None, None
@@ -150,16 +150,16 @@ def _loss_scaling(fit: FitTraining, batch: Batch) -> tuple[float | None, float |
 
 
 def _without_loss_scale(facts: GradientFacts, scale: float) -> GradientFacts:
-    """The facts with the gradients as they are once the optimizer has divided them."""
+    """The facts with the gradients as they are after the optimizer's unscaling."""
     gradients = tuple(replace(g, norm=None if g.norm is None else g.norm / scale) for g in facts.gradients)
     return replace(facts, gradients=gradients, norm=None if facts.norm is None else facts.norm / scale)
 
 
 def _step(fit: FitTraining, batch: Batch, seed: int, cleared: bool) -> dict[int, np.ndarray]:
-    """The gradients that a step gives its optimizers, by variable; none where it raises.
+    """The gradients that a step passes to its optimizers, by variable; none if it raises.
 
     Args:
-        cleared: what torch keeps of the step before is dropped first.
+        cleared: first drop what torch keeps from the step before.
     """
     if cleared:
         tensors.clear_gradients(fit.model)
@@ -172,7 +172,7 @@ def _step(fit: FitTraining, batch: Batch, seed: int, cleared: bool) -> dict[int,
 
 
 def _losses(fit: FitTraining) -> list[float]:
-    """The loss of each of the first batches at the weights of the start."""
+    """The loss of each of the first batches at the initial weights."""
     found = []
     for batch in fit.take(_LOSSES_OF, seed=0):
         record, loss = fit.look_at(batch)

@@ -1,4 +1,4 @@
-"""The step that fit makes of a Keras model on TensorFlow: a graph, in which code that wants values finds none."""
+"""The step that fit builds from a Keras model on TensorFlow: a graph, in which code that needs values fails."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from trainwright.tensors.keras.which_keras import keras
 
 
 def failure_in_graph(fit: FitTraining) -> Failure | None:
-    """What a step raises by the function that fit makes of it.
+    """What a step raises when run by fit's graph function.
 
-    None where no step of the walk's own failed when it was compiled, and no code of the user's is beside it.
+    None if the walk's own steps compile and the user's code adds nothing to them.
     """
     model, stream = fit.model, None
     beside = fit.own_step or any(map(_is_users_function, _given(fit.compiled, "metrics", "weighted_metrics")))
     unlike = fit.active.kept or model.run_eagerly or model.optimizer is None
     if fit.backend.name != "tensorflow" or unlike or (fit.compiles and not beside):
         return None
-    with tolerated():  # values that no tf.data.Dataset can hold
+    with tolerated():  # values that a tf.data.Dataset cannot hold
         stream = _repeated(fit, fit.take(1, seed=0)[0])
     if stream is None:
         return None
     if model.train_function is None:
         try:
             renew_optimizer(model)
-        except Exception:  # an optimizer of the user's own that cannot be made anew
+        except Exception:  # a user's optimizer that cannot be rebuilt
             return None
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             model.make_train_function()
             model.train_function(stream)
-    except Exception as error:  # the user's own code, or what TensorFlow says of it
+    except Exception as error:  # raised by the user's code or by TensorFlow about it
         return failure_of(error)
     return None
 
 
 def _repeated(fit: FitTraining, batch: Batch) -> Iterator[Any]:
-    """A batch as TensorFlow's training function takes it, again and again.
+    """Repeat a batch, in the form that TensorFlow's training function takes.
 
-    Tuples stand for lists, of which a tf.data.Dataset would make one tensor.
+    Lists become tuples, because a tf.data.Dataset would turn a list into one tensor.
     """
     data = packed(keras.tree.lists_to_tuples(fit.tensors_of(batch)))
     return iter(sys.modules["tensorflow"].data.Dataset.from_tensors(data).repeat())
 
 
 def _given(compiled: Construction | None, *names: str) -> list[Any]:
-    """What compile was given by these names, lists and dictionaries taken apart."""
+    """The values of compile's arguments with these names, with lists and dictionaries flattened."""
     return [part for name in names for part in keras.tree.flatten(compiled.given.get(name))] if compiled else []
 
 

@@ -1,4 +1,4 @@
-"""A Keras model's optimizer and the variables that it holds: built for the model's own, or made anew."""
+"""A Keras optimizer and the variables it holds: builds it for the model's own variables, or replaces it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from trainwright.tensors.keras.which_keras import version
 
 
 def held_by(optimizer: Any) -> set[Any] | None:
-    """The variables that an optimizer was built for, as it knows them; None where it was not built yet."""
+    """The variables that an optimizer was built for; None if it was not built yet."""
     inner = _inner(optimizer)
     return version().held_by(inner) if inner is not None and version().is_built(inner) else None
 
 
 def fit_optimizer(model: Any) -> None:
-    """Let the optimizer hold the model's variables as they are; one that was built for others is made anew."""
+    """Build the optimizer for the model's current variables; replace one that was built for others."""
     optimizer = model.optimizer
     if optimizer is None or (version().is_built(optimizer) and _fits(optimizer, model)):
         return
@@ -26,7 +26,7 @@ def fit_optimizer(model: Any) -> None:
 
 
 def renew_optimizer(model: Any) -> None:
-    """Another optimizer of the same settings, that holds no variables yet."""
+    """Replace the optimizer with one of the same settings that holds no variables yet."""
     old = model.optimizer
     with _plain_rate(_inner(old)) as rate:
         model.optimizer = type(old).from_config(old.get_config())
@@ -34,13 +34,13 @@ def renew_optimizer(model: Any) -> None:
 
 
 def _inner(optimizer: Any) -> Any:
-    """The optimizer within one that scales the loss."""
+    """The optimizer inside one that scales the loss."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 @contextlib.contextmanager
 def _plain_rate(optimizer: Any) -> Iterator[Any]:
-    """Let an optimizer have a number for a schedule, for a user's own need not be one that can be written down; its rate."""
+    """Give an optimizer a number instead of a schedule, which may not be serializable; yields the original rate."""
     held, name = version().rate_in(optimizer)
     kept, rate = held.get(name), version().rate(optimizer)
     if callable(kept):
@@ -52,7 +52,7 @@ def _plain_rate(optimizer: Any) -> Iterator[Any]:
 
 
 def _fits(optimizer: Any, model: Any) -> bool:
-    """Whether an optimizer was built for the model's variables as they are."""
+    """Whether an optimizer was built for the model's current variables."""
     inner = _inner(optimizer)
     held = version().held_by(inner)
     slots = {tuple(v.shape) for v in version().slots(optimizer) if len(v.shape)}

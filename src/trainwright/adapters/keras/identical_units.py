@@ -1,4 +1,4 @@
-"""Whether a Keras layer's units that start equal stay so."""
+"""Whether a Keras layer's units that start equal stay equal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stay_identical(parameters: Sequence[ParameterFacts], fit: FitTraining, batch
         moved = [(v, tensors.to_numpy(g)) for v, g in pairs if g is not None]
         reached |= {id(v) for v, _ in moved}
         norm = float(np.sqrt(sum(np.square(g, dtype=np.float64).sum() for _, g in moved))) or 1.0
-        for variable, gradient in moved:  # one length for all: a gradient that is rounding noise must stay small
+        for variable, gradient in moved:  # one step length for all, so that a gradient of rounding noise stays small
             variable.assign(tensors.value_of(variable) - (STEP_LENGTH / norm * gradient).astype(gradient.dtype))
     variables = {name: v for name, (_, v) in tensors.named_variables(fit.model).items()}
     return tuple(

@@ -1,4 +1,4 @@
-"""What a Keras training step holds in memory, and the largest batch that fits, once the memory has ended."""
+"""What a Keras training step keeps in memory, and the largest batch that fits, after running out of memory."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from trainwright.tensors.keras import objects as tensors
 
 
 def measure_memory(fit: FitTraining, batch: Batch) -> MemoryFacts:
-    """What holds the memory for this batch, by trying smaller ones; the weights are put back.
+    """What takes the memory for this batch, found by trying smaller ones; the weights are restored.
 
     Raises:
-        Exception: what a smaller batch raised that is no matter of memory.
+        Exception: what a smaller batch raised other than running out of memory.
     """
     rows, model = batch.rows, fit.model
     largest = largest_fitting(rows, lambda count: _fits(fit, _cut(batch, count)))
@@ -49,8 +49,8 @@ def _cut(batch: Batch, rows: int) -> Batch:
 
 
 def _fits(fit: FitTraining, batch: Batch) -> bool:
-    """Whether a step with its update goes through."""
-    with tolerated():  # what it raises, the step raises again
+    """Whether a step with its update succeeds."""
+    with tolerated():  # the step raises it again
         fit.build(batch)
     fit.reset()
     record = fit.step_gradients(batch, fit.observer(detail=False))
@@ -64,7 +64,7 @@ def _fits(fit: FitTraining, batch: Batch) -> bool:
     if error is None:
         return True
     del error
-    gc.collect()  # the exception's frames hold what the step had made
+    gc.collect()  # the exception's frames hold the step's tensors
     torch = sys.modules.get("torch") if fit.backend.name == "torch" else None
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -72,7 +72,7 @@ def _fits(fit: FitTraining, batch: Batch) -> bool:
 
 
 def _activation_bytes(fit: FitTraining, batch: Batch) -> int:
-    """Bytes of what the layers give, which is the least that a step keeps for its backward pass; 0: not known."""
+    """Bytes of the layers' outputs, the least that a step keeps for its backward pass; 0: unknown."""
     if fit.own_step:
         return 0
     observer = fit.observer(detail=True)
@@ -88,6 +88,6 @@ def _size(variables: Iterable[Any]) -> int:
 
 
 def _width(dtype: str) -> int:
-    """Bytes of a number."""
+    """Bytes per number."""
     bits = re.search(r"\d+", dtype)
     return max(1, int(bits.group()) // 8) if bits else 1

@@ -1,4 +1,4 @@
-"""What a metric of the user's own keeps when Keras sets it back between two passes."""
+"""State that a user's metric keeps when Keras resets it between two passes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from trainwright.tensors.keras import objects as tensors
 
 
 def counters(model: Any, update: Callable[[], object]) -> Iterator[Counter]:
-    """The variables of the user's metrics, after one update and, set back in between, after the same again.
+    """The variables of the user's metrics after one update, and after a reset and the same update again.
 
     Args:
-        update: lets the model's metrics see the same batch.
+        update: passes the same batch to the model's metrics.
     """
     model.reset_metrics()
     owners = [m for m in _metrics(model) if _own_place(m) is not None]
@@ -42,12 +42,12 @@ def counters(model: Any, update: Callable[[], object]) -> Iterator[Counter]:
 
 
 def _metrics(model: Any) -> list[Any]:
-    """The metrics given to compile; none where Keras keeps them otherwise."""
+    """The metrics given to compile; none if Keras stores them otherwise."""
     return list(getattr(getattr(model, "_compile_metrics", None), "metrics", ()))
 
 
 def _own_place(metric: Any) -> Place | None:
-    """Where the user's class says how it is set back, else how it counts; None for Keras's own."""
+    """Where the user's class defines its reset, otherwise its update; None for Keras's own."""
     for method in (type(metric).reset_state, type(metric).update_state):
         code = getattr(method, "__code__", None)
         if code is not None and is_users(code.co_filename):

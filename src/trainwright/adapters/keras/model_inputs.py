@@ -1,4 +1,4 @@
-"""What a Keras model takes: the names of its inputs, their kinds, and what its first layers do with them."""
+"""A Keras model's inputs: their names, their types, and what its first layers do with them."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from typing import Any
 from trainwright.adapters.keras.calls import is_own
 from trainwright.adapters.keras.input.nested_values import named
 
-# Layers that look integers up, and take them in floating-point numbers too.
+# Layers that look up integers, and accept them as floating-point numbers too.
 _LOOKS_UP = ("Embedding", "StringLookup", "IntegerLookup", "Hashing", "CategoryEncoding", "Discretization", "TextVectorization", "ReversibleEmbedding", "TokenAndPositionEmbedding")  # fmt: skip
-# Layers that read text, or that do what their user says.
+# Layers that read text, or run user code.
 _READS_TEXT = ("TextVectorization", "StringLookup", "Hashing", "Lambda", "HashedCrossing", "FeatureSpace")
-# Methods in which the user's own code may do without targets.
+# Methods in which the user's code may work without targets.
 _OWN_LOSS = ("train_step", "compute_loss", "compute_loss_and_updates", "_compute_loss")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelInputs:
-    """What a model takes as its inputs, as far as it says so before it is called."""
+    """A model's inputs, as far as they are known before it is called."""
 
     names: tuple[str, ...] = ()
-    """Keys of a dictionary of inputs; empty where it takes any, or takes no dictionary."""
+    """Keys of a dictionary of inputs; empty if it takes any, or takes no dictionary."""
     takes_any: bool = True
     required: tuple[str, ...] = ()
     floats: Mapping[str, bool] | None = None
-    """Whether each of a dictionary's inputs is made floating-point numbers of."""
+    """Whether each input of the dictionary is cast to floating point."""
     float_order: tuple[bool, ...] = ()
     """The same by position."""
     channels_last: bool | None = None
-    """Where the first convolution of images takes the channels; None: there is none."""
+    """The channel axis that the first image convolution expects; None: there is none."""
     channels: int | None = None
-    """How many it has weights for; None: not made yet, or there is none."""
+    """How many channels it has weights for; None: not built yet, or there is none."""
     embedding: str = ""
-    """The name of the first layer, where it looks tokens up."""
+    """The name of the first layer, if it looks up tokens."""
     embedding_rows: int | None = None
     first_layer: str = ""
-    """The kind of the layer of Keras's own that takes the only input, where it takes numbers alone; empty: not known."""
+    """The type of the Keras layer that takes the only input, if it accepts only numbers; empty: unknown."""
     masks_zero: bool = False
-    """The embedding tells the layers behind it to leave token 0 out."""
+    """The embedding masks token 0 for later layers."""
 
     def is_float(self, name: str, position: int, count: int) -> bool:
-        """Whether an input, known by name or by its place among so many, is made floating-point numbers of."""
+        """Whether an input, given by name or position among `count`, is cast to floating point."""
         if self.floats and name in self.floats:
             return self.floats[name]
         return position < len(self.float_order) == count and self.float_order[position]
 
 
 def inputs_of(model: Any) -> ModelInputs:
-    """What a model takes."""
+    """Find a model's inputs."""
     found: dict[str, Any] = _convolution(model)
     struct = getattr(model, "_inputs_struct", None)
     if struct is None and (first := _first_layer(model)) is not None:
@@ -75,26 +75,26 @@ def inputs_of(model: Any) -> ModelInputs:
 
 
 def _called_with(model: Any) -> dict[str, Any]:
-    """The arguments of a subclassed model's call, where it names several inputs."""
+    """The arguments of a subclassed model's call, if it names several inputs."""
     try:
         parameters = inspect.signature(model.call).parameters.values()
     except (TypeError, ValueError):
         return {}
     own = [p for p in parameters if p.name not in ("self", "training", "mask", "inputs")]
-    if len(own) < 3:  # one input, whatever it is called
+    if len(own) < 3:  # one input, whatever its name
         return {}
     return {"names": tuple(p.name for p in own if p.kind is not p.VAR_KEYWORD)}
 
 
 def _is_float(model: Any, tensor: Any) -> bool:
-    """Whether a functional model's input is of floating-point numbers, and no layer looks it up."""
+    """Whether a functional model's input is floating point and no layer looks it up."""
     if "float" not in str(tensor.dtype):
         return False
     return not any(type(layer).__name__ in _LOOKS_UP for layer in _takers(model, tensor))
 
 
 def _takers(model: Any, tensor: Any) -> Iterator[Any]:
-    """The layers that a functional model gives one of its inputs to, those of models within it too."""
+    """The layers that take one of a functional model's inputs, including those of nested models."""
     for layer in getattr(model, "layers", ()):
         for node in getattr(layer, "_inbound_nodes", ()):
             if any(t is tensor for t in getattr(node, "input_tensors", ())):
@@ -102,7 +102,7 @@ def _takers(model: Any, tensor: Any) -> Iterator[Any]:
 
 
 def _first_layer(model: Any) -> str | None:
-    """The kind of the first layer of a Sequential that was not built yet."""
+    """The type of the first layer of a Sequential that is not built yet."""
     if "Sequential" not in {k.__name__ for k in type(model).__mro__}:
         return None
     layers = list(model.layers)
@@ -129,7 +129,7 @@ def _convolution(model: Any) -> dict[str, Any]:
 
 
 def _first_taker(model: Any, tensor: Any) -> dict[str, Any]:
-    """The layer that a model's only input goes into first, and what it is where it is an embedding."""
+    """The layer that takes a model's only input, and its properties if it is an embedding."""
     if tensor is not None:
         first = next((la for la in _takers(model, tensor)), None)
     else:
@@ -149,7 +149,7 @@ def _first_taker(model: Any, tensor: Any) -> dict[str, Any]:
 
 
 def losing_at_targets(model: Any) -> str:
-    """The loss that a model was compiled with, which compares with targets; empty where the user's code may not."""
+    """The loss a model was compiled with, if it needs targets; empty if the user's code may not use it."""
     loss = getattr(model, "loss", None)
     if loss is None or any(is_own(model, name) for name in _OWN_LOSS) or getattr(model, "_using_dummy_loss", False):
         return ""
@@ -157,6 +157,6 @@ def losing_at_targets(model: Any) -> str:
 
 
 def _name(loss: Any) -> str:
-    """A loss as it is called: by its string, its own name, or that of its function."""
+    """A loss's name: its string, its own name, or that of its function."""
     own = getattr(loss, "name", None) or getattr(loss, "__name__", None)
     return loss if isinstance(loss, str) else str(own or type(loss).__name__)

@@ -1,4 +1,4 @@
-"""A Keras optimizer resolved: every argument with its value, given or a default; its first update, its schedule."""
+"""A Keras optimizer: every argument with its value, given or default; its first update; its schedule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trainwright.tensors.keras.which_keras import version
 
 
 def resolved(optimizer: Any, seen: Seen, attribute: str = "optimizer") -> dict[str, Argument]:
-    """Every argument of the optimizer's, as `<attribute>.<name>`; given where the script wrote it."""
+    """Every argument of the optimizer, as `<attribute>.<name>`; marked as given if the script wrote it."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     if inner is None:
         return {}
@@ -41,20 +41,20 @@ def resolved(optimizer: Any, seen: Seen, attribute: str = "optimizer") -> dict[s
 def _config(optimizer: Any) -> dict[str, Any]:
     try:
         return dict(optimizer.get_config())
-    except (NotImplementedError, TypeError, AttributeError):  # an optimizer of the user's own without one
+    except (NotImplementedError, TypeError, AttributeError):  # a user's optimizer without one
         return {}
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):  # a schedule, as Keras writes it down
+    if isinstance(value, Mapping):  # a schedule, as Keras serializes it
         return value.get("class_name", "a schedule")
     if isinstance(value, (float, np.floating)):
-        return float(f"{value:.7g}")  # a rate is kept as float32
+        return float(f"{value:.7g}")  # a rate is stored as float32
     return value if isinstance(value, (int, str, bool, type(None))) else type(value).__name__
 
 
 def written_arguments(optimizer: Any, seen: Seen) -> frozenset[str]:
-    """The arguments that the script wrote where it built the optimizer; none for one that a string names."""
+    """The arguments that the script wrote where it built the optimizer; none if a string names it."""
     built = seen.optimizers.get(optimizer)
     call = _call(built)
     if built is None or call is None:
@@ -70,7 +70,7 @@ def _call(built: Construction | None) -> ast.Call | None:
 
 
 def is_rate_given(optimizer: Any, seen: Seen) -> bool:
-    """Whether the script wrote the rate; False where it is a default."""
+    """Whether the script wrote the rate; False if it is a default."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     if "learning_rate" in written_arguments(inner, seen):
         return True
@@ -81,7 +81,7 @@ def is_rate_given(optimizer: Any, seen: Seen) -> bool:
 
 
 def optimizer_places(optimizer: Any, seen: Seen) -> dict[str, Place]:
-    """The line that built the optimizer, that of its rate, and that of its schedule."""
+    """The lines that built the optimizer, its rate and its schedule."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     built = seen.optimizers.get(inner)
     if built is None:
@@ -93,7 +93,7 @@ def optimizer_places(optimizer: Any, seen: Seen) -> dict[str, Place]:
 
 
 def _schedule_place(optimizer: Any, built: Construction) -> Place | None:
-    """The line that made the schedule that the optimizer was built with."""
+    """The line that made the schedule passed to the optimizer."""
     call = _call(built)
     if call is None or not is_schedule(version().rate(optimizer)):
         return None
@@ -118,12 +118,12 @@ def optimizer_facts(
     user_built: bool,
     library: str,
 ) -> OptimizerFacts:
-    """What one update did, and the schedule over the planned ones.
+    """The effect of one update, and the schedule over the planned updates.
 
     Args:
         before: the trainable weights before the update, by name.
-        schedule: the schedule in force, run dry.
-        held: the variables that the optimizer was built for before fit was called; None where it was not.
+        schedule: the dry run of the schedule in force.
+        held: the variables that the optimizer was built for before fit was called; None if it was not built.
     """
     if optimizer is None:
         return OptimizerFacts(failure=failure)

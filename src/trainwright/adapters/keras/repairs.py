@@ -1,4 +1,4 @@
-"""Repairs of what fit was given: the model, the data sets, how batches are formed."""
+"""Repairs of fit's inputs: the model, the datasets, how batches are formed."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def change_parts(fit: FitTraining, repair: Repair, changes: list[Changing]) -> N
 
 
 def same_items(items: Any) -> Any:
-    """A collator that leaves a batch as it is."""
+    """A collator that returns the batch unchanged."""
     return items

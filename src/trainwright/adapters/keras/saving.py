@@ -1,4 +1,4 @@
-"""Files that a script will save its model to once it is trained, and that Keras 3 refuses for their names."""
+"""Files that a script will save its trained model to, but whose names Keras 3 rejects."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from trainwright.seams.source.written import code_node, look_up, names_of, synta
 from trainwright.stages.setup import RefusedFile
 from trainwright.tensors.keras.which_keras import keras, version
 
-# The methods that save, and the endings of which one is surely taken.
+# Saving methods, and the suffixes of which each accepts one.
 _TAKEN = {"save": (".keras", ".h5", ".hdf5"), "save_weights": (".weights.h5",)}
 
 
 def refused_files(model: Any, frame: FrameType | None) -> tuple[RefusedFile, ...]:
-    """The files that are refused of those that the model is surely saved to once a frame's call has returned.
+    """The files that Keras rejects, of those that the model is certain to be saved to after a frame's call returns.
 
-    Only paths that are known now are told, and only where the method that saves is Keras's own.
+    Only paths that are already known count, and only if the saving method is Keras's own.
     """
     found: list[RefusedFile] = []
     while frame is not None and version().package == "keras":
@@ -38,7 +38,7 @@ def refused_files(model: Any, frame: FrameType | None) -> tuple[RefusedFile, ...
 
 
 def _refused_in(model: Any, frame: FrameType) -> Iterator[RefusedFile]:
-    """Those that a frame's own function saves to after the line that it stands at."""
+    """The rejected files that a frame's own function saves to after its current line."""
     file, scope = frame.f_code.co_filename, {**frame.f_globals, **frame.f_locals}
     tree = syntax_tree(file)
     code = code_node(frame.f_code)
@@ -62,9 +62,9 @@ def _refused_in(model: Any, frame: FrameType) -> Iterator[RefusedFile]:
 
 
 def saved_by(code: ast.AST, line: int, names: list[str]) -> Iterator[tuple[ast.Call, str]]:
-    """The calls by which something of these names is surely saved after a line, each with its method.
+    """The calls that certainly save an object of these names after a line, each with its method.
 
-    What depends on a name that is bound anew on the way is left out.
+    Calls that depend on a name that is rebound in between are left out.
     """
     anew: set[str] = set()
     for statement, sure in after(code, line, "ValueError"):
@@ -84,7 +84,7 @@ def saved_by(code: ast.AST, line: int, names: list[str]) -> Iterator[tuple[ast.C
 
 
 def is_alone(written: ast.Constant, path: str, tree: ast.Module) -> bool:
-    """Whether the name of a path's file stands in no text of the script's but this one and those on their own."""
+    """Whether no other string in the script contains the file's name, apart from docstrings and the like."""
     name = re.compile(rf"(?<![\w.-]){re.escape(Path(path).name)}(?![\w.-])")
     passed_over = {id(written), *(id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr))}
     texts = (n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in passed_over)
@@ -96,13 +96,13 @@ def _is_kerass(method: Any) -> bool:
 
 
 def _refusal(method: str, path: str) -> Failure | None:
-    """What Keras says of a path with this ending, asked with a model of one weight and a folder that is then removed."""
+    """Keras's error for a path with this suffix, tried with a one-weight model and a temporary folder."""
     if path.endswith(_TAKEN[method]) or "://" in path:
         return None
     asked = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
     with tempfile.TemporaryDirectory() as folder:
         try:
-            # A walk keeps the method itself from saving.
+            # A walk stops the method itself from saving.
             inspect.unwrap(getattr(type(asked), method))(asked, Path(folder) / Path(path).name)
         except ValueError as error:
             return failure_of(error)

@@ -1,4 +1,4 @@
-"""A learning-rate schedule of Keras's run dry over the planned updates: an optimizer's own, or a callback's at each epoch."""
+"""A dry run of a Keras learning-rate schedule: the optimizer's own, or a callback's for each epoch."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 
 _POINTS = 200
-# A callback's schedule is run over all epochs, for each rate may follow from the last; not over more than these.
+# A callback's schedule is run over all epochs, since each rate may depend on the last, up to this many.
 MOST_EPOCHS = 2_000
-# A rate that differs by less has not moved.
+# A smaller relative difference does not count as a change of rate.
 _MOVED = 0.01
-# A schedule that stays where it begins is asked up to so many doublings of the planned updates where it moves.
+# A schedule that does not move is queried up to this many doublings of the planned updates, to find where it does.
 _DOUBLINGS = 20
 
 
@@ -34,20 +34,20 @@ class DryRun:
     """What a schedule does over the planned updates."""
 
     by_callback: bool = False
-    """It sets the rate whatever the optimizer was given."""
+    """The callback sets the rate, whatever the optimizer was given."""
     kind: str = ""
     points: tuple[tuple[int, float], ...] = ()
     """(update, factor of the peak rate)."""
     now: float | None = None
-    """The rate of the next update, no callback asked."""
+    """The rate of the next update without callbacks."""
     peak: float = 0.0
-    """The largest rate of these updates."""
+    """The highest rate of these updates."""
     length: int | None = None
-    """The updates after which it is over, where it says so."""
+    """The number of updates after which it ends, if it says so."""
     steps: int | None = None
-    """How often it is asked for a rate."""
+    """How many times it is queried."""
     moves_at: int | None = None
-    """Where it stays at its first rate over the planned updates: about where it leaves it."""
+    """If it stays at its first rate over the planned updates: about where it starts to move."""
     failure: Failure | None = None
 
 
@@ -67,16 +67,16 @@ def is_schedule(rate: Any) -> bool:
 
 
 def setting_callback(callbacks: Sequence[Any]) -> Any:
-    """The callback that sets the rate by a function of the epoch; None if there is none."""
+    """The callback that sets the rate as a function of the epoch; None if there is none."""
     kind = keras.callbacks.LearningRateScheduler
     return next((c for c in callbacks if isinstance(c, kind) and type(c).on_epoch_begin is kind.on_epoch_begin), None)
 
 
 def dry_run(optimizer: Any, callbacks: Sequence[Any], planned: int | None, epochs: range) -> DryRun:
-    """The optimizer's schedule over the planned updates, else that of a callback over the epochs.
+    """Dry-run the optimizer's schedule over the planned updates, otherwise a callback's over the epochs.
 
     Args:
-        epochs: the numbers of the epochs, as callbacks are told them.
+        epochs: the epoch numbers, as callbacks receive them.
     """
     if optimizer is None:
         return DryRun()
@@ -84,7 +84,7 @@ def dry_run(optimizer: Any, callbacks: Sequence[Any], planned: int | None, epoch
     rate = version().rate(inner)
     try:
         now = rate_of(optimizer)
-    except Exception as error:  # a schedule of the user's own raised: that is what we came to see
+    except Exception as error:  # a schedule of the user's own raised, which is a finding
         return DryRun(kind=type(rate).__name__, length=_length(rate), steps=planned, failure=failure_of(error))
     if is_schedule(rate):
         return _of_schedule(rate, now, planned, version().asks_with(inner))
@@ -95,7 +95,7 @@ def dry_run(optimizer: Any, callbacks: Sequence[Any], planned: int | None, epoch
 
 
 def _of_schedule(schedule: Any, now: float, planned: int | None, dtype: str) -> DryRun:
-    """Ask the schedule as fit does: with a variable of this type."""
+    """Query the schedule as fit does: with a variable of this type."""
     kind, length = type(schedule).__name__, _length(schedule)
     if not planned:
         return DryRun(kind=kind, now=now, peak=now, length=length)
@@ -110,7 +110,7 @@ def _of_schedule(schedule: Any, now: float, planned: int | None, dtype: str) -> 
     try:
         rates = [at(u) for u in updates]
         moves_at = None if _moved(rates) else _first_move(at, rates[0], planned)
-    except Exception as error:  # a schedule of the user's own raised: that is what we came to see
+    except Exception as error:  # a schedule of the user's own raised, which is a finding
         return DryRun(kind=kind, now=now, peak=now, length=length, steps=planned, failure=failure_of(error))
     return DryRun(
         kind=kind,
@@ -124,7 +124,7 @@ def _of_schedule(schedule: Any, now: float, planned: int | None, dtype: str) -> 
 
 
 def _of_callback(callback: Any, rate: float, planned: int, epochs: range) -> DryRun:
-    """Let a copy of the callback set the rate of a stand-in for the optimizer at the beginning of each epoch."""
+    """Let a copy of the callback set the rate of a stand-in optimizer at the beginning of each epoch."""
     setting, variable = copy.copy(callback), keras.Variable(rate, trainable=False)
     stand_in = SimpleNamespace(learning_rate=variable, lr=variable)
     setting.set_model(SimpleNamespace(optimizer=stand_in))
@@ -134,7 +134,7 @@ def _of_callback(callback: Any, rate: float, planned: int, epochs: range) -> Dry
             for epoch in epochs:
                 setting.on_epoch_begin(epoch)
                 rates.append(_number(stand_in.learning_rate))
-        except Exception as error:  # the user's function raised, or gave no rate: that is what we came to see
+        except Exception as error:  # the user's function raised or returned no rate, which is a finding
             return DryRun(kind=kind, now=rate, peak=rate, steps=len(epochs), failure=failure_of(error))
     firsts = [round(i * planned / len(epochs)) for i in range(len(epochs) + 1)]
     spans = [(u, r) for i, r in enumerate(rates) for u in {firsts[i], max(firsts[i], firsts[i + 1] - 1)}]
@@ -145,8 +145,8 @@ def _of_callback(callback: Any, rate: float, planned: int, epochs: range) -> Dry
 
 
 def rate_of_short_runs(schedule: DryRun) -> Any:
-    """What short runs take for the rate: a rise to its peak where training warms up, the peak where a callback sets the
-    rate; None: the optimizer's own.
+    """The rate for short runs: a rise to the peak if training warms up, the peak if a callback sets the rate; None: the
+    optimizer's own.
     """
     rise = min(warmup_updates(schedule.points), WARMED_UP)
     if rise:
@@ -157,7 +157,7 @@ def rate_of_short_runs(schedule: DryRun) -> Any:
 
 
 def _unrecorded() -> contextlib.AbstractContextManager[Any]:
-    """No summary that a function writes on the way reaches a file."""
+    """Keep summaries that a function writes from reaching a file."""
     tensorflow = sys.modules.get("tensorflow")
     return contextlib.nullcontext() if tensorflow is None else tensorflow.summary.record_if(False)
 
@@ -177,7 +177,7 @@ def _first_move(at: Callable[[int], float], first: float, planned: int) -> int |
 
 
 def _length(schedule: Any) -> int | None:
-    """The updates after which a schedule stays at its last rate; None for one that never does, or does not say."""
+    """The number of updates after which a schedule is constant; None if there is none or it does not say."""
     if boundaries := getattr(schedule, "boundaries", None):
         return int(max(boundaries))
     steps = getattr(schedule, "decay_steps", None)

@@ -1,4 +1,4 @@
-"""What a Keras model, its optimizer, metrics and losses hold, kept so that a walk can put it back; also "not built yet"."""
+"""Snapshots of a Keras model, its optimizer, metrics and losses, to restore after a walk; includes "not built yet"."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from trainwright.seams.state.snapshot import RandomState
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 
-# Classes of Keras's whose objects are never written to after they were made.
+# Keras classes whose objects are never modified after construction.
 _FIXED = ("KerasTensor", "Node", "KerasHistory", "DTypePolicy", "InputSpec", "Initializer")
-# A layer's generator counts its draws from 0: another run begins where no run gets.
+# A layer's generator counts its draws from 0; a further run starts beyond any count that a run reaches.
 _APART = 1_000_000
 
 
 class KerasState:
-    """Everything that training changes in these objects: attributes, lists, values of variables, at any depth."""
+    """Everything that training changes in these objects: attributes, lists and variable values, at any depth."""
 
     def __init__(self, roots: Iterable[Any]) -> None:
         self._attributes: list[tuple[Any, dict[str, Any]]] = []
@@ -57,7 +57,7 @@ class KerasState:
             yield from value.__dict__.values()
 
     def put_back(self) -> None:
-        """Give every object the attributes, contents and values that it had."""
+        """Restore every object's attributes, contents and values."""
         for value, content in self._contents:
             _refill(value, content)
         for owner, attributes in self._attributes:
@@ -76,7 +76,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_part(value: Any) -> bool:
-    """Whether it is Keras's, or of a class of the user's that derives from one of Keras's."""
+    """Whether its class is Keras's, or a user's subclass of one."""
     kind = type(value)
     if isinstance(value, type) or not isinstance(getattr(value, "__dict__", None), dict):
         return False
@@ -92,7 +92,7 @@ def _content(value: Any) -> Any:
 
 
 def _refill(value: Any, content: Any) -> None:
-    """By the methods of the plain kinds: a tracked list would track what is put back anew."""
+    """Uses the methods of the built-in types, because a tracked list would track restored items again."""
     if isinstance(value, list):
         list.__setitem__(value, slice(None), content)
     elif isinstance(value, dict):
@@ -128,7 +128,7 @@ def _write(variable: Any, kept: Any) -> None:
 
 
 class AllState:
-    """The objects' state, the names and settings that Keras counts, and all random numbers in reach."""
+    """The objects' state, Keras's global names and settings, and all reachable random state."""
 
     def __init__(self, roots: Iterable[Any], loose: Iterable[Any] = ()) -> None:
         self._random = RandomState(loose)
@@ -140,7 +140,7 @@ class AllState:
         self._state = KerasState([*roots, *([generator] if generator is not None else [])])
 
     def put_back(self) -> None:
-        """As it was."""
+        """Restore everything."""
         self._state.put_back()
         tracker = version().settings()
         for name in [n for n in tracker if n not in self._globals]:
@@ -153,14 +153,14 @@ class AllState:
         self.put_back_random()
 
     def put_back_random(self) -> None:
-        """Every generator to where it was."""
+        """Restore every random generator."""
         self._random.put_back()
         version().put_back_seeds(self._seeds)
         _put_back_random(self._backend)
 
 
 def _backend_random() -> Any:
-    """TensorFlow's: the seeds of its operations, and its global generator."""
+    """TensorFlow's random state: the operations' seeds and the global generator."""
     if keras.config.backend() != "tensorflow":
         return None
     from tensorflow.python.eager import context

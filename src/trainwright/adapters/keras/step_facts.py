@@ -1,4 +1,4 @@
-"""One observed step of a Keras model, and what further looks at it show, as facts of three stages."""
+"""One observed step of a Keras model and further probes, as facts of three stages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
 
 
 def measure_step(fit: FitTraining) -> StepFacts:
-    """Take one observed step without an update, then the further ones; what follows a stage that raised is None."""
+    """Take one observed step without an update, then the further ones; stages after one that raised are None."""
     batches = fit.take(2, seed=0)
     fit.reset()
     with fit.ready(0):
@@ -62,13 +62,13 @@ def measure_step(fit: FitTraining) -> StepFacts:
 def _memory(fit: FitTraining, batch: Batch) -> MemoryFacts | None:
     try:
         return measure_memory(fit, batch)
-    except Exception as error:  # a smaller batch fails for another reason: the failure stands as it was raised
+    except Exception as error:  # a smaller batch fails for another reason: keep the original failure
         note_own(error)
         return None
 
 
 def _observed(fit: FitTraining, batch: Batch) -> StepRecord:
-    """The step's record: layers and losses seen eagerly, then the gradients of the same step."""
+    """The step's record: layers and losses observed eagerly, then the gradients of the same step."""
     if fit.own_step:
         return fit.step_gradients(batch, fit.observer(detail=True))
     observer = fit.observer(detail=True)
@@ -88,7 +88,7 @@ def _observed(fit: FitTraining, batch: Batch) -> StepRecord:
 
 
 def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]) -> ForwardFacts:
-    """What the observed step and the probes say of the forward pass."""
+    """The facts of the forward pass from the observed step and the probes."""
     failed = record.failure if record.failed_stage == Stage.FORWARD else None
     output = first_array(record.output)
     scores = scores_of(record, output)
@@ -127,7 +127,7 @@ def forward_facts(fit: FitTraining, record: StepRecord, batches: Sequence[Batch]
 
 
 def _inactive(fit: FitTraining, record: StepRecord) -> dict[str, Place | None]:
-    """Layers that act in training alone and were called in evaluation mode, in trained blocks, with the line of the call."""
+    """Training-only layers called in evaluation mode inside trained blocks, with the line of the call."""
     pairs = zip(record.trained, record.gradients or [])
     trained = {id(v) for v, gradient in pairs if gradient is not None}
     layers, found = tensors.named_layers(fit.model), {}
@@ -139,7 +139,7 @@ def _inactive(fit: FitTraining, record: StepRecord) -> dict[str, Place | None]:
 
 
 def _has_statistics(layer: Any) -> bool:
-    """Whether a layer holds statistics of batches that were gathered before, which may be kept on purpose."""
+    """Whether a layer has batch statistics from earlier training, which may be frozen on purpose."""
     mean, variance = getattr(layer, "moving_mean", None), getattr(layer, "moving_variance", None)
     if mean is None or variance is None:
         return False
@@ -147,12 +147,12 @@ def _has_statistics(layer: Any) -> bool:
 
 
 def scores_of(record: StepRecord, output: np.ndarray | None) -> np.ndarray | None:
-    """What the loss was given, else the model's first output."""
+    """The scores that the loss was given, otherwise the model's first output."""
     return tensors.to_numpy(record.kept_losses[-1].scores) if record.kept_losses else output
 
 
 def parameter_facts(fit: FitTraining) -> list[ParameterFacts]:
-    """Every weight as it stands."""
+    """Facts about every weight, as it stands."""
     trained = {id(v) for v in fit.model.trainable_variables}
     layers, found = tensors.named_layers(fit.model), []
     for name, (path, variable) in tensors.named_variables(fit.model).items():
@@ -182,7 +182,7 @@ def parameter_facts(fit: FitTraining) -> list[ParameterFacts]:
 
 
 def _default_deviation(layer: Any, name: str, shape: tuple[int, ...]) -> float | None:
-    """Keras's own: Glorot uniform for dense and convolution layers, uniform in +-0.05 for embeddings."""
+    """Keras's default: Glorot uniform for dense and convolution layers, uniform in +-0.05 for embeddings."""
     if isinstance(layer, keras.layers.Embedding):
         return 0.05 / math.sqrt(3)
     layers = keras.layers
@@ -194,7 +194,7 @@ def _default_deviation(layer: Any, name: str, shape: tuple[int, ...]) -> float |
 
 
 def _drawn_deviation(layer: Any, variable: Any) -> float | None:
-    """That of a matrix which the layer's own initializer draws; None where it is none that draws from a known seed."""
+    """The standard deviation that the layer's initializer draws; None if it does not draw from a known seed."""
     initializer: Any = getattr(layer, f"{version().name_of(variable)}_initializer", None)
     if len(variable.shape) < 2 or not isinstance(getattr(initializer, "seed", None), int):
         return None
@@ -207,7 +207,7 @@ def _frozen_at(fit: FitTraining, layers: Mapping[str, Any], path: str) -> Any:
 
 
 def loss_facts(fit: FitTraining, record: StepRecord, batch: Batch) -> LossFacts | None:
-    """What the observed step says of the loss; None if it was not reached."""
+    """The facts of the loss from the observed step; None if it was not reached."""
     if record.failed_stage == Stage.FORWARD:
         return None
     library = setup.library_name(fit.scope)

@@ -1,4 +1,4 @@
-"""Probes of a Keras model that reads tokens: whether it is to predict the next one, and whether it sees it."""
+"""Probes of a Keras model that reads tokens: whether it is meant to predict the next one, and whether it sees it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trainwright.stages.forward import Origin
 
 
 def next_token_input(batch: Batch, targets: Any) -> str:
-    """The name of the token input whose tokens, moved by one, are the targets; empty: there is none."""
+    """The name of the token input whose tokens, shifted by one, are the targets; empty: there is none."""
     if not isinstance(targets, np.ndarray) or targets.dtype.kind not in "iuf":
         return ""
     inputs = {n: a for n, a in named(batch.x, X) if is_tokens(a) and a.shape[1] >= 4}
@@ -31,10 +31,10 @@ def next_token_input(batch: Batch, targets: Any) -> str:
 def future_leak(
     fit: FitTraining, answer: Callable[[Batch], np.ndarray | None], batch: Batch, name: str
 ) -> tuple[float | None, Origin | None]:
-    """How far outputs of the first half of the positions depend on tokens of the second, and the first layer that does.
+    """How much outputs of the first half of the positions depend on tokens of the second, and the first such layer.
 
     Args:
-        answer: the model's answer to a batch.
+        answer: computes the model's output for a batch.
         name: the input whose next token is to be predicted.
     """
     tokens = dict(named(batch.x, X))[name]
@@ -51,7 +51,7 @@ def future_leak(
 
 
 def _results(fit: FitTraining, batch: Batch, length: int) -> list[Given]:
-    """What the layers give at the first half of the positions."""
+    """The layers' outputs at the first half of the positions."""
 
     def keep(values: np.ndarray) -> np.ndarray | None:
         return values[:, : length // 2] if values.ndim == 3 and values.shape[1] == length else None

@@ -1,4 +1,4 @@
-"""A Keras model about to be fitted, as something that can take steps with repairs in force and be put back."""
+"""A Keras model about to be fitted, as a training that takes steps with repairs in force and can be restored."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 
 Changing = Callable[[dict[str, Any]], dict[str, Any]]
-"""What makes another batch of one, as arrays by name."""
+"""A function that changes a batch, as arrays by name."""
 
 
 class FitTraining:
-    """The model itself, its optimizer and its data, put back to what they were after every run.
+    """The model itself, its optimizer and its data, restored after every run.
 
-    A copy would not do: a subclassed model cannot be made anew from outside.
+    A copy is impossible: a subclassed model cannot be rebuilt from outside.
     """
 
     def __init__(self, call: FitCall, seen: Seen) -> None:
@@ -55,32 +55,32 @@ class FitTraining:
         self.held_at_start = held_by(model.optimizer)
         self._start: KerasState | None = None
         self.batch_changes: list[Changing] = []
-        """Kept repairs of the batches that the data give."""
+        """Permanent repairs of the batches."""
         self._tried_changes: list[Changing] = []
         self.rate_of_short_runs: Any = None
-        """What takes the place of the optimizer's rate, a number or a schedule; None: nothing does."""
+        """Replaces the optimizer's rate: a number or a schedule; None: no replacement."""
         self.drops_last = False
-        """A repair leaves the last batch out where it is incomplete."""
+        """Whether a repair drops an incomplete last batch."""
         self.steps = CompiledSteps(model, self.backend)
         self.unlisted: list[Any] = []
-        """Weights that a step uses and that the model does not know as its own."""
+        """Weights that a step uses but the model does not track."""
         self.compiles = not call.model.run_eagerly
         self._applied: set[str] | None = None
 
     @property
     def compiled(self) -> Construction | None:
-        """The call of `compile` that is in force."""
+        """The `compile` call in force."""
         return self.seen.compiled.get(self.model)
 
     def optimizers(self) -> dict[str, Any]:
-        """The optimizers of the training, by attribute of the model: compile's, or those that its own step applies."""
+        """The training's optimizers by attribute of the model: compile's, or those that its own step applies."""
         found = optimizers_of(self.model)
         if not self.own_step or len(found) < 2:
             return {n: one for n, one in found.items() if one is self.model.optimizer}
         if self._applied is None:
             self._applied = set()
             self.reset()
-            with self.ready(0), tolerated():  # data that cannot be read are another stage's matter
+            with self.ready(0), tolerated():  # data that cannot be read are reported by another stage
                 batch = self.take(1, seed=0)[0]
                 self._applied = self.step_gradients(batch, self.observer(detail=False)).applied
             self.reset()
@@ -88,7 +88,7 @@ class FitTraining:
 
     @property
     def own_step(self) -> bool:
-        """Whether the user's class takes its steps itself."""
+        """Whether the user's class defines its own training step."""
         return is_own(self.model, "train_step")
 
     def take(self, count: int, *, seed: int) -> list[Batch]:
@@ -97,7 +97,7 @@ class FitTraining:
         return [self.repaired(b) for b in batches]
 
     def repaired(self, batch: Batch) -> Batch:
-        """A batch as the data give it, with the repairs that are kept."""
+        """A batch with the permanent repairs applied."""
         for change in [*self.batch_changes, *(self._by_seam(r) for r in self.active.kept if r.seam == Seam.BATCH)]:
             batch = batch.renewed(change(batch.view()))
         return batch
@@ -111,15 +111,15 @@ class FitTraining:
         return change
 
     def changed_pool(self) -> list[Batch] | None:
-        """The first batches as repairs have changed them; None where none does."""
+        """The first batches as changed by repairs; None if no repair changes them."""
         if not self.batch_changes and not any(r.seam == Seam.BATCH for r in self.active.kept):
             return None
         return self.take(POOLED, seed=0)
 
     def outcome(self, data: FitData) -> str:
-        """What becomes of a step on the first rows of a set: the exception, the loss if it is not finite, or ""."""
+        """Run a step on the first rows of a set; returns the exception, the loss if it is not finite, or ""."""
         first = next(iter(data.elements()), None)
-        if first is None or self.own_step:  # what its own step makes of a batch is not told by its answer
+        if first is None or self.own_step:  # its output does not show how its own step uses a batch
             return ""
         batch = self.repaired(first)
         self.reset()
@@ -134,12 +134,12 @@ class FitTraining:
         return batch.rows
 
     def reset(self) -> None:
-        """Back to the weights (of the repaired model) from which training would start."""
+        """Restore the weights (of the repaired model) from which training starts."""
         if self._start is not None:
             self._start.put_back()
 
     def build(self, batch: Batch) -> None:
-        """Let the model make its weights, as its first step would; what is put back from here on has them.
+        """Let the model create its weights, as its first step would; from then on, `reset` restores them.
 
         Raises:
             Exception: whatever the model raised.
@@ -153,14 +153,14 @@ class FitTraining:
             elif not all(layer.built for layer in model._flatten_layers()):
                 self._call(batch)
         except Exception:
-            before.put_back()  # a Sequential model would keep the shape that it could not be built for
+            before.put_back()  # a Sequential model would keep the shape for which building failed
             raise
-        with tolerated():  # an optimizer that cannot be built is the optimizer stage's matter
+        with tolerated():  # an optimizer that cannot be built is reported by the optimizer stage
             fit_optimizer(self.model)
         self._start = KerasState([model])
 
     def _build_by_step(self, batch: Batch) -> None:
-        """Let a model that takes its steps itself make its parts' weights: it need not have an answer of its own."""
+        """Build the parts of a model that defines its own step, which need not have an output of its own."""
         if all(layer.built for layer in self.model._flatten_layers()):
             return
         with tolerated():
@@ -170,14 +170,14 @@ class FitTraining:
             self.own_step_of(self.model).run(self.tensors_of(batch), StepRecord(), update=True)
 
     def try_to_build(self) -> None:
-        """Let the model make its weights; one that cannot is the forward stage's matter."""
+        """Let the model create its weights; a failure is reported by the forward stage."""
         with tolerated():
-            for batch in self.take(1, seed=0):  # none where the data are empty
+            for batch in self.take(1, seed=0):  # none if the data are empty
                 self.build(batch)
 
     @contextlib.contextmanager
     def ready(self, seed: int) -> Iterator[None]:
-        """Seeded random numbers; repairs of the model that are tried are made, and undone by `reset`."""
+        """Seed random numbers, and apply repairs under trial; `reset` undoes these."""
         with quiet(), self._parts_kept():
             self.try_to_build()
             seed_everything(self.model, seed)
@@ -197,7 +197,7 @@ class FitTraining:
             self.data, self._tried_changes = data, []
 
     def build_optimizer(self) -> None:
-        """Make the optimizer ready for the model's variables, with the repairs in force."""
+        """Prepare the optimizer for the model's variables, with the repairs in force."""
         if self.model.optimizer is None:
             return
         fit_optimizer(self.model)
@@ -216,7 +216,7 @@ class FitTraining:
     own_step_of = OwnStep
 
     def observer(self, *, detail: bool, training: bool = True) -> Observer:
-        """What watches a step, or an evaluation, with the repairs in force."""
+        """An observer of a step or an evaluation, with the repairs in force."""
         repairs = [r for r in self.active.all if training or r.seam != Seam.FORWARD]
         return Observer(
             self.model,
@@ -229,12 +229,12 @@ class FitTraining:
         )
 
     def run_loss(self, call: Callable[..., Any], *args: Any) -> Any:
-        """Call a loss as training does: through the compiler where the model was compiled to use it."""
+        """Call a loss as training does: through the compiler if the model was compiled to use it."""
         compiles = self.backend.name == "tensorflow" and bool(self.model.jit_compile)
         return self.backend.compiled(call)(*args) if compiles else call(*args)
 
     def compute(self, data: Any, observer: Observer, *, training: bool = True) -> Any:
-        """The loss of a batch as tensors: the model's answer and its losses, as its own step computes them."""
+        """The loss of a batch as a tensor: the model's output and its losses, as its own step computes them."""
         x, y, weight = data
         if version().has_library_step(self.model):
             with failing_as(observer.record, Stage.LOSS):
@@ -246,7 +246,7 @@ class FitTraining:
             return version().compute_loss(self.model, x, y, y_pred, weight, training)
 
     def step_gradients(self, batch: Batch, observer: Observer) -> StepRecord:
-        """One step without its update: the record of it, with the gradients; what it raised is in the record."""
+        """Take one step without its update; returns its record with gradients and any exception."""
         record = observer.record
         with observer, catching(record):
             data, variables = self.tensors_of(batch), [*self.model.trainable_variables, *self.unlisted]
@@ -260,9 +260,9 @@ class FitTraining:
         return record
 
     def take_step(self, batch: Batch, number_of_step: int) -> StepRecord:
-        """One step with its update; what it raised is in the record.
+        """Take one step with its update; the record includes any exception.
 
-        A loss scale that begins too large skips updates until it was halved often enough: the step is taken again.
+        A loss scale that starts too large skips updates until it was halved often enough: the step is taken again.
         """
         before = self._loss_scale()
         record = self._take_step(batch)
@@ -281,7 +281,7 @@ class FitTraining:
                 self.own_step_of(self.model).run(self.tensors_of(batch), observer.record, update=True)
             return observer.record
         if self.model.optimizer is not None and self.compiles:
-            with tolerated():  # what a compiled step raises says less than the same step by itself
+            with tolerated():  # a compiled step's error says less than that of the step by itself
                 return self._compiled_step(batch)
             self.compiles = False
         record = self.step_gradients(batch, observer)
@@ -299,14 +299,14 @@ class FitTraining:
         return StepRecord(loss=number(loss))
 
     def real_step(self) -> None:
-        """One step by the function that fit uses; where fit has yet to make it, the optimizer is new as well."""
+        """One step with the function that fit uses; if fit has yet to build it, the optimizer is new as well."""
         batch = self.take(1, seed=0)[0]
         if self.model.train_function is None and self.model.optimizer is not None:
             renew_optimizer(self.model)
         self.model.train_on_batch(batch.x, batch.y, sample_weight=batch.sample_weight)
 
     def update(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
-        """One update of the weights, by gradients of the loss as it is."""
+        """Update the weights once, with gradients of the unscaled loss."""
         optimizer = self.model.optimizer
         scale = scaling_of(optimizer)
         with without_gradients():
@@ -314,7 +314,7 @@ class FitTraining:
             self.backend.apply(optimizer, scaled, variables)
 
     def loss_of(self, batch: Batch) -> float:
-        """The loss of a batch by one step from the weights at the start, always with the same random numbers.
+        """The loss of a batch from one step at the initial weights, always with the same random numbers.
 
         Raises:
             Exception: whatever the step raised.
@@ -327,14 +327,14 @@ class FitTraining:
         return math.nan if record.loss is None else record.loss
 
     def look_at(self, batch: Batch) -> tuple[StepRecord, Any]:
-        """The batch in evaluation mode, nothing updated: the record, and the loss."""
+        """The record and loss of the batch in evaluation mode, without updates."""
         observer = self.observer(detail=False, training=False)
         with observer, catching(observer.record):
             observer.record.loss = number(self.compute(self.tensors_of(batch), observer, training=False))
         return observer.record, observer.record.loss
 
     def answer(self, batch: Batch, *, training: bool = False) -> Any:
-        """The model's answer to a batch, in evaluation mode or in that of training."""
+        """The model's output for a batch, in evaluation or training mode."""
         with self.observer(detail=False, training=training):
             return self._call(batch, training=training)
 
@@ -344,7 +344,7 @@ class FitTraining:
         return self.model(x, training=training) if version().takes_training(self.model) else self.model(x)
 
     def tensors_of(self, batch: Batch) -> tuple[Any, Any, Any]:
-        """Inputs, targets and weights as the model is given them, with the repairs that are tried."""
+        """Inputs, targets and weights as the model receives them, with the repairs under trial."""
         for change in self._tried_changes:
             batch = batch.renewed(change(batch.view()))
         return (as_tensors(batch.x), as_tensors(batch.y), as_tensors(batch.sample_weight))
@@ -355,7 +355,7 @@ class FitTraining:
     # Repairs
 
     def apply(self, repair: Repair) -> None:
-        """Keep a repair in force from now on."""
+        """Put a repair permanently in force."""
         if repair.seam == Seam.TRAINER:
             self.reset()
             change_parts(self, repair, self.batch_changes)
@@ -365,7 +365,7 @@ class FitTraining:
         self.active.kept.append(repair)
 
     def put_back(self) -> None:
-        """Undo everything since it was made."""
+        """Undo everything since this object was created."""
         self.reset()
         self.data.put_back()
         self._script.put_back()

@@ -1,4 +1,4 @@
-"""Layers that a Keras model calls and does not know as its own: where they hang, or that they are built as it is called."""
+"""Layers that a Keras model calls but does not track: the attributes that hold them, or that calls build them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainwright.tensors.keras import objects as tensors
 
 
 def unlisted_layers(model: Any, called: Sequence[Any]) -> Iterator[PlainList]:
-    """The attributes of the model or its layers that hold them.
+    """The attributes of the model or its layers that hold the untracked layers.
 
     Args:
         called: the layers.
@@ -40,7 +40,7 @@ def unlisted_layers(model: Any, called: Sequence[Any]) -> Iterator[PlainList]:
 
 
 def rebuilt_layers(first: StepRecord, again: StepRecord) -> Iterator[RebuiltLayer]:
-    """The layers of one look at a batch in whose place another look called others of their kind."""
+    """The layers of one pass over a batch that another pass replaced with others of the same type."""
     others = [(type(la), at) for la, at in zip(again.unlisted, again.unlisted_at)]
     for layer, at in zip(first.unlisted, first.unlisted_at):
         if (type(layer), at) in others and not any(layer is la for la in again.unlisted):

@@ -1,4 +1,4 @@
-"""The words of a Keras fit."""
+"""Wording for a Keras fit."""
 
 from __future__ import annotations
 

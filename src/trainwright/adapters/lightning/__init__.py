@@ -1,1 +1,1 @@
-"""Lightning's Trainer: its training step as the body of a loop."""
+"""Lightning's Trainer, with its training step as the body of a loop."""

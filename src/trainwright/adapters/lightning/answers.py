@@ -1,4 +1,4 @@
-"""What the methods of a LightningModule answer with: loaders, and the loss of training_step."""
+"""Return values of a LightningModule's methods: loaders, and the loss of training_step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainwright.seams.failures.blame import of_pipeline
 
 
 def loaders_made(makers: list[Any], name: str) -> Any:
-    """The loaders of the first object that has a method for them which is not Lightning's."""
+    """The loaders from the first object with a loader method that is not Lightning's default."""
     for maker in makers:
         method = getattr(maker, name, None)
         base = str(getattr(method, "__module__", "")).startswith(("lightning.", "pytorch_lightning."))
@@ -30,10 +30,10 @@ def first_loader(loaders: Any) -> Any:
 
 
 def loss_of_answer(output: Any) -> torch.Tensor | None:
-    """The loss in what training_step returned; None skips the batch.
+    """The loss in training_step's return value; None skips the batch.
 
     Raises:
-        TypeError, KeyError: for an answer that Lightning refuses.
+        TypeError, KeyError: for a value that Lightning rejects.
     """
     if isinstance(output, Mapping):
         if "loss" not in output:
@@ -47,7 +47,7 @@ def loss_of_answer(output: Any) -> torch.Tensor | None:
 
 
 def detached_answer(output: Any) -> Any:
-    """What hooks are told of it: tensors without their graph."""
+    """The return value as hooks receive it: tensors without their graph."""
     if isinstance(output, torch.Tensor):
         return {"loss": output.detach()}
     if isinstance(output, Mapping):

@@ -1,7 +1,7 @@
-"""A LightningModule as the body of a training loop: its training step with what Lightning does around it.
+"""A LightningModule as the body of a training loop: its training step, and what Lightning does around it.
 
-The module's own hooks are called as `Trainer.fit` would call them; callbacks and loggers are left alone. The trainer
-that the module sees is a stand-in, there only while the module's code runs.
+The module's own hooks are called as `Trainer.fit` would call them; callbacks and loggers are not. The trainer that the
+module sees is a stand-in, attached only while the module's code runs.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _METHODS = {
     "lr_scheduler_step": "schedule_step",
     "backward": "backward",
 }
-# What Trainer's arguments are called where the rules look for a role.
+# The names of Trainer's arguments for the roles that rules look up.
 _ARGUMENTS = {"accumulate_grad_batches": "gradient_accumulation_steps", "gradient_clip_val": "max_grad_norm"}
 
 
 class LightningBody:
-    """One step of what `Trainer.fit` would do. What the user's hooks raise on the way there passes."""
+    """One step of `Trainer.fit`. Exceptions from the user's hooks propagate."""
 
     framework = "lightning"
     words = WORDS
@@ -63,7 +63,7 @@ class LightningBody:
         self._prepare()
         self.steps = bool(self.stand_in.optimizers)
 
-    # Before the first step, as fit does it
+    # Before the first step, as in fit
 
     def _prepare(self) -> None:
         module, datamodule, said = self.module, self.fit.datamodule, self.stand_in
@@ -84,7 +84,7 @@ class LightningBody:
                 getattr(module, name)()
 
     def _move(self) -> None:
-        """The module on the device and in the precision of the trainer's choice."""
+        """Move the module to the trainer's device and precision."""
         plugin, strategy = self._plugin, getattr(self.fit.trainer, "strategy", None)
         if hasattr(plugin, "convert_module"):
             plugin.convert_module(self.module)
@@ -93,7 +93,7 @@ class LightningBody:
             self.module.to(device)
 
     def _load(self) -> None:
-        """The loaders, of whom they were given or who makes them."""
+        """Get the loaders from fit's arguments, or from the object that defines them."""
         makers = [o for o in (self.fit.datamodule, self.module) if o is not None]
         if self._train is None:
             self._train = loaders_made(makers, "train_dataloader")
@@ -107,7 +107,7 @@ class LightningBody:
 
     @property
     def batches_per_epoch(self) -> int | None:
-        """How many batches an epoch has; None where the loader does not say."""
+        """The number of batches in an epoch; None if the loader does not say."""
         try:
             count = len(self._combined(self._train))
         except (TypeError, NotImplementedError):
@@ -118,7 +118,7 @@ class LightningBody:
         return min(count, limit) if isinstance(limit, int) else count
 
     def _combined(self, loaders: Any) -> Any:
-        """One loader; several are drawn from together, as Lightning does."""
+        """One loader; several are combined, as Lightning does."""
         if not isinstance(loaders, (list, tuple, dict)):
             return loaders
         if isinstance(loaders, (list, tuple)) and len(loaders) == 1:
@@ -127,28 +127,28 @@ class LightningBody:
         combined = importlib.import_module(f"{package}.utilities.combined_loader").CombinedLoader(
             loaders, "max_size_cycle"
         )
-        iter(combined)  # its length is known from then on
+        iter(combined)  # sets its length
         return combined
 
     # The body (adapters.loop.body.Body)
 
     @property
     def scope(self) -> dict[str, Any]:
-        """The script's objects, the module's own, and the loaders."""
+        """The script's objects, the module's attributes, and the loaders."""
         own = {
             "train_dataloader": self._train,
             "val_dataloader": first_loader(self._validation),
             "lightning_module": self.module,
             "datamodule": self.fit.datamodule,
         }
-        found = {k: v for k, v in own.items() if v is not None}  # what fit uses comes before all else
+        found = {k: v for k, v in own.items() if v is not None}  # what fit uses takes precedence
         held = {id(v) for v in found.values()}
         others = {k: v for k, v in vars(self.module).items() if not k.startswith("_")} | dict(self.fit.scope)
         return found | {k: v for k, v in others.items() if id(v) not in held and k not in found}
 
     @property
     def places(self) -> dict[str, Place]:
-        """The user's lines: the module's methods, and what the Trainer was given."""
+        """The user's lines: the module's methods and the Trainer's arguments."""
         places: dict[str, Place] = {}
         for method, role in _METHODS.items():
             code = getattr(inspect.unwrap(getattr(type(self.module), method)), "__code__", None)
@@ -162,14 +162,14 @@ class LightningBody:
         return places
 
     def items(self) -> Iterator[Any]:
-        """The batches of an epoch, as the loaders give them."""
+        """The batches of an epoch, as the loaders yield them."""
         combined = self._combined(self._train)
         numbered = type(combined).__name__ == "CombinedLoader"
         for item in combined:
             yield item[0] if numbered else item
 
     def item(self, drawn: Any, count: int) -> Any:
-        """The batch itself: a body counts its own rounds."""
+        """The batch itself; this body counts its own rounds."""
         return drawn
 
     def batch_of(self, drawn: Any) -> Any:
@@ -181,18 +181,18 @@ class LightningBody:
         return batch
 
     def variables(self) -> dict[str, Any]:
-        """None: what a step keeps it keeps in its objects."""
+        """Empty: a step keeps its state in objects."""
         return {}
 
     def place_of_variable(self, name: str) -> Place | None:
-        """There are no variables."""
+        """None: there are no variables."""
         return None
 
     def keep(self) -> None:
-        """There are no variables to keep."""
+        """Does nothing: there are no variables."""
 
     def start_over(self) -> None:
-        """As before the first step."""
+        """Restore the state before the first step."""
         self._round = 0
         self.stand_in.start_over()
 
@@ -202,7 +202,7 @@ class LightningBody:
 
     def _updates(self, window: int) -> int | None:
         trainer, count = self.fit.trainer, self.batches_per_epoch
-        if getattr(trainer, "fast_dev_run", False):  # one batch, to see that the code runs
+        if getattr(trainer, "fast_dev_run", False):  # runs a single batch to test the code
             return None
         epochs, most = getattr(trainer, "max_epochs", None), getattr(trainer, "max_steps", -1)
         known = count is not None and epochs is not None and epochs > 0
@@ -210,13 +210,13 @@ class LightningBody:
         return min([*planned, *([most] if most is not None and most > 0 else [])], default=None)
 
     def epochs(self) -> int | None:
-        """How often the trainer goes through the data, where its epochs are what ends it."""
+        """The number of epochs, if they determine the trainer's end."""
         epochs, most = (getattr(self.fit.trainer, "max_epochs", None), getattr(self.fit.trainer, "max_steps", -1))
         limited = (most is not None and most > 0) or getattr(self.fit.trainer, "fast_dev_run", False)
         return epochs if epochs is not None and epochs > 0 and not limited else None
 
     def schedule_pace(self, training: Any) -> float:
-        """How often a schedule is moved on for each update."""
+        """How many times a schedule steps per update."""
         if not self.stand_in.lr_scheduler_configs:
             return 0.0
         if not self.module.automatic_optimization:
@@ -229,7 +229,7 @@ class LightningBody:
         return float(training.window) / count / float(config.frequency) if count else 0.0
 
     def run(self, item: Any, turn: int) -> None:
-        """One batch, with the hooks that the module has for it."""
+        """Run one batch, with the module's hooks for it."""
         module, index = self.module, self._round
         self._round += 1
         with self._attached():
@@ -257,7 +257,7 @@ class LightningBody:
         if optimizer is None or not closes:
             closure()
         else:
-            # All but optimizers that ask for it several times get the outcome: the step's order is then that of a loop.
+            # Only optimizers that need a closure several times get one; for others, the order is that of a plain loop.
             ready: Callable[[], Any] = closure
             if not _needs_closure(optimizer):
                 loss = closure()
@@ -296,9 +296,9 @@ class LightningBody:
     # Evaluation
 
     def evaluate(self, batches: int) -> list[Any]:
-        """What validation_step returns for the first batches, in evaluation mode; what it raises passes.
+        """The return values of validation_step for the first batches, in evaluation mode; exceptions propagate.
 
-        Empty where there is no validation.
+        Empty if there is no validation.
         """
         loader, module = first_loader(self._validation), self.module
         if loader is None:
@@ -322,7 +322,7 @@ class LightningBody:
                 inner.training = mode
         return outputs
 
-    # How the user's code is called
+    # Calling the user's code
 
     def _attached(self) -> Any:
         return attached(self.module, self.stand_in, self.fit.datamodule)
@@ -336,7 +336,7 @@ class LightningBody:
         return next((p.device for p in self.module.parameters()), torch.device("cpu"))
 
     def _step(self, function: Callable[..., Any], batch: Any, *numbers: int) -> Any:
-        """A step's answer; it is given as many numbers as it takes."""
+        """Call a step with as many of the numbers as it accepts."""
         parameters = inspect.signature(function).parameters.values()
         takes_any = any(p.kind == p.VAR_POSITIONAL for p in parameters)
         given = numbers if takes_any else numbers[: max(0, len(parameters) - 1)]
@@ -345,7 +345,7 @@ class LightningBody:
             return function(batch, *given)
 
     def _transferred(self, batch: Any) -> Any:
-        """A batch as the step gets it: through the hooks of the module, or of the data module that has its own."""
+        """A batch as the step receives it: after the module's transfer hooks, or the data module's own."""
         if hasattr(self._plugin, "convert_input"):
             batch = self._plugin.convert_input(batch)
         batch = self._hook_owner("on_before_batch_transfer").on_before_batch_transfer(batch, 0)

@@ -1,4 +1,4 @@
-"""What a call of Lightning's `Trainer.fit` was given."""
+"""The arguments of a call of Lightning's `Trainer.fit`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from trainwright.seams.source.places import place_of
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """What `Trainer.fit` was given."""
+    """The arguments of `Trainer.fit`."""
 
     module: Any
     trainer: Any
     train: Any = None
-    """The training data's loader or loaders; None: the module or the data module makes them."""
+    """The training loader or loaders; None: the module or the data module makes them."""
     validation: Any = None
     datamodule: Any = None
     where: Place | None = None
@@ -28,14 +28,14 @@ class Fit:
 
 
 def fit_of(trainer: Any, given: Mapping[str, Any], frame: FrameType) -> Fit:
-    """What a call of `Trainer.fit` with these arguments in a frame of the user's asks for."""
+    """Interpret a call of `Trainer.fit` with these arguments in a user's frame."""
     scope: dict[str, Any] = {}
     for around in reversed([frame, *callers(frame)]):
         scope |= {k: v for k, v in around.f_locals.items() if not k.startswith("__")}
     train, datamodule = given.get("train_dataloaders"), given.get("datamodule")
     if hasattr(train, "train_dataloader") and hasattr(train, "prepare_data"):
         train, datamodule = None, train
-    module = getattr(given.get("model"), "_orig_mod", given.get("model"))  # what torch.compile was given
+    module = getattr(given.get("model"), "_orig_mod", given.get("model"))  # the module inside torch.compile
     return Fit(
         module=module,
         trainer=trainer,
@@ -48,6 +48,6 @@ def fit_of(trainer: Any, given: Mapping[str, Any], frame: FrameType) -> Fit:
 
 
 def package_of(module: Any) -> str:
-    """`lightning.pytorch` or `pytorch_lightning`: the package that a module's base class is of."""
+    """The package of a module's base class: `lightning.pytorch` or `pytorch_lightning`."""
     names = [k.__module__ for k in type(module).__mro__ if k.__name__ == "LightningModule"]
     return "pytorch_lightning" if any(n.startswith("pytorch_lightning") for n in names) else "lightning.pytorch"

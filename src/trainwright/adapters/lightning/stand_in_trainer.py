@@ -1,4 +1,4 @@
-"""What a LightningModule is trained with: the parts of its configure_optimizers, and a stand-in for its trainer."""
+"""The optimizers and schedules from configure_optimizers, and a stand-in for a LightningModule's trainer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainwright.seams.failures.blame import of_pipeline, passed_on
 
 @dataclass(frozen=True)
 class Configured:
-    """What configure_optimizers returned, whatever its shape."""
+    """The result of configure_optimizers, in a uniform shape."""
 
     optimizers: list[Any] = field(default_factory=list)
     schedules: list[SimpleNamespace] = field(default_factory=list)
@@ -25,10 +25,10 @@ class Configured:
 
 
 def configured(answer: Any) -> Configured:
-    """The optimizers and schedules in what configure_optimizers returned.
+    """The optimizers and schedules in configure_optimizers' return value.
 
     Raises:
-        TypeError: for an answer that Lightning would refuse.
+        TypeError: for a value that Lightning would reject.
     """
     if answer is None:
         return Configured()
@@ -69,7 +69,7 @@ def _schedule(given: Any, monitor: str | None = None) -> SimpleNamespace:
 
 
 class Nowhere:
-    """A logger that takes everything and keeps nothing."""
+    """A logger that accepts everything and stores nothing."""
 
     log_dir = save_dir = root_dir = "."
 
@@ -83,9 +83,9 @@ class Nowhere:
 
 
 class StandIn:
-    """The trainer as the module sees it during the walk: at the first epoch, with the module's optimizers, logging nowhere.
+    """The trainer as the module sees it during the walk: at the first epoch, with the module's optimizers, not logging.
 
-    What is not said here is the real trainer's, which nothing is written to.
+    Other attributes come from the real trainer, which is never written to.
     """
 
     def __init__(self, trainer: Any, module: Any, datamodule: Any) -> None:
@@ -114,7 +114,7 @@ class StandIn:
         return passed_on(getattr, self.__dict__["_trainer"], name)
 
     def start_over(self) -> None:
-        """As before the first step."""
+        """Restore the state before the first step."""
         self.current_epoch = self.global_step = 0
         self.should_stop = False
         self.callback_metrics.clear()
@@ -122,7 +122,7 @@ class StandIn:
 
 @contextlib.contextmanager
 def attached(module: nn.Module, stand_in: StandIn, datamodule: Any = None) -> Iterator[None]:
-    """While the context lasts, the module (and those within it) has the stand-in for its trainer."""
+    """Attach the stand-in as the trainer of the module and its submodules while the context lasts."""
     kept: list[tuple[dict[str, Any], str, Any]] = []
     for inner in module.modules():
         if "_trainer" in inner.__dict__:
@@ -152,7 +152,7 @@ def _put(owner: dict[str, Any], name: str, value: Any, kept: list[tuple[dict[str
 
 
 def _overrides(module: Any, stand_in: StandIn) -> dict[str, Any]:
-    """What a module is asked for by its own steps, answered without a trainer's machinery."""
+    """Replacements for methods that a module's steps call, without a trainer's machinery."""
 
     def log(name: str, value: Any, *args: Any, **kwargs: Any) -> None:
         if isinstance(value, torch.Tensor):
@@ -191,20 +191,20 @@ def _overrides(module: Any, stand_in: StandIn) -> dict[str, Any]:
         "lr_schedulers": lr_schedulers,
         "clip_gradients": clip_gradients,
     }
-    if not module.automatic_optimization:  # else Lightning's own refuses
-        # A function of torch's own, not ours: so the user's line is the nearest to its call.
+    if not module.automatic_optimization:  # otherwise Lightning's own method raises
+        # A function of torch's, not ours, so that the user's line is the one nearest to the call.
         own = _is_overridden(module, "backward")
         answers["manual_backward"] = module.backward if own else torch.Tensor.backward
     return answers
 
 
 def _is_overridden(module: Any, name: str) -> bool:
-    """Whether a class of the user's gives a hook of Lightning's a body of its own."""
+    """Whether a user's class overrides one of Lightning's hooks."""
     return not getattr(type(module), name).__module__.startswith(("lightning.", "pytorch_lightning."))
 
 
 def clip(optimizer: Any, limit: float | None, algorithm: Any) -> None:
-    """Clip the gradients of an optimizer's parameters, by their norm or by value."""
+    """Clip the gradients of an optimizer's parameters, by norm or by value."""
     if not limit or limit <= 0:
         return
     parameters = [p for g in optimizer.param_groups for p in g["params"]]
@@ -215,7 +215,7 @@ def clip(optimizer: Any, limit: float | None, algorithm: Any) -> None:
 
 
 class _Toggle:
-    """`with optimizer.toggle_model():`, as Lightning's wrapper of an optimizer has it."""
+    """`with optimizer.toggle_model():`, as in Lightning's optimizer wrapper."""
 
     def __init__(self, module: Any, optimizer: Any) -> None:
         self._module = module

@@ -1,4 +1,4 @@
-"""The words of a Lightning Trainer."""
+"""Wording for a Lightning Trainer."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Training loops of the user's own, and steps that are run like one."""
+"""Handwritten training loops, and steps that are run like one."""

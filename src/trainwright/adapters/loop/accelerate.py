@@ -1,4 +1,4 @@
-"""What Accelerate keeps beside the model and the optimizer, and what it wraps around them."""
+"""What Accelerate stores in addition to the model and the optimizer, and what it wraps around them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def accelerator_of(values: Iterable[Any]) -> Any:
 
 
 def framework_of(values: Iterable[Any]) -> str:
-    """`accelerate` where an Accelerator is in reach, else `torch`."""
+    """`accelerate` if an Accelerator is in reach, otherwise `torch`."""
     return "torch" if accelerator_of(values) is None else "accelerate"
 
 
 def wrapped_objects(values: Iterable[Any]) -> list[Any]:
-    """The optimizers, schedules and loaders that `prepare` made, whoever can name them."""
+    """The optimizers, schedules and loaders that `prepare` made, whether or not the script has names for them."""
     accelerator = accelerator_of(values)
     if accelerator is None:
         return []
@@ -29,7 +29,7 @@ def wrapped_objects(values: Iterable[Any]) -> list[Any]:
 
 
 def scalers_of(values: Iterable[Any]) -> list[Any]:
-    """GradScalers among some objects, and the Accelerator's own."""
+    """GradScalers among some objects, including the Accelerator's own."""
     found = [*values]
     scaler = getattr(accelerator_of(found), "scaler", None)
     unique = {id(v): v for v in [*found, scaler] if type(v).__name__ == "GradScaler"}
@@ -37,20 +37,20 @@ def scalers_of(values: Iterable[Any]) -> list[Any]:
 
 
 def precision_of(values: Iterable[Any]) -> str | None:
-    """What an Accelerator's forward passes run in (bf16, fp16); None without one, or where it is float32."""
+    """The precision of an Accelerator's forward passes (bf16, fp16); None without one, or for float32."""
     found = getattr(accelerator_of(values), "mixed_precision", None)
     return found if found in ("bf16", "fp16") else None
 
 
 def steps_at_end(values: Iterable[Any]) -> bool:
-    """Whether the last batches of a loader make an update even where they are fewer than the others' window."""
+    """Whether a loader's last batches make an update even if they do not fill the accumulation window."""
     state = getattr(accelerator_of(values), "gradient_state", None)
     return bool(getattr(state, "sync_with_dataloader", False))
 
 
 @contextlib.contextmanager
 def scaled_steps(optimizers: Sequence[Any], values: Iterable[Any]) -> Iterator[None]:
-    """Lead the steps of optimizers with a scaler, which Accelerate took hold of at `prepare`, to those of now."""
+    """Redirect steps that go through a scaler, which Accelerate captured at `prepare`, to the current step methods."""
     wrapped = [w for w in wrapped_objects(values) if hasattr(w, "_optimizer_patched_step_method")]
     wrapped = [w for w in wrapped if any(w.optimizer is o for o in optimizers)]
     kept = [(w, dict(w.__dict__)) for w in wrapped]

@@ -1,4 +1,4 @@
-"""A training loop of the user's own, walked by running its body."""
+"""Walks a handwritten training loop by running its body."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.tensors.torch import objects as tensors
 
-# So long may it take to see the first batches as the model is given them.
+# Time limit for collecting the first batches as the model receives them.
 SECONDS = 5.0
 
 
@@ -89,7 +89,7 @@ class LoopAdapter:
         evaluation: SplitFacts | None,
         accepts: Sequence[str],
     ) -> dict[str, Any]:
-        """What both sets show beside each other; of a tensor that batches are cut from, only the rows that they hold count."""
+        """Facts that involve both sets; of a tensor that batches are cut from, only the rows in batches count."""
         found = between(read.split, train, held.split if held else None, evaluation, accepts)
         if isinstance(read.data, Columns) and found["overlap"]:
             with quiet():
@@ -154,7 +154,7 @@ class LoopAdapter:
 
     def measure_step(self) -> tuple[Facts | None, ...]:
         forward, loss, gradients = step_facts.measure_step(self.training)
-        # A step that goes on after a repair comes to lines that were not reached before.
+        # A step that gets further after a repair reaches new lines.
         setup = self.measure_setup() if self.training.active.all else None
         if gradients is None:
             return forward, loss, gradients, setup
@@ -221,12 +221,12 @@ class LoopAdapter:
 
 
 def _rises(losses: Sequence[float]) -> bool:
-    """Whether a loss ended above where it began, and is a number."""
+    """Whether a loss is a number and ended above where it began."""
     return len(losses) > 1 and losses[-1] > losses[0]
 
 
 def _shuffles(loader: Any) -> bool | None:
-    """Whether a loader draws rows in a random order; None where that cannot be told."""
+    """Whether a loader draws rows in random order; None if that cannot be determined."""
     if loader is None:
         return None
     sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
@@ -237,7 +237,7 @@ def _shuffles(loader: Any) -> bool | None:
 
 
 def _within(seconds: float, views: Iterator[Any]) -> Iterator[Any]:
-    """As many as there is time for, and one at least."""
+    """As many as time allows, at least one."""
     started = time.monotonic()
     for view in views:
         yield view

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def form_pool(training: LoopTraining) -> tuple[Failure | None, RecordingCollator | None]:
-    """Draw the first batches; what the user's loader raised, and the collator that saw the rows."""
+    """Draw the first batches; returns what the user's loader raised, and the collator that recorded the rows."""
     training.reset()
     training.drawn, training.views = None, {}
     collators: list[tuple[Any, Any, RecordingCollator]] = []
@@ -41,7 +41,7 @@ def form_pool(training: LoopTraining) -> tuple[Failure | None, RecordingCollator
         loader.collate_fn, loader.num_workers = recorder, 0
 
     def batch(iterator: Any, draw: Any) -> Any:
-        loader = loader_of(iterator)  # begun before the loop: it = iter(loader)
+        loader = loader_of(iterator)  # started before the loop: it = iter(loader)
         if loader is not None and not any(known is loader for known in training.loaders):
             training.loaders.append(loader)
         return draw()
@@ -55,7 +55,7 @@ def form_pool(training: LoopTraining) -> tuple[Failure | None, RecordingCollator
                 drawn.append(item)
                 if len(drawn) == POOLED:
                     break
-    except Exception as error:  # the user's data or collator raised: that is what we came to see
+    except Exception as error:  # the user's data or collator raised, which is a finding
         failure = failure_of(error)
     finally:
         for loader, collator, _ in collators:
@@ -68,7 +68,7 @@ def form_pool(training: LoopTraining) -> tuple[Failure | None, RecordingCollator
 
 
 def mended_collator(training: LoopTraining, collator: Any) -> Any:
-    """A loader's collate function with the repairs of such in force."""
+    """A loader's collate function with the collation repairs in force."""
     for repair in training.collating:
         given = {"model": None, "train_dataset": None, "collator": collator, "tokenizer": training.tokenizer()}
         collator = mended(repair, training.call(Seam.TRAINER, given))["collator"]
@@ -77,7 +77,7 @@ def mended_collator(training: LoopTraining, collator: Any) -> Any:
 
 
 class _Restacking(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """Forms batches as another collate function does; rows that it cannot make one tensor of are changed first."""
+    """Forms batches with another collate function, first changing rows that it cannot stack into one tensor."""
 
     def __init__(self, training: LoopTraining, collator: Any, repair: Repair) -> None:
         super().__init__(collator)
@@ -92,7 +92,7 @@ class _Restacking(wrapt.ObjectProxy):  # type: ignore[type-arg]
 
 
 def stacked_lengths(recorder: RecordingCollator) -> tuple[int, ...]:
-    """After a failure: the lengths of the rows that the collate function was making one tensor of when it raised."""
+    """After a failure: the lengths of the rows that the collate function was stacking when it raised."""
     found: list[tuple[int, ...]] = []
     with tolerated(), watching_stacks(lambda rows: found.append(lengths_of(rows))):
         recorder.collator(list(recorder.items))
@@ -100,16 +100,16 @@ def stacked_lengths(recorder: RecordingCollator) -> tuple[int, ...]:
 
 
 def outcome_of_rows(training: LoopTraining, rows: Sequence[int]) -> str | None:
-    """What becomes of a step on these rows of the loader's set: an exception, a loss that is not finite, or "".
+    """The result of a step on these rows of the loader's dataset: an exception, a loss that is not finite, or "".
 
-    None where the loop does not go over a loader's batches.
+    None if the loop does not iterate over a loader's batches.
     """
     loader = training.loaders[0] if training.loaders else None
     if loader is None or training.body.draws or not hasattr(loader.dataset, "__getitem__"):
         return None
     try:
         batch = loader.collate_fn([passed_on(operator.getitem, loader.dataset, row) for row in rows])
-    except Exception as error:  # the user's data or collator raised: that is what we came to see
+    except Exception as error:  # the user's data or collator raised, which is a finding
         return str(failure_of(error))
     training.reset()
     with training.ready(0):

@@ -1,4 +1,4 @@
-"""A model, its data, its loss and its optimizer, given one by one, as the body of a training loop."""
+"""A model, its data, loss and optimizer, passed separately, as the body of a training loop."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LABELS = ("labels", "label", "targets", "target", "y")
 
 
 class ObjectsBody:
-    """The plain step of a model: clear the gradients, forward, loss, backward, update.
+    """A plain training step: clear the gradients, forward, loss, backward, update.
 
     Args:
-        loss: of the model's scores and the targets; None: the model is given the whole batch and returns its loss.
+        loss: takes the model's scores and the targets; None: the model takes the whole batch and returns its loss.
         scope: the caller's objects by name.
     """
 
@@ -59,7 +59,7 @@ class ObjectsBody:
         self._model, self._loader, self._loss, self._optimizer = model, loader, loss, optimizer
 
     def items(self) -> Iterator[Any]:
-        """The loader's batches, begun anew."""
+        """The loader's batches, restarted."""
         yield from passed_on(iter, self._loader)
 
     def item(self, drawn: Any, count: int) -> Any:
@@ -75,33 +75,33 @@ class ObjectsBody:
         return batch
 
     def variables(self) -> dict[str, Any]:
-        """None: what a step keeps it keeps in its objects."""
+        """Empty: a step keeps its state in objects."""
         return {}
 
     def place_of_variable(self, name: str) -> Place | None:
-        """There are no variables."""
+        """None: there are no variables."""
         return None
 
     def keep(self) -> None:
-        """There are no variables to keep."""
+        """Does nothing: there are no variables."""
 
     def start_over(self) -> None:
-        """There is nothing here that a step changes."""
+        """Does nothing: a step changes nothing here."""
 
     def updates_planned(self, training: Any) -> int | None:
-        """How long the training will be was not said."""
+        """None: the length of the training is unknown."""
         return None
 
     def epochs(self) -> int | None:
-        """Nor how often the data will be gone through."""
+        """None: the number of epochs is unknown."""
         return None
 
     def schedule_pace(self, training: Any) -> float:
-        """Neither was how often the schedule is moved on."""
+        """0: how often the schedule steps is unknown."""
         return 0.0
 
     def run(self, item: Any, turn: int) -> None:
-        """One update on a batch."""
+        """Make one update on a batch."""
         batch = _on(item, next((p.device for p in self._model.parameters()), None))
         self._optimizer.zero_grad()
         passed_on(operator.methodcaller("backward"), self._loss_of(batch))
@@ -118,7 +118,7 @@ class ObjectsBody:
 
 
 def inputs_and_targets(batch: Any) -> tuple[Any, Any]:
-    """What the model and what the loss is given of a batch; a single tensor is both, as for an autoencoder."""
+    """The model's input and the loss's target in a batch; a single tensor is both, as for an autoencoder."""
     if isinstance(batch, Mapping):
         name = next((n for n in _LABELS if n in batch), None)
         if name is None:
@@ -155,7 +155,7 @@ def _own_loss(output: Any) -> Any:
 
 
 def _on(value: Any, device: torch.device | None) -> Any:
-    """A batch with its tensors on a device."""
+    """A batch with its tensors moved to a device."""
     if isinstance(value, torch.Tensor):
         return value if device is None or value.device == device else value.to(device)
     if isinstance(value, Mapping):

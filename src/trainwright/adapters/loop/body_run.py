@@ -1,4 +1,4 @@
-"""One pass of a loop's body: seeded, with the optimizers held back or let through, and its loaders pinned to a batch."""
+"""One run of a loop's body: seeded, with the optimizers blocked or enabled, and its loaders pinned to a batch."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from trainwright.seams.torch.gates import Gates, Passed
 if TYPE_CHECKING:
     from trainwright.adapters.loop.training import LoopTraining
 
-# A turn's batch is drawn with the seed FIRST_BATCH_SEED + its number; the model draws with the run's seed times the
-# stride, plus the step, so that runs of fewer steps than the stride share no seed.
+# A turn's batch is drawn with the seed FIRST_BATCH_SEED + its number. The model uses the run's seed times the stride,
+# plus the step, so that runs with fewer steps than the stride share no seed.
 FIRST_BATCH_SEED = 1000
 SEED_STRIDE = 7919
 
@@ -41,13 +41,13 @@ def run_body(
     passed: Passed | None = None,
     keep: bool = False,
 ) -> None:
-    """Run the body once. Its batch is drawn with the turn's random numbers, the model's noise with the step's.
+    """Run the body once. Its batch is drawn with the turn's seed; the model's noise uses the step's seed.
 
     Args:
-        number: the step of the run, which seeds the model's noise.
-        live: optimizers and schedules really step.
-        rate_share: the share of the rates with which they do.
-        passed: what came to the gates; filled on the way.
+        number: the step within the run, which seeds the model's noise.
+        live: let optimizers and schedules really step.
+        rate_share: the fraction of the learning rates to step with.
+        passed: records what reached the gates.
         keep: keep the gradients that the optimizers were to step with.
     """
     roots = training.known_parts.roots if training.known_parts is not None else ()
@@ -62,7 +62,7 @@ def run_body(
         keep=not live and training.known_parts is not None and (keep or training.window > 1 or not training.optimizers),
     )
     noise = training.seed * SEED_STRIDE + number
-    # A `while` goes over nothing: whichever time round it is, its item is the same.
+    # A `while` loop iterates over nothing, so its item is the same in every round.
     drawn = turn.item if turn.item is not None else training.items[turn.number % len(training.items)]
     item = training.body.item(drawn, training.count)
     training.count += 1
@@ -81,19 +81,19 @@ def run_body(
 
 
 def _metrics_mended(training: LoopTraining) -> contextlib.AbstractContextManager[Any]:
-    """The repairs of metrics in force, if an evaluation inside the body made the body itself raise."""
+    """The metric repairs in force, if an evaluation inside the body made the body itself raise."""
     repairs = [r for r in training.active.all if r.seam == Seam.METRICS] if training.bare_failure else []
     return EvaluationWatch(repairs, math.inf, frozenset()).watching() if repairs else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
 def _pinned(training: LoopTraining, turn: Turn) -> Iterator[None]:
-    """Loaders' iterators that were there before the body give it the turn's batches again.
+    """Make iterators of loaders that existed before the body yield the turn's batches again.
 
-    One that the body begins by itself (an evaluation, `next(iter(loader))`) draws as it would: its order follows from the
-    turn's random numbers.
+    An iterator that the body itself creates (an evaluation, `next(iter(loader))`) draws as usual: its order follows
+    from the turn's random numbers.
     """
-    there = {id(iterator): iterator for iterator in begun_iterators()}  # kept alive, so that no other has its identity
+    there = {id(iterator): iterator for iterator in begun_iterators()}  # kept alive, so no other object gets its id
     begun: list[Any] = []
     draws: Counter[int] = Counter()
     drawn = training.body.drawn
@@ -101,10 +101,10 @@ def _pinned(training: LoopTraining, turn: Turn) -> Iterator[None]:
     def fresh(iterator: Any, draw: Any) -> Any:
         try:
             return draw()
-        except StopIteration:  # the walk wants more batches than were left of this time through the data
+        except StopIteration:  # the walk wants more batches than this pass over the data had left
             known = len(begun)
             further = _begun_again(training, iterator)
-            del begun[known:]  # not by the body
+            del begun[known:]  # not used by the body
             return passed_on(next, further)
 
     def handed(iterator: Any, draw: Any) -> Any:
@@ -128,14 +128,14 @@ def _pinned(training: LoopTraining, turn: Turn) -> Iterator[None]:
 
 
 def _note_loader(training: LoopTraining, loader: Any) -> None:
-    """A loader that the body draws training batches from."""
+    """Note a loader that the body draws training batches from."""
     known = loader is None or any(one is loader for one in training.loaders)
     if not known and torch.is_grad_enabled():
         training.loaders.append(loader)
 
 
 def _begun_again(training: LoopTraining, iterator: Any) -> Iterator[Any]:
-    """A further iterator of the loader that an exhausted one was begun of; exhausted, where it is not known."""
+    """A new iterator of the loader that an exhausted one came from; the exhausted one if that is unknown."""
     key = ("again", id(iterator))
     if key not in training.body.drawn:
         loader = loader_of(iterator)
@@ -151,7 +151,7 @@ def _seeded_at_call(roots: Sequence[nn.Module], seed: int) -> Iterator[None]:
 
     def first(module: nn.Module, args: Any) -> None:
         if not torch.is_grad_enabled():
-            return  # an evaluation in the midst of the step
+            return  # an evaluation in the middle of the step
         for hook in hooks:
             hook.remove()
         seed_everything(seed)
@@ -166,7 +166,7 @@ def _seeded_at_call(roots: Sequence[nn.Module], seed: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def left_at_backward() -> Iterator[None]:
-    """A body that runs meanwhile is left where it would go backward."""
+    """Leave a body that runs meanwhile where it would call backward."""
 
     def leave() -> None:
         raise LoopLeft
@@ -177,7 +177,7 @@ def left_at_backward() -> Iterator[None]:
 
 @contextlib.contextmanager
 def eager() -> Iterator[None]:
-    """Compiled functions run as they are written."""
+    """Run compiled functions eagerly."""
     set_stance = getattr(torch.compiler, "set_stance", None)
     with set_stance("force_eager") if set_stance is not None else contextlib.nullcontext():
         yield

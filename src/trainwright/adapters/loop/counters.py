@@ -1,4 +1,4 @@
-"""The variables that a loop's evaluation adds to, found in its code and read after each pass."""
+"""Variables that a loop's evaluation accumulates into, found in its code and read after each pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trainwright.seams.source.written import code_node, syntax_tree
 from trainwright.stages.evaluation import Counter
 
 _TRAINING = frozenset(["backward", "manual_backward"])
-# A quotient is worked out only if it does nothing but arithmetic on variables.
+# A quotient is evaluated only if it does nothing but arithmetic on variables.
 _ARITHMETIC = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Call, ast.operator,
                ast.unaryop, ast.expr_context)  # fmt: skip
 _PLAIN_CALLS = ("len", "float", "int", "item", "double", "float", "sum", "max")
@@ -24,37 +24,37 @@ _PLAIN_CALLS = ("len", "float", "int", "item", "double", "float", "sum", "max")
 
 @dataclass
 class Added:
-    """One variable or attribute that code adds to."""
+    """A variable or attribute that code adds to."""
 
     name: str
     read: Callable[[], Any]
     write: Callable[[Any], None]
     lines: set[tuple[str, int]] = field(default_factory=set)
-    """Where it is added to."""
+    """The line that adds to it."""
     training: bool = False
     begun_at: Place | None = None
     used: bool = False
-    """The pass reads it besides adding to it."""
+    """The pass also reads it other than to add to it."""
     begun_in_pass: bool = False
-    """The pass itself gives it a value before it adds to it."""
+    """The pass itself initializes it before adding to it."""
     share: ast.expr | None = None
     scope: Callable[[], Mapping[str, Any]] = dict
     values: list[float | None] = field(default_factory=list)
     shares: list[float | None] = field(default_factory=list)
 
     def look(self) -> None:
-        """Keep its value, and that of its share."""
+        """Record its value and that of its quotient."""
         self.values.append(_number(self.read()))
         self.shares.append(_worth(self.share, self.scope()) if self.share is not None else None)
 
     @property
     def value(self) -> Any:
-        """What it holds."""
+        """Its current value."""
         return self.read()
 
 
 def find_counters(lifted: LiftedPass) -> list[Added]:
-    """Everything that outlives a pass, and that the pass adds to."""
+    """Everything that the pass adds to and that outlives the pass."""
     namespace = lifted.namespace
     found: dict[str, Added] = {}
     for node in _additions(lifted.statements):
@@ -174,7 +174,7 @@ def _names_in_training(name: str, lifted: LiftedPass) -> bool:
 
 
 def _inside_training(node: ast.AST, lifted: LiftedPass) -> bool:
-    """Whether a statement is part of the training step: in the training loop, in no loop of its own there."""
+    """Whether a statement is part of the training step: directly in the training loop, not in a nested loop."""
     if not any(n is node for n in ast.walk(lifted.training.node)):
         return False
     for inner in ast.walk(lifted.training.node):
@@ -203,7 +203,7 @@ def _begun(lifted: LiftedPass, name: str) -> Place | None:
 
 
 def _is_begun(statements: Sequence[ast.AST], name: str) -> bool:
-    """Whether a statement of the pass, not under a condition, gives a variable a value: `a = b = 0`."""
+    """Whether a statement of the pass unconditionally assigns a variable: `a = b = 0`."""
     added = {id(a) for a in _additions(statements)}
     return any(
         isinstance(s, (ast.Assign, ast.AnnAssign))
@@ -214,7 +214,7 @@ def _is_begun(statements: Sequence[ast.AST], name: str) -> bool:
 
 
 def _is_used(statements: Sequence[ast.AST], text: str) -> bool:
-    """Whether statements read a variable, other than to add to it."""
+    """Whether statements read a variable other than to add to it."""
     own = {id(n) for a in _additions(statements) if ast.unparse(_target(a)) == text for n in ast.walk(a)}
     return any(
         isinstance(n, (ast.Name, ast.Subscript))
@@ -227,7 +227,7 @@ def _is_used(statements: Sequence[ast.AST], text: str) -> bool:
 
 
 def _share(statements: Sequence[ast.AST], text: str) -> ast.expr | None:
-    """The first quotient whose dividend a variable is part of."""
+    """The first quotient whose dividend contains a variable."""
     for statement in statements:
         for node in ast.walk(statement):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
@@ -260,12 +260,12 @@ def _number(value: Any) -> float | None:
         return None
     try:
         return float(value)
-    except Exception:  # no number: an object of the user's, a tensor of many values
+    except Exception:  # not a number: a user's object, a tensor with several values
         return None
 
 
 def as_facts(counters: Sequence[Added], measured: set[tuple[str, int]]) -> tuple[Counter, ...]:
-    """The counters that add what was made of a model's outputs, as facts.
+    """Facts about the counters that accumulate results derived from model outputs.
 
     Args:
         measured: the lines on which comparisons and losses became numbers.
@@ -274,10 +274,10 @@ def as_facts(counters: Sequence[Added], measured: set[tuple[str, int]]) -> tuple
     for one in counters:
         if len(one.values) < 3 or None in one.values[1:3] or not one.used or not one.lines & measured:
             continue
-        if one.begun_in_pass:  # two passes over rows drawn anew may add up to any two numbers
+        if one.begun_in_pass:  # two passes over newly drawn rows may give different totals
             one.values[0] = None
         once, twice = (float(v or 0.0) for v in one.values[1:3])
-        # Without a value before the first pass it is begun in each.
+        # If it had no value before the first pass, each pass initializes it.
         start = one.values[0] if one.values[0] is not None else once
         file, line = min(one.lines & measured)
         found.append(

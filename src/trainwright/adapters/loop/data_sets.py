@@ -1,4 +1,4 @@
-"""The data sets behind a training loop: those of its loaders, or the tensors of the script that its batches are rows of."""
+"""The datasets of a training loop: those of its loaders, or the script's tensors whose rows form its batches."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class ReadSet:
     split: Split
     label_names: tuple[str, ...]
     labels_at: Place | None = None
-    """The line that gives the loop its labels, where it has no loader."""
+    """The line that gives the loop its labels, if it has no loader."""
     data: Any = None
-    """The data set itself."""
+    """The dataset itself."""
 
 
 def read_sets(training: LoopTraining) -> tuple[ReadSet, ReadSet | None]:
-    """The training set and, where the script has one, the evaluation set; columns have the names of the views."""
+    """The training set and the evaluation set, if there is one; columns have the names in the views."""
     data, labels_at = training_set(training) if training.items or training.loaders else (None, None)
     if data is None:
         return ReadSet(Split(name="train", rows=None, kind="none"), ()), None
@@ -43,7 +43,7 @@ def read_sets(training: LoopTraining) -> tuple[ReadSet, ReadSet | None]:
 
 
 def _named(data: Any, names: Mapping[str, str]) -> Any:
-    """The data set under the names of the views; as it is where its rows are mappings already."""
+    """The dataset with the views' names; unchanged if its rows are mappings already."""
     if not names or isinstance(data, Columns) or hasattr(data, "column_names"):
         return data
     return (
@@ -54,10 +54,10 @@ def _named(data: Any, names: Mapping[str, str]) -> Any:
 
 
 def training_set(training: LoopTraining) -> tuple[Any, Place | None]:
-    """The data set of the loop's loader, else the script's tensors that the batches are rows of, with the labels' line."""
+    """The dataset of the loop's loader, otherwise the script's tensors behind its batches, with the labels' line."""
     if training.loaders:
         return training.loaders[0].dataset, None
-    with tolerated():  # a step that raises is measured as a step
+    with tolerated():  # a step that raises is reported with the step
         return (
             (None, None) if not training.items else rows_of_script(training, training.label_key(training.view(Turn(0))))
         )
@@ -65,17 +65,17 @@ def training_set(training: LoopTraining) -> tuple[Any, Place | None]:
 
 
 def evaluation_set(training: LoopTraining, train: Any) -> Any:
-    """The data set of the script's first loader for evaluation."""
+    """The dataset of the script's first evaluation loader."""
     return next((v.dataset for _, v in training.evaluation_loaders() if v.dataset is not train), None)
 
 
 def _label_names(training: LoopTraining, split: Split) -> tuple[str, ...]:
-    """The names that the label column may have, the likeliest first."""
+    """Possible names of the label column, the most likely first."""
     usual: tuple[str, ...] = ("labels", "label", "target", "targets", "y", "label_ids")
     key = None
-    with tolerated():  # a step that raises is measured as a step
+    with tolerated():  # a step that raises is reported with the step
         key = training.label_key(training.view(Turn(0))) if training.items else None
-    if key is not None:  # a column that has other values is made into the labels on the way
+    if key is not None:  # the batch's labels are computed from a column with other values
         return (key,) if training.item_names else (key, *usual)
     names = list(split.items[0]) if split.items else []
     positions = [n for n in names if n.isdigit()]

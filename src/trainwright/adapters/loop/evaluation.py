@@ -1,7 +1,7 @@
-"""The evaluation in a training loop of the user's own: a pass of the loop around it is run, with loaders cut short.
+"""The evaluation in a handwritten training loop: runs a pass of the loop around it, with shortened loaders.
 
-Two passes are made, each with the first batches of every loader, then what follows the loop. Nothing is updated,
-printed or written, and everything is put back. An exception counts only if it is raised again with the loaders whole.
+It makes two passes, each over the first batches of every loader, then runs the code after the loop. Nothing is
+updated, printed or written, and everything is restored. An exception counts only if it recurs with full loaders.
 """
 
 from __future__ import annotations
@@ -36,40 +36,40 @@ from trainwright.stages.evaluation import Comparison, EvaluationFacts
 
 PASSES = 2
 TRAINING_TURNS = 2
-# A training loop that takes its batches with `next` is to find one for each of its turns.
+# A training loop that takes its batches with `next` must find one for each of its turns.
 FEW_BATCHES = TRAINING_TURNS
-# Two passes over a few batches take as long as some ten training steps; what takes longer is not looked at.
+# Two passes over a few batches take about as long as ten training steps; slower evaluations are not examined.
 SECONDS = 10.0
-# With loaders whole, an exception is to come again within this time, or it is not believed.
+# With full loaders, an exception must recur within this time, or it is ignored.
 WHOLE_SECONDS = 15.0
 STOPPED_SHARE = 1.2
-# What code raises because it was lifted or is only looked at: a name that the loop would have bound, a missing file.
+# Errors that arise from lifting or sandboxing: a name that the loop would have bound, a missing file.
 _NOT_THE_EVALUATIONS = (NameError, ImportError, OSError, EOFError, NotForALook)
-# Repairs of what the model and the loss are given are in force in the evaluation too.
+# Repairs of the inputs of model and loss are in force in the evaluation too.
 _OF_CALLS = (Seam.FORWARD, Seam.LOSS, Seam.PAIRING, Seam.ACTIVATION)
 _METRICS = ("sklearn.metrics", "torchmetrics.", "torcheval.", "evaluate.")
 
 
 @dataclass(kw_only=True)
 class Seen:
-    """What two passes and the rest showed."""
+    """The result of two passes and the code after the loop."""
 
     watch: EvaluationWatch
     counters: list[Added] = field(default_factory=list)
     error: BaseException | None = None
     kept: list[tuple[ModelCall, int]] = field(default_factory=list)
-    """The calls whose graphs were held at the end of the first pass, with their bytes."""
+    """The calls whose graphs were alive at the end of the first pass, with their bytes."""
     loaders: list[Any] = field(default_factory=list)
     late: bool = False
-    """It took too long, and was left."""
+    """It took too long and was abandoned."""
     stopped: bool = False
-    """It had to be stopped."""
+    """It had to be interrupted."""
     finished: bool = False
-    """Both passes went through."""
+    """Both passes completed."""
 
 
 def measure(training: LoopTraining, batches: int) -> EvaluationFacts:
-    """Run the loop's own evaluation over a few batches; not present where it has none."""
+    """Run the loop's own evaluation over a few batches; the facts say so if it has none."""
     loop, evaluate = getattr(training.body, "loop", None), getattr(training.body, "evaluate", None)
     if evaluate is not None:
         return _of_framework(training, lambda: evaluate(batches))
@@ -103,7 +103,7 @@ def _of_framework(training: LoopTraining, evaluate: Callable[[], Any]) -> Evalua
             evaluate()
     except TookTooLong:
         seen.late = True
-    except Exception as error:  # the user's evaluation raised: that is what we came to see
+    except Exception as error:  # the user's evaluation raised, which is a finding
         seen.error = error
     finally:
         training.reset()
@@ -117,10 +117,10 @@ def lifted_pass_of(training: LoopTraining, loop: Loop) -> LiftedPass:
 
 
 def run_passes(training: LoopTraining, lifted: LiftedPass, batches: int | None, known: frozenset[Place]) -> Seen:
-    """Two passes and the rest.
+    """Run two passes and the code after the loop.
 
     Args:
-        batches: how many of each loader; None: all.
+        batches: how many from each loader; None: all.
         known: the lines that evaluate the model, for repairs of its mode.
     """
     training.reset()
@@ -141,7 +141,7 @@ def run_passes(training: LoopTraining, lifted: LiftedPass, batches: int | None, 
         watch.watching(),
     ):
         try:
-            # Its own clock is looked at where tensors are at work; code that does not come to any is stopped.
+            # Time is checked when tensor operations run; code that runs none is interrupted.
             with stopped_after(STOPPED_SHARE * seconds):
                 _passes(training, lifted, seen, turns)
         except TookTooLong:
@@ -168,7 +168,7 @@ def _passes(training: LoopTraining, lifted: LiftedPass, seen: Seen, turns: _Turn
         seed_everything(7)
         try:
             lifted.code.run()
-        except Exception as error:  # the user's evaluation raised: that is what we came to see
+        except Exception as error:  # the user's evaluation raised, which is a finding
             seen.error = error
             return
         seen.kept = seen.kept or seen.watch.kept_graphs()
@@ -183,7 +183,7 @@ def _passes(training: LoopTraining, lifted: LiftedPass, seen: Seen, turns: _Turn
         code.namespace[RETURNED] = returned
         try:
             code.run()
-        except Exception as error:  # so did the one after the last pass, or what plots and stores its results
+        except Exception as error:  # after the last pass, or in code that plots and stores its results
             if len(seen.watch.calls) > before or _of_metrics(error):
                 seen.error = error
                 return
@@ -196,7 +196,7 @@ def _of_metrics(error: BaseException) -> bool:
 
 @dataclass
 class _Turns:
-    """How often the training loop may still go round in this pass."""
+    """How many more rounds the training loop may make in this pass."""
 
     left: int = TRAINING_TURNS
 
@@ -207,7 +207,7 @@ class _Turns:
 
 @contextlib.contextmanager
 def _short_loaders(training: LoopTraining, batches: int | None, met: list[Any]) -> Iterator[None]:
-    """Every loader hands out so many batches, without workers; what mends training's collate function mends theirs."""
+    """Limit every loader to this many batches, without workers; apply training's collate repairs to them."""
     faulty = {id(loader.collate_fn) for loader in training.loaders}
     handed: dict[int, tuple[Any, int]] = {}
     kept: list[tuple[Any, dict[str, Any]]] = []
@@ -244,7 +244,7 @@ def _mended(training: LoopTraining) -> Any:
 
 
 def _raised(training: LoopTraining, seen: Seen) -> Failure | None:
-    """What the evaluation raised, if it lies in the evaluation."""
+    """The exception that the evaluation raised, if it belongs to the evaluation."""
     error = seen.error
     if error is None or isinstance(error, _NOT_THE_EVALUATIONS) or _mended_elsewhere(training):
         return None
@@ -252,13 +252,13 @@ def _raised(training: LoopTraining, seen: Seen) -> Failure | None:
     if last is None or last.trained:
         return None
     failure = failure_of(error)
-    # No evaluation goes backward: that was a further training step, whose failure the gradients stage has.
+    # An evaluation does not call backward: that was another training step, which the gradients stage reports.
     of_training = failure.function.startswith("torch.autograd")
     return failure if failure.where is not None and not of_training else None
 
 
 def _mended_elsewhere(training: LoopTraining) -> bool:
-    """Whether training steps are mended in ways that the evaluation, run as it stands, is not."""
+    """Whether training steps have repairs that the evaluation, run unchanged, does not."""
     own = (Seam.TRAINER, Seam.STACK, Seam.OPTIMIZER, Seam.METRICS, Seam.EVALUATION, *_OF_CALLS)
     return any(r.seam not in own for r in training.active.all)
 
@@ -289,12 +289,12 @@ def _facts(training: LoopTraining, seen: Seen, lifted: LiftedPass | None, failur
 
 
 def _comparisons(watch: EvaluationWatch, *, failed: bool) -> tuple[Comparison, ...]:
-    """The comparisons, one for each line; differences that training makes too are its loss."""
+    """The comparisons, one per line; differences that training computes too are its loss."""
     of_training = {m.where for m in watch.meetings if m.kind == "-" and any(c.trained for c in m.calls)}
     found: dict[tuple[str, Place | None], Comparison] = {}
     for call, comparison in watch.comparisons:
         if comparison.failure is not None and not failed:
-            continue  # with whole loaders it is not known to raise
+            continue  # with full loaders it is not known to raise
         if comparison.operation == "-" and (call.trained or comparison.where in of_training):
             continue
         found.setdefault((comparison.operation, comparison.where), comparison)
@@ -302,7 +302,7 @@ def _comparisons(watch: EvaluationWatch, *, failed: bool) -> tuple[Comparison, .
 
 
 def _kept(seen: Seen, training: LoopTraining, evaluations: list[ModelCall]) -> dict[str, Any]:
-    """The graphs of evaluated batches that are held all together."""
+    """Facts about the graphs of evaluated batches that are alive at the same time."""
     held = [(c, size) for c, size in seen.kept if any(c is e for e in evaluations)]
     others = [v for v in seen.loaders if not any(v is known for known in training.loaders)]
     lengths = [len(v) for v in others if hasattr(v.dataset, "__len__")]
@@ -316,7 +316,7 @@ def _kept(seen: Seen, training: LoopTraining, evaluations: list[ModelCall]) -> d
 
 
 def _refused(seen: Seen) -> Comparison | None:
-    """What a library's metric function was given when it raised."""
+    """The arguments of a library's metric function that raised."""
     link = seen.error.__traceback__ if seen.error is not None else None
     while link is not None:
         frame = link.tb_frame
@@ -331,7 +331,7 @@ def _refused(seen: Seen) -> Comparison | None:
 
 @torch.no_grad()
 def _repeatable(call: ModelCall) -> bool | None:
-    """Whether a model answers the same twice, in the mode in which it was evaluated."""
+    """Whether a model's output is the same twice, in the mode in which it was evaluated."""
     if call.inputs is None:
         return None
     modes = [(m, m.training) for m in call.module.modules()]
@@ -341,7 +341,7 @@ def _repeatable(call: ModelCall) -> bool | None:
             for module in call.module.modules():
                 module.training = call.modes.get(id(module), call.training)
             answers = [call.module(*args, **kwargs) for _ in range(2)]
-    except Exception as error:  # a model that keeps state, or takes its inputs apart
+    except Exception as error:  # a model that keeps state, or modifies its inputs
         note_own(error)
         return None
     finally:

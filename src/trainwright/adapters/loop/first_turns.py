@@ -1,4 +1,4 @@
-"""The first times round a loop: what takes part in a step is found, and turns that do not train are left out."""
+"""The first rounds of a loop: finds what takes part in a step, and skips rounds that do not train."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def find_first_parts(training: LoopTraining) -> None:
-    """Run the loop as it stands to find them, and go on to where it trains."""
+    """Run the unchanged loop to find the parts of a step, and advance to where it trains."""
     training.reset()
     with quiet():
         seed_everything(1)
@@ -30,7 +30,7 @@ def find_first_parts(training: LoopTraining) -> None:
         _pass_idle_turns(training, training.known_parts.idle)
     elif training.known_parts.lead:
         _go_ahead(training, training.known_parts.lead)
-    # It goes on with the repairs in force.
+    # From here on, the repairs are in force.
     if training.known_parts.failure is not None and training.active.all:
         seed_everything(1)
         training.known_parts = find_parts(training, functools.partial(_run_mended, training))
@@ -38,10 +38,10 @@ def find_first_parts(training: LoopTraining) -> None:
 
 
 def _pass_idle_turns(training: LoopTraining, idle: int) -> None:
-    """Leave out the turns that do not train; where none does at first, begin after those that lead up to training."""
+    """Skip the rounds that do not train; if none trains at first, start after those that lead up to training."""
     for number in range(len(training.items)):
         passed = Passed()
-        with tolerated():  # a turn that raises is no worse than one that does not train
+        with tolerated():  # a round that raises is treated like one that does not train
             _run_bare(training, Turn(number), 0, passed)
         if "backward" not in passed.calls:
             training.silent.add(number)
@@ -53,7 +53,7 @@ def _pass_idle_turns(training: LoopTraining, idle: int) -> None:
 
 
 def _go_ahead(training: LoopTraining, rounds: int) -> None:
-    """Begin so many rounds later; nothing is updated in them."""
+    """Start this many rounds later, without updates."""
     seed_everything(1)
     for number in range(rounds):
         run_body(training, Turn(number % len(training.items)), number, live=False)

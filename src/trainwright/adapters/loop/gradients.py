@@ -1,4 +1,4 @@
-"""The gradients with which a training loop updates, as it leaves, adds and clears them itself."""
+"""The gradients with which a training loop updates, including how it accumulates and clears them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def step_as_training(training: LoopTraining, turn: Turn, *, cleared: bool) -> Gradient:
-    """The gradient with which the optimizer would step after this batch; what the body raises passes."""
+    """The gradient with which the optimizer would step after this batch; the body's exceptions propagate."""
     if cleared:
         clear(training.model)
     training.began_clear = None
@@ -38,16 +38,16 @@ def step_as_training(training: LoopTraining, turn: Turn, *, cleared: bool) -> Gr
         if passed.steps:
             break
     moved = any(not torch.equal(w, p) for w, p in zip(weights, training.model.parameters()))
-    if by_hand and not moved:  # nothing follows the gradients: that they add up is not the fault
+    if by_hand and not moved:  # nothing uses the gradients, so their accumulation is not the fault
         training.began_clear = True
     return gradient
 
 
 def cuts_of_their_step(facts: GradientFacts, model: nn.Module, passed: Passed) -> tuple[CutOff, ...]:
-    """The cuts of a step with several updates, without those that keep nothing from the update that it would be for.
+    """The cuts of a step with several updates, without those that do not affect the update they belong to.
 
-    A generator's samples are rightly cut off in its critic's loss: what counts are the cuts between the update before
-    and that of the optimizer that holds the parameters.
+    A generator's samples are rightly detached in its critic's loss: only the cuts between the previous update and that
+    of the optimizer with these parameters count.
     """
     firsts = [passed.stepped.index(optimizer) for optimizer in passed.optimizers]
     if len(firsts) < 2:
@@ -59,13 +59,13 @@ def cuts_of_their_step(facts: GradientFacts, model: nn.Module, passed: Passed) -
         held = {names.get(id(p), "") for g in optimizer.param_groups for p in g["params"]} & lost
         own = [c for c in facts.cuts if held & set(c.upstream) and c.updates_before <= first]
         within = [c for c in own if c.updates_before == first]
-        within.sort(key=lambda c: c.operation == "item()")  # a loss that is only shown is no cause
+        within.sort(key=lambda c: c.operation == "item()")  # a loss that is only displayed is not a cause
         found += [replace(c, upstream=tuple(n for n in c.upstream if n in held)) for c in within or own]
     return tuple(found)
 
 
 def _held(training: LoopTraining, gradient: Gradient) -> Gradient:
-    """What of a gradient the optimizers step with; nobody clears or uses the rest. All of it where updates are made by hand."""
+    """The part of a gradient that the optimizers step with; all of it if updates are made by hand."""
     if not training.parts.optimizers:
         return gradient
     held = {id(p) for o in training.parts.optimizers for g in o.param_groups for p in g["params"]}
@@ -101,7 +101,7 @@ def accumulate(training: LoopTraining, turns: Sequence[Turn]) -> Window | None:
 
 
 def _share_of_loss(record: StepRecord) -> float | None:
-    """By what factor the loss function's value entered what was minimised: 1/k where it was divided by k."""
+    """The factor with which the loss function's value entered the minimized loss: 1/k if it was divided by k."""
     shares = [s for s in record.loss_shares if s]
     if shares:
         return shares[-1]

@@ -24,12 +24,13 @@ from trainwright.seams.loops.spent_iterators import spent_iterator
 from trainwright.seams.source.places import is_users, show
 from trainwright.seams.source.written import names_read
 
-# So many items are kept of what may be gone over only once (tqdm(enumerate(loader)), made before the loop).
+# Number of items to keep from an iterator that can be consumed only once (tqdm(enumerate(loader)), made before the
+# loop).
 MOST_KEPT = 16
 
 
 class LiftedBody:
-    """The body of a `for` or `while` statement that a frame of the user's is running.
+    """The body of a `for` or `while` statement that a user's frame is running.
 
     Args:
         built: where the script's optimizers were built.
@@ -45,14 +46,14 @@ class LiftedBody:
         by_hand = rebound_by_hand(loop)
         self.places: dict[str, Place] = {"update_by_hand": Place(show(loop.file), by_hand)} if by_hand else {}
         stepping, training = (called_in(loop.node.body, loop.scope, frozenset([n])) for n in ("step", "backward"))
-        self.steps = bool(stepping) or not training  # what shows neither does both where it cannot be read
+        self.steps = bool(stepping) or not training  # code that shows neither does both somewhere unreadable
         self._code = lift_body(loop)
         self._first = _number_now(loop)
         self._stride, self._most, self._count = 1, 0, 0
         self._kind = ""
         self._given: list[Any] = []
         self.indexes = True
-        """Where the loop counts: the number decides which rows a turn gets."""
+        """Whether the loop counts: the number decides which rows a turn gets."""
         self._callers = list(callers(loop.frame))
         self.trained_later = names_trained_later(loop, self._callers)
         self.spent = spent_iterator(loop)
@@ -64,12 +65,12 @@ class LiftedBody:
 
     @property
     def draws(self) -> bool:
-        """Whether the body draws its batch itself, from a loader's iterator."""
+        """Whether the body draws its batch itself from a loader's iterator."""
         return not isinstance(self.loop.node, ast.For) or self.counts or self._is_range()
 
     @property
     def counts(self) -> bool:
-        """Whether the loop goes over whole numbers."""
+        """Whether the loop iterates over integers."""
         return self._kind == _COUNTING
 
     def _is_range(self) -> bool:
@@ -79,7 +80,7 @@ class LiftedBody:
 
     @property
     def scope(self) -> dict[str, Any]:
-        """What the loop's function and its callers can name, the loop's own first."""
+        """The names in the loop's function and its callers, the loop's own first."""
         found: dict[str, Any] = {}
         for frame in reversed(self._callers):
             found |= {k: v for k, v in frame.f_locals.items() if not k.startswith("__")}
@@ -88,11 +89,11 @@ class LiftedBody:
         for value in [*here.values()]:
             if hasattr(value, "__dict__") and is_users(_file_of(type(value))):
                 found |= {k: v for k, v in vars(value).items() if k not in found}
-        # What stands in for a tracker has every attribute that it is asked for.
+        # A tracker's stand-in has every attribute that it is asked for.
         return {k: v for k, v in found.items() if not isinstance(v, Nothing)}
 
     def items(self) -> Iterator[Any]:
-        """What the loop goes over, begun anew; what can be gone over only once gives what it gave before."""
+        """What the loop iterates over, restarted; a single-use iterator yields its first items again."""
         drawn: list[int | None] = []
         for item in self._replayed():
             kind, number = _numbering(item)
@@ -105,9 +106,9 @@ class LiftedBody:
             yield item
 
     def _replayed(self) -> Iterator[Any]:
-        """The items; where what they come from is at its end for good, those that it gave before in their place.
+        """The items; if their source is exhausted for good, the earlier items instead.
 
-        A loader that a repair left with fewer batches begins anew, and has just those.
+        A loader that a repair left with fewer batches restarts and yields only those.
         """
         count = 0
         for count, item in enumerate(items_of(self.loop, self._code.namespace), start=1):
@@ -118,21 +119,21 @@ class LiftedBody:
             yield from self._given[count:]
 
     def _count_from(self, number: int, stride: int) -> None:
-        """Note where the numbers begin (where the loop is, if it has begun), by how much they rise, and how many come."""
+        """Record where the numbers start (the loop's position, if it has begun), their increment, and their count."""
         self._stride = stride or 1
         self._first = number - stride if self._first is None else self._first
         whole = count_of(self.loop.node, self.loop.scope)
         self._most = (whole - (self._first - number + stride) // self._stride) if whole else 0
 
     def item(self, drawn: Any, count: int) -> Any:
-        """An item as the loop would hand it out the `count`-th time: its number goes on, whichever batch it is."""
+        """An item as the loop would yield it the `count`-th time: its number advances, whichever batch it has."""
         self._count = count
         if self._kind == _ENUMERATED:
             return (self._number(count), drawn[1])
         return self._number(count) if self.counts and not self.indexes else drawn
 
     def _number(self, count: int) -> int:
-        """The number that the loop would be at, as long as it goes round."""
+        """The number that the loop would have reached, while it runs."""
         first, most = self._first or 0, self._most
         return first + self._stride * (count % most if most > 0 else count)
 
@@ -162,7 +163,7 @@ class LiftedBody:
         self._code.run(item, self._number(self._count) if self.counts else item, draw)
 
     def variables(self) -> dict[str, Any]:
-        """The variables that the body runs in."""
+        """The variables that the body runs with."""
         return self._code.namespace
 
     def place_of_variable(self, name: str) -> Place | None:
@@ -175,38 +176,38 @@ class LiftedBody:
         return Place(show(self.loop.file), max(lines)) if lines else None
 
     def keep(self) -> None:
-        """From now on, the loop's variables start over with the values that they have."""
+        """Make the current values of the loop's variables those that `start_over` restores."""
         self._code.keep()
 
     def start_over(self) -> None:
-        """Give the loop's variables the values they had when it was lifted."""
+        """Restore the values that the loop's variables had when it was lifted."""
         self._code.start_over()
 
     def updates_planned(self, training: Any) -> int | None:
-        """How many updates the real training would make, where every loop around says how long it is."""
+        """How many updates the real training would make, if the lengths of all enclosing loops are known."""
         rounds, epochs, window = self._rounds(training), self.epochs(), int(training.rounds)
         if rounds is None or epochs is None:
             return None
-        if steps_at_end(self.scope.values()):  # the last micro-batches of an epoch are an update, too
+        if steps_at_end(self.scope.values()):  # the last micro-batches of an epoch also make an update
             rounds, window = math.ceil(rounds / window), 1
         return math.ceil(rounds * epochs / window)
 
     def epochs(self) -> int | None:
-        """How often the loops around lead to this one; None where one of them does not say."""
+        """How many times the enclosing loops reach this one; None if a length is unknown."""
         found: int | None = 1
         for node, scope in self._around():
             if any(node.lineno < line <= (node.end_lineno or 0) for line in self._built):
-                break  # each time round it begins anew, with another optimizer: folds, seeds, settings
+                break  # each round trains again with another optimizer: folds, seeds, settings
             count = count_of(node, scope)
             found = found * count if found is not None and count is not None else None
         return found
 
     def _rounds(self, training: Any) -> int | None:
-        """How often the loop itself goes round, each time it is reached."""
+        """The number of rounds of the loop itself, each time it is reached."""
         return count_of(self.loop.node, self.loop.scope)
 
     def _around(self) -> Iterator[tuple[Statement, dict[str, Any]]]:
-        """The loops around the training loop, with what their code can name, the innermost first."""
+        """The loops around the training loop, with the names their code can see, the innermost first."""
         for node in self.loop.around:
             yield node, self.loop.scope
         for frame in self._callers:
@@ -214,7 +215,7 @@ class LiftedBody:
                 yield loop.node, loop.scope
 
     def schedule_pace(self, training: Any) -> float:
-        """How often a schedule is moved on for each update."""
+        """How many times a schedule steps per update."""
         calls = training.parts.passed.calls
         if "schedule" in calls:
             moved, schedules = int(calls.count("schedule")), len(training.parts.passed.schedules)
@@ -231,7 +232,7 @@ class LiftedBody:
         return 0.0
 
 
-# What a loop goes over: whole numbers, or pairs of a number and a batch.
+# What a loop iterates over: integers, or pairs of a number and a batch.
 _COUNTING, _ENUMERATED = "counting", "enumerated"
 
 
@@ -245,7 +246,7 @@ def _numbering(item: Any) -> tuple[str, int | None]:
 
 
 def _number_now(loop: Loop) -> int | None:
-    """The number that a loop is at; None where it has not begun, or does not number its rounds."""
+    """The loop's current number; None if it has not begun or does not number its rounds."""
     node, frame = loop.node, loop.frame
     if not isinstance(node, ast.For) or frame.f_lineno <= (node.iter.end_lineno or node.lineno):
         return None

@@ -1,4 +1,4 @@
-"""Layers that an evaluation within a loop leaves in evaluation mode."""
+"""Layers that an evaluation inside a loop leaves in evaluation mode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainwright.seams.source.places import show
 
 
 def lost_modes(training: LoopTraining) -> tuple[tuple[str, ...], Place | None]:
-    """The layers that are in training mode in the first pass and in no later one, and the line that did it."""
+    """The layers that are in training mode in the first pass but not in later ones, and the line responsible."""
     loop = getattr(training.body, "loop", None)
     if not isinstance(loop, Loop):
         return (), None

@@ -1,4 +1,4 @@
-"""Rows of a loader's data set under the names that the model and the loss know them by, and back."""
+"""Maps rows of a loader's dataset to the names that the model and the loss use, and back."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _HELD_OUT = ("val", "valid", "test", "eval", "dev", "held")
 
 
 class NamedRows:
-    """A map-style data set whose rows are mappings.
+    """A map-style dataset whose rows are mappings.
 
     Args:
-        names: the name of each position of a row that is a tuple.
+        names: the name for each position of a tuple row.
     """
 
     def __init__(self, data: Any, names: Mapping[str, str]) -> None:
@@ -30,7 +30,7 @@ class NamedRows:
 
 
 class NamedStream(torch.utils.data.IterableDataset[Any]):
-    """The same for an iterable data set."""
+    """The same for an iterable dataset."""
 
     def __init__(self, data: Any, names: Mapping[str, str]) -> None:
         self.data, self.names = data, names
@@ -41,7 +41,7 @@ class NamedStream(torch.utils.data.IterableDataset[Any]):
 
 
 class UnnamedRows:
-    """Rows that are mappings, in the form that the rows of another data set have."""
+    """Converts mapping rows to the form of another dataset's rows."""
 
     def __init__(self, data: Any, like: Any, names: Mapping[str, str]) -> None:
         self.data, self.like, self.names = data, like, names
@@ -59,7 +59,7 @@ class UnnamedRows:
 
 
 def names_of_items(batch: Any, view: Mapping[str, Any]) -> dict[str, str]:
-    """The name in a view of each position of a batch that is a tuple, where the values are the same."""
+    """The name in a view for each position of a tuple batch, if the values are the same."""
     if hasattr(batch, "keys"):
         return {}
     found: dict[str, str] = {}
@@ -79,7 +79,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def put_dataset(loader: Any, dataset: Any) -> None:
-    """Let a loader read another data set of as many rows."""
+    """Make a loader read another dataset with the same number of rows."""
     object.__setattr__(loader, "dataset", dataset)
     for owner in around(loader)[1:]:
         if hasattr(owner, "data_source"):
@@ -98,11 +98,11 @@ def evaluation_loaders(
     later: frozenset[str] = frozenset(),
     used: frozenset[str] | None = None,
 ) -> list[tuple[str, Any]]:
-    """A script's loaders that are named for evaluation, or else any other than those that the loop draws from.
+    """A script's loaders with names that suggest evaluation, otherwise any that the loop does not draw from.
 
     Args:
-        later: what the script's later trainings name: no evaluation, unless it is called so.
-        used: the names that the script's code reads; None: not known. A loader that nothing reads evaluates nothing.
+        later: the names that the script's later trainings use; not for evaluation, unless the name says so.
+        used: the names that the script's code reads; None: unknown. A loader that nothing reads is not for evaluation.
     """
     own = [loader.dataset for loader in trained]
     loaders = [(n, v) for n, v in scope.items() if isinstance(v, torch.utils.data.DataLoader)]

@@ -1,4 +1,4 @@
-"""What takes part in a step of a loop, found by running it once: models, optimizers, schedules, the window of an update."""
+"""Finds the parts of a loop's step by running it once: models, optimizers, schedules, the window of an update."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from trainwright.tensors.torch.transforms import within_transform
 if TYPE_CHECKING:
     from trainwright.adapters.loop.training import LoopTraining
 
-# A plain list with more members than this is data, not layers.
+# A plain list with more members than this contains data, not layers.
 LONGEST_LIST = 1000
 _LABEL_NAMES = ("labels", "label", "label_ids", "targets", "target", "y")
 
 
 class Together(nn.Module):
-    """Several trained modules, and tensors that are part of none, under one roof."""
+    """Several trained modules, and tensors that belong to none, in one module."""
 
     def __init__(self, modules: Mapping[str, nn.Module], loose: Mapping[str, torch.Tensor]) -> None:
         super().__init__()
@@ -38,34 +38,34 @@ class Together(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What takes part in a step."""
+    """The parts of a step."""
 
     model: nn.Module
     roots: list[nn.Module]
     """The modules that the body calls."""
     optimizers: list[Any]
-    """Those that step; where none does, those that hold the model's parameters."""
+    """The optimizers that step; if none does, those that hold the model's parameters."""
     schedules: list[Any]
     window: int
-    """Times round the loop that go backward for an update; 1 where there is none."""
+    """Rounds of the loop that call backward per update; 1 if there is no update."""
     rounds: int
-    """Times round the loop from one update to the next, those included that only look or collect."""
+    """Rounds of the loop from one update to the next, including those that only evaluate or collect."""
     lead: int
-    """Times round the loop before the first whole window: the first update came sooner than the next."""
+    """Rounds of the loop before the first full window, if the first update came sooner than the next."""
     idle: int
-    """Times round the loop before the first one that went backward: a buffer is filled, or only some turns train."""
+    """Rounds of the loop before the first one that calls backward: a buffer is filled, or only some rounds train."""
     passed: Passed
-    """What came to the gates in that window."""
+    """What reached the gates in that window."""
     graded: bool
-    """They are called with gradients; what they do without is an evaluation."""
+    """Whether the models are called with gradients; calls without gradients are then an evaluation."""
     single: bool
-    """One loss is minimised: no two optimizers step after losses of their own."""
+    """Whether one loss is minimized: no two optimizers step after losses of their own."""
     failure: Failure | None = None
 
 
 @dataclass
 class _Calls:
-    """The modules that were called from outside of any other."""
+    """The modules that were called from outside any other module."""
 
     roots: list[nn.Module] = field(default_factory=list)
     graded: list[nn.Module] = field(default_factory=list)
@@ -98,15 +98,15 @@ class _Calls:
 
 
 def unwrapped(module: Any) -> Any:
-    """What DistributedDataParallel was put around, or the module itself."""
+    """The module inside DistributedDataParallel, or the module itself."""
     return module.module if isinstance(module, nn.parallel.DistributedDataParallel) else module
 
 
 def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None]) -> Parts:
-    """Run the body, without updates, until an optimizer would step or the window is too long.
+    """Run the body without updates until an optimizer would step or the window is too long.
 
     Args:
-        run: runs it once, with a turn, its number and where to note what comes to the gates.
+        run: runs the body once, with a turn, its number and a record for what reaches the gates.
     """
     calls, passed, failure, idle = _Calls(), Passed(), None, 0
     window = rounds = 1
@@ -117,7 +117,7 @@ def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None])
         try:
             with calls.watching():
                 run(Turn(number % len(training.items)), number, passed)
-        except Exception as error:  # the user's step raised: it is measured as it is
+        except Exception as error:  # the user's step raised: it is measured as it stands
             failure = failure_of(error)
             break
         if not {"backward", "step"} & set(passed.calls):
@@ -160,22 +160,22 @@ def find_parts(training: LoopTraining, run: Callable[[Turn, int, Passed], None])
 
 @dataclass
 class _Window:
-    """From one update to the next."""
+    """The rounds from one update to the next."""
 
     rounds: int = 1
     backwards: int = 1
-    """In how many of its rounds the body went backward."""
+    """The number of rounds in which the body called backward."""
     passed: Passed = field(default_factory=Passed)
 
 
 def _next_window(training: LoopTraining, run: Callable[[Turn, int, Passed], None], first: int) -> _Window:
-    """The window after an update that one round made: the same, unless every so many rounds make one (`i % 4 == 0`)."""
+    """The window after an update made by one round: the same, unless every nth round updates (`i % 4 == 0`)."""
     found = _Window(backwards=0)
     for number in range(first, first + LONGEST_WINDOW):
         before = found.passed.calls.count("backward")
         try:
             run(Turn(number % len(training.items)), number, found.passed)
-        except Exception:  # a second step that raises is measured as one
+        except Exception:  # a second step that raises is reported on its own
             return _Window()
         found.backwards += found.passed.calls.count("backward") > before
         if found.passed.steps:
@@ -194,7 +194,7 @@ def _is_single(passed: Passed) -> bool:
 
 
 def _owners(roots: Sequence[nn.Module], known: Sequence[nn.Module]) -> list[nn.Module]:
-    """The largest of the script's modules that each called module is part of, each once."""
+    """For each called module, the largest of the script's modules that contains it, each once."""
     found: list[nn.Module] = []
     for root in roots:
         others = [m for m in known if m is not root]
@@ -206,7 +206,7 @@ def _owners(roots: Sequence[nn.Module], known: Sequence[nn.Module]) -> list[nn.M
 
 
 def _near(root: nn.Module, known: Sequence[nn.Module]) -> list[nn.Module]:
-    """Where a called module is part of none: those that have it in a plain list, or all its parameters (a slice of one)."""
+    """If none contains it: modules that have it in a plain list, or have all its parameters (a slice of one)."""
     held = {id(p) for p in root.parameters()}
     return [
         m
@@ -223,13 +223,13 @@ def _listed(value: Any) -> Sequence[Any]:
 
 
 def _held_modules(training: LoopTraining) -> list[nn.Module]:
-    """Where no step can be run: the script's modules that its optimizers hold parameters of."""
+    """If no step can be run: the script's modules whose parameters its optimizers hold."""
     held = {id(p) for o in training.optimizers for g in o.param_groups for p in g["params"]}
     return [m for m in training.modules if any(id(p) in held for p in m.parameters())]
 
 
 def _loose(training: LoopTraining, optimizers: Sequence[Any], held: set[int]) -> dict[str, torch.Tensor]:
-    """Trained tensors that no module has and that a step gave a gradient."""
+    """Trained tensors outside any module that a step gave a gradient."""
     names = {id(v): n for n, v in training.scope.items() if isinstance(v, torch.Tensor)}
     stepped = [p for o in optimizers for g in o.param_groups for p in g["params"]]
     candidates = [*stepped, *training.state.loose]
@@ -243,7 +243,7 @@ def _loose(training: LoopTraining, optimizers: Sequence[Any], held: set[int]) ->
 
 
 def _named(modules: Sequence[nn.Module], scope: Mapping[str, Any]) -> dict[str, nn.Module]:
-    """The modules by the names that the script has for them."""
+    """The modules under the names that the script uses for them."""
     found: dict[str, nn.Module] = {}
     for module in modules:
         names = [n for n, v in scope.items() if unwrapped(v) is module]
@@ -254,7 +254,7 @@ def _named(modules: Sequence[nn.Module], scope: Mapping[str, Any]) -> dict[str, 
 
 @contextlib.contextmanager
 def names_of_inputs(parts: Parts, into: dict[str, Any]) -> Iterator[None]:
-    """Keep what the first training call of a root is given, by the names of forward's parameters."""
+    """Record the inputs of the first training call of a root, by the names of forward's parameters."""
 
     def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
         if into or within_transform() or (parts.graded and not torch.is_grad_enabled()):
@@ -277,7 +277,7 @@ def names_of_inputs(parts: Parts, into: dict[str, Any]) -> Iterator[None]:
 
 
 def label_name(inputs: Mapping[str, Any], targets: torch.Tensor | None) -> str | None:
-    """The name under which the model itself was given its labels: as the loss was, or by the usual names."""
+    """The name under which the model itself received its labels: those of the loss, or a usual name."""
     given = {n: v for n, v in inputs.items() if isinstance(v, torch.Tensor)}
     usual = next((n for n in _LABEL_NAMES if n in given), None)
     if targets is None or len(given) < 2:
@@ -288,7 +288,7 @@ def label_name(inputs: Mapping[str, Any], targets: torch.Tensor | None) -> str |
 
 
 def follow_parameters(optimizers: Sequence[Any], before: Mapping[str, torch.Tensor], model: nn.Module) -> None:
-    """Let optimizers hold the parameters that took the place of others under the same name."""
+    """Give optimizers the parameters that replaced others under the same name."""
     now = dict(model.named_parameters())
     replaced = {id(old): now[name] for name, old in before.items() if name in now and now[name] is not old}
     new = [p for name, p in now.items() if name not in before and p.requires_grad]
@@ -298,5 +298,5 @@ def follow_parameters(optimizers: Sequence[Any], before: Mapping[str, torch.Tens
         whole = bool(trained) and trained <= {id(p) for g in groups for p in g["params"]}
         for group in groups:
             group["params"] = [replaced.get(id(p), p) for p in group["params"]]
-        if whole:  # it was given all of model.parameters(), of which these are a part now
+        if whole:  # it was given all of model.parameters(), of which these are now a part
             groups[0]["params"] = [*groups[0]["params"], *new]

@@ -1,4 +1,4 @@
-"""Repairs as a training loop takes them: its batches, its loaders and its model have no Trainer to be given to."""
+"""Applies repairs to a handwritten training loop's batches, loaders and model, which have no Trainer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def apply_to_training(training: LoopTraining, repair: Repair) -> None:
-    """Change parts of the training: its model, its data sets, how its batches are formed."""
+    """Change parts of the training: its model, its datasets, how its batches are formed."""
     loader = training.loaders[0] if training.loaders else None
     model = training.known_parts.model if training.known_parts is not None else None
     names = dict(model.named_parameters()) if model is not None else {}
@@ -59,7 +59,7 @@ def apply_to_training(training: LoopTraining, repair: Repair) -> None:
 
 
 def translated(training: LoopTraining, turn: Turn) -> list[Repair]:
-    """The repairs in force; those of batches are made where the model and the loss are given them."""
+    """The repairs in force; repairs of batches are applied to the inputs of the model and the loss."""
     repairs = training.active.all
     of_batches = [r for r in repairs if r.seam == Seam.BATCH]
     if not of_batches and turn.rows is None:

@@ -1,4 +1,4 @@
-"""The rows of a loop without a loader: of the script's tensors that its batches are cut from, paired as in the batches."""
+"""The rows of a loop without a loader: rows of the script's tensors, paired as in the batches."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from trainwright.seams.source.written import assignment_place, names_of
 
 Views = Sequence[Mapping[str, Any]]
 
-# So many rows of each batch are looked up in the tensors that it is cut from.
+# Number of rows of each batch to look up in the tensors that it is cut from.
 LOOKED_UP = 4
-# Batches are formed for so long, where only they tell which label belongs to which row.
+# Time limit for forming batches, if only they show which label belongs to which row.
 SECONDS = 2.0
 
 
 class Columns:
-    """Tensors or arrays of as many rows as a map-style data set."""
+    """Tensors or arrays with equally many rows, as a map-style dataset."""
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
         self.columns = columns
@@ -64,7 +64,7 @@ def rows_of_script(training: LoopTraining, label: str | None) -> tuple[Columns |
 
 
 def drawn_rows(training: LoopTraining, data: Columns) -> set[int]:
-    """Which rows of the script's tensors the first batches hold: the script may keep others for its evaluation."""
+    """The rows of the script's tensors that the first batches contain; others may be for evaluation."""
     found: set[int] = set()
     for turn in training.take(len(training.items), seed=0):
         view = training.view(turn)
@@ -78,12 +78,12 @@ def drawn_rows(training: LoopTraining, data: Columns) -> set[int]:
 
 
 def _sources(batches: Sequence[Any], scope: Mapping[str, Any]) -> Iterator[torch.Tensor]:
-    """The tensors and arrays in the script that hold the first rows of all these batches."""
+    """The script's tensors and arrays that contain the first rows of all these batches."""
     for value in scope.values():
         if not isinstance(value, (torch.Tensor, np.ndarray)) or not value.ndim or value.dtype == object:
             continue
         data = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
-        if data.layout != torch.strided:  # a graph's sparse matrix holds no rows to compare
+        if data.layout != torch.strided:  # a graph's sparse matrix has no rows to compare
             continue
         if not data.requires_grad and all(_holds(data, batch) for batch in batches):
             yield data
@@ -98,16 +98,16 @@ def _holds(data: torch.Tensor, batch: Any) -> bool:
 
 
 def _where(data: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
-    """Which rows are this one."""
+    """The indices of rows equal to this one."""
     return (data.cpu() == row.detach().to(data.dtype).cpu()).reshape(len(data), -1).all(dim=1)
 
 
 def _pairs_as(views: Views, name: str, data: torch.Tensor, label: str, labels: torch.Tensor) -> bool:
-    """Whether the rows that a batch holds side by side stand side by side in these tensors."""
+    """Whether rows paired in a batch are also paired in these tensors."""
     for view in views:
         inputs, targets = view[name], view[label]
         if len(inputs) != len(targets):
-            return True  # not one label a row
+            return True  # not one label per row
         for row in np.linspace(0, len(inputs) - 1, LOOKED_UP).astype(int):
             here = _where(data, inputs[row])
             if bool(here.any()) and not bool((here & _where(labels, targets[row])).any()):
@@ -116,13 +116,13 @@ def _pairs_as(views: Views, name: str, data: torch.Tensor, label: str, labels: t
 
 
 def _side_by_side(view: Mapping[str, Any], label: str) -> bool:
-    """Whether every tensor that the model is given has as many rows as there are labels: none begins with another axis."""
+    """Whether every tensor that the model receives has as many rows as there are labels: all begin with that axis."""
     tensors = [v for v in view.values() if isinstance(v, torch.Tensor) and v.dim()]
     return all(len(v) == len(view[label]) for v in tensors)
 
 
 def _as_batched(training: LoopTraining, names: Sequence[str]) -> dict[str, torch.Tensor]:
-    """The rows of as many batches as there is time for."""
+    """The rows of as many batches as time allows."""
     started, parts = time.monotonic(), []
     with quiet(), muted():
         for number, item in enumerate(itertools.chain(training.items, _further(training))):
@@ -135,12 +135,12 @@ def _as_batched(training: LoopTraining, names: Sequence[str]) -> dict[str, torch
 
 
 def _further(training: LoopTraining) -> Iterator[Any]:
-    """What the loop goes over after its first items."""
+    """What the loop iterates over after its first items."""
     return itertools.islice(training.body.items(), len(training.items), None)
 
 
 def _made_at(training: LoopTraining, labels: torch.Tensor) -> Place | None:
-    """The last line before the loop that assigns the tensor of labels."""
+    """The last line before the loop that assigns the label tensor."""
     loop = getattr(training.body, "loop", None)
     for frame in [loop.frame, *callers(loop.frame)] if isinstance(loop, Loop) else ():
         for name in names_of(labels, frame):
@@ -151,7 +151,7 @@ def _made_at(training: LoopTraining, labels: torch.Tensor) -> Place | None:
 
 
 def _read_at(training: LoopTraining, labels: torch.Tensor) -> Place | None:
-    """The first line of the loop that takes something from the tensor of labels."""
+    """The first line of the loop that reads from the label tensor."""
     loop = getattr(training.body, "loop", None)
     if not isinstance(loop, Loop):
         return None

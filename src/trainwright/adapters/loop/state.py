@@ -1,4 +1,4 @@
-"""Everything that a step of a training loop changes, kept so that the next look begins where training would."""
+"""Everything that a step of a training loop changes, saved so that the next measurement starts where training does."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from trainwright.seams.state.reachable import ScriptState
 from trainwright.seams.state.snapshot import AttributeState, RandomState, loose_generators
 from trainwright.seams.torch.state import ModelState, OptimizerState
 
-# Objects of frameworks whose attributes a step changes.
+# Framework objects whose attributes a step changes.
 _FRAMEWORK_STATE = ("torch.amp", "torch.cuda.amp", "accelerate.", "torchmetrics", "lightning.", "pytorch_lightning.")
 
 
 class LoopState:
-    """The script's variables, models, optimizers, schedules and loss scales, as they were when this was made.
+    """The script's variables, models, optimizers, schedules and loss scales, as they were when this was created.
 
     Args:
         scope: the script's objects by name.
-        further: modules that are trained and that no name leads to.
+        further: trained modules that no name leads to.
     """
 
     def __init__(
@@ -40,9 +40,9 @@ class LoopState:
         named = [v for v in self._values if isinstance(v, nn.Module)]
         self._script = self._script_given = ScriptState([*named, *self._values], leave=self._held)
         self.modules = _outermost([unwrapped(m) for m in (*named, *self._script.models, *further)])
-        """The outermost modules in reach."""
+        """The outermost reachable modules."""
         self.loose = _leaves(self._values)
-        """Trained tensors that are part of no module."""
+        """Trained tensors outside any module."""
         self._loose = [(t, t.detach().clone()) for t in self.loose]
         self._schedules = [(s, dict(s.__dict__)) for s in schedules]
         self._scalers = [(v, v.state_dict()) for v in scalers_of(self._values)]
@@ -57,7 +57,7 @@ class LoopState:
         self._optimizer_states = [OptimizerState(o) for o in self._optimizers]
 
     def put_back(self) -> None:
-        """Back to where training would start, with the repairs that were taken in."""
+        """Restore the state from which training starts, including the repairs taken in."""
         self._script.put_back()
         self._attributes.put_back()
         for model in self._models:
@@ -65,16 +65,16 @@ class LoopState:
         self._put_back_rest()
 
     def before_change(self, owners: Iterable[Any]) -> None:
-        """Keep the attributes of objects that a repair is about to change, for the end."""
+        """Save the attributes of objects that a repair is about to change, to restore them at the end."""
         self._changed.append(AttributeState(owners))
 
     def take_in(self) -> None:
-        """A repair changed parts of the training: from now on, that is where it starts."""
+        """Make the state after a repair the one from which training starts."""
         self._script = ScriptState([*self.modules, *self._values], leave=self._held)
         self._take()
 
     def end(self) -> None:
-        """Undo everything, repairs too."""
+        """Undo everything, including repairs."""
         self._script.put_back()
         self._script_given.put_back()
         attributes, models, self._optimizer_states = self._given
@@ -85,7 +85,7 @@ class LoopState:
         self._put_back_rest()
 
     def end_random(self) -> None:
-        """Put the random numbers back; last, because putting back other things may draw some."""
+        """Restore the random state; last, because restoring other things may draw random numbers."""
         self._random.put_back()
 
     @torch.no_grad()
@@ -103,14 +103,14 @@ class LoopState:
 
 
 def _outermost(modules: Sequence[nn.Module]) -> list[nn.Module]:
-    """Of some modules those that are in none of the others, each once."""
+    """The modules that are contained in none of the others, each once."""
     unique = list({id(m): m for m in modules}.values())
     inner = {id(c) for m in unique for c in m.modules() if c is not m}
     return [m for m in unique if id(m) not in inner]
 
 
 def _leaves(values: Sequence[Any]) -> list[torch.Tensor]:
-    """Tensors that are trained without being part of a module."""
+    """Trained tensors that are not part of a module."""
     found = [v for v in values if isinstance(v, torch.Tensor)]
     found += [t for v in values if isinstance(v, (list, tuple)) for t in v[:1000] if isinstance(t, torch.Tensor)]
     found += [t for v in values if isinstance(v, dict) for t in list(v.values())[:1000] if isinstance(t, torch.Tensor)]

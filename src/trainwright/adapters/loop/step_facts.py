@@ -1,4 +1,4 @@
-"""One observed step of a training loop, and what further looks at it show, as facts of three stages."""
+"""One observed step of a training loop and further probes, as facts of three stages."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from trainwright.stages.gradients import CutOff, GradientFacts, KeptTensor
 from trainwright.stages.loss import LossFacts
 from trainwright.tensors.torch import objects as tensors
 
-# Of so many cuts it is tried whether the gradients arrive without them; each takes a step.
+# For up to this many cuts, test whether gradients arrive without them; each test takes a step.
 MOST_SUSPECTS = 6
 
 StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
 
 
 def measure_step(training: LoopTraining) -> StepFacts:
-    """Go once round the loop without an update, then look further; what follows a stage that raised is None."""
+    """Run one round without an update, then further probes; stages after one that raised are None."""
     turns = training.take(2, seed=0)
     training.reset()
     with training.ready(0):
@@ -59,7 +59,7 @@ def _forward(training: LoopTraining, record: StepRecord, turns: Sequence[Turn]) 
 def _probe(training: LoopTraining, turns: Sequence[Turn]) -> Probe:
     views = [training.view(turn) for turn in turns]
     key = training.label_key(views[0])
-    own = key == "labels" and key not in _parameters_of(training.model)  # what only the loss was given
+    own = key == "labels" and key not in _parameters_of(training.model)  # only the loss received it
     given = [{k: v for k, v in view.items() if not (own and k == key)} for view in views]
     return Probe(
         model=training.model,
@@ -75,7 +75,7 @@ def _probe(training: LoopTraining, turns: Sequence[Turn]) -> Probe:
 
 
 def _rows_to_come(training: LoopTraining) -> dict[str, tuple[int, bool]]:
-    """Other numbers of rows that training and evaluation will meet, and whether in training mode."""
+    """Other batch sizes that training and evaluation will have, and whether in training mode."""
     if training.arguments.dataloader_drop_last:
         return {}
     found = {}
@@ -90,7 +90,7 @@ def _rows_to_come(training: LoopTraining) -> dict[str, tuple[int, bool]]:
 
 
 def _fresh(training: LoopTraining) -> frozenset[str] | None:
-    """Names of the parameters that no checkpoint held; None where none was loaded."""
+    """Names of the parameters that no checkpoint contained; None if none was loaded."""
     known = {n: training.seen.is_fresh(training.model, n) for n, _ in training.model.named_parameters()}
     return None if None in known.values() else frozenset(n for n, is_fresh in known.items() if is_fresh)
 
@@ -102,7 +102,7 @@ def _parameters_of(module: nn.Module) -> Sequence[str]:
 
 
 def _carried(training: LoopTraining, turn: Turn) -> Iterator[KeptTensor]:
-    """Variables of the loop whose graph the second step stumbles over: without it the step goes through."""
+    """Loop variables whose graph makes the second step fail: without the graph, the step succeeds."""
     training.reset()
     training.observe(turn)
     variables = training.body.variables()
@@ -120,7 +120,7 @@ def _carried(training: LoopTraining, turn: Turn) -> Iterator[KeptTensor]:
 
 
 def _tried(training: LoopTraining, turn: Turn, facts: GradientFacts) -> Iterator[CutOff]:
-    """The cuts; where several may keep gradients away, with what a step without each of them shows."""
+    """The cuts; if several may block gradients, each with the result of a step without it."""
     lost = {g.name for g in facts.without}
     suspects = [c for c in facts.cuts if lost & set(c.upstream)]
     for cut in facts.cuts:
@@ -139,7 +139,7 @@ def _tried(training: LoopTraining, turn: Turn, facts: GradientFacts) -> Iterator
 
 
 def _frozen(training: LoopTraining, turn: Turn) -> tuple[str, ...]:
-    """The parameters that a step takes their requires_grad from, and does not give it back."""
+    """The parameters whose requires_grad a step turns off and does not restore."""
     training.reset()
     before = {n for n, p in training.model.named_parameters() if p.requires_grad}
     training.observe(turn)
@@ -176,7 +176,7 @@ def _gradients(training: LoopTraining, record: StepRecord, passed: Passed, watch
 
 
 def _further(training: LoopTraining, record: StepRecord, facts: StepFacts, turns: Sequence[Turn]) -> StepFacts:
-    """The facts with what more steps show, each from the weights at the start."""
+    """The facts with the results of further steps, each from the initial weights."""
     forward, loss, gradients = facts
     if loss is not None:
         with training.ready(0):

@@ -1,7 +1,7 @@
-"""A training loop of the user's own, as steps that can be taken: its body, its batches, and all that a step changes.
+"""A handwritten training loop as steps that can be taken: its body, its batches, and all that a step changes.
 
-The body is run as it stands. Where it would change weights or rates, gates decide; what it draws at random is drawn
-again when the same batch is wanted; what it prints or writes goes nowhere.
+The body is run unchanged. Gates decide whether it changes weights or rates. Its random draws repeat when the same batch
+is requested; what it prints or writes is discarded.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.watch import Observer
 from trainwright.tensors.torch import objects as tensors
 
-# Two passes over one batch differ by rounding alone; what a model keeps of one changes the next by far more.
+# Two passes over one batch differ only by rounding; state that a model keeps from one changes the next far more.
 CARRIED_SHARE = 1e-3
 
 
 class LoopTraining:
-    """The steps of one loop. Nothing that it does outlives `put_back`, but for what the user's code writes by itself."""
+    """The steps of one loop. `put_back` undoes all its effects, except what the user's code writes by itself."""
 
     def __init__(self, body: Body, seen: Seen) -> None:
         self.body = body
@@ -73,34 +73,34 @@ class LoopTraining:
         self.arguments = SimpleNamespace(
             dataloader_drop_last=False, per_device_train_batch_size=0, per_device_eval_batch_size=0
         )
-        """What a Trainer would take as arguments, as far as repairs change it."""
+        """The equivalent of a Trainer's arguments, as far as repairs change them."""
         self.left: dict[int, torch.Tensor | None] = {}
-        """The gradients that the body left behind, by identity of the parameter, where it was not to update."""
+        """The gradients that the body left behind without updating, by the parameter's id."""
         self.began_clear: bool | None = None
-        """Whether the last step that was taken as in training began without gradients; None: it did not go backward."""
+        """Whether the last step taken as in training began without gradients; None: it did not call backward."""
         self.seed = 0
         self.count = self.first = 0
         self._dry: DryRun | None = None
         self.bare_failure = False
-        """The body raises as it stands."""
+        """Whether the unchanged body raises."""
 
     # The batches
 
     def form_pool(self) -> tuple[Failure | None, RecordingCollator | None]:
-        """Draw the first batches; what the user's loader raised, and the collator that saw the rows."""
+        """Draw the first batches; returns what the user's loader raised, and the collator that recorded the rows."""
         return form_pool(self)
 
     @property
     def items(self) -> list[Any]:
-        """What the loop goes over, its first items."""
+        """The first items that the loop iterates over."""
         if self.drawn is None:
             self.form_pool()
         return self.drawn or []
 
     def take(self, count: int, *, seed: int) -> list[Turn]:
-        """Some of the first batches; one is among those with most classes, several are in the loader's order."""
+        """Some of the first batches; one is among those with the most classes, several are in the loader's order."""
         if not self.silent:
-            _ = self.parts  # which turns train is found with them
+            _ = self.parts  # this also finds which turns train
         every = list(range(len(self.items)))
         numbers = [n for n in every if n not in self.silent] or every
         if count == 1:
@@ -116,7 +116,7 @@ class LoopTraining:
         return int(torch.unique(labels).numel())
 
     def view(self, turn: Turn) -> dict[str, Any]:
-        """The batch as the model and the loss are given it, by the names of forward's parameters; and its labels."""
+        """The batch as the model and the loss receive it, under the names of forward's parameters, with its labels."""
         if turn.number not in self.views:
             with self.ready(0):
                 self._see(turn)
@@ -127,7 +127,7 @@ class LoopTraining:
     def _see(self, turn: Turn) -> None:
         seen: dict[str, Any] = {}
         observer = self._observer([])
-        record = observer.record  # empty where the body is left before its model is known
+        record = observer.record  # empty if the body is left before its model is known
         with left_at_backward(), names_of_inputs(self.parts, seen), observer.catching():
             run_body(self, Turn(turn.number, item=turn.item), 0, live=False)
         name = label_name(seen, record.targets)
@@ -146,11 +146,11 @@ class LoopTraining:
         return view.get(self.label_key(view) or "")
 
     def rows_of(self, turn: Turn) -> int:
-        """How many rows a batch holds."""
+        """The number of rows in a batch."""
         return rows_of(self.view(turn))
 
     def chosen_rows(self, turn: Turn, rows: Sequence[int]) -> Turn:
-        """The same batch with some of its rows only."""
+        """The same batch with only some of its rows."""
         return replace(turn, rows=tuple(rows))
 
     # The parts of the training
@@ -162,7 +162,7 @@ class LoopTraining:
 
     @property
     def parts(self) -> Parts:
-        """What takes part in a step."""
+        """The parts of a step."""
         if self.known_parts is None:
             find_first_parts(self)
             assert self.known_parts is not None
@@ -170,7 +170,7 @@ class LoopTraining:
 
     @property
     def model(self) -> nn.Module:
-        """What is trained, under one roof."""
+        """Everything that is trained, in one module."""
         return self.parts.model
 
     @property
@@ -180,17 +180,17 @@ class LoopTraining:
 
     @property
     def window(self) -> int:
-        """How many times round the loop go backward for one update."""
+        """The number of rounds that call backward per update."""
         return self.parts.window
 
     @property
     def rounds(self) -> int:
-        """How many times round the loop lead from one update to the next."""
+        """The number of rounds from one update to the next."""
         return self.parts.rounds
 
     @property
     def repairs(self) -> list[Repair]:
-        """Those in force."""
+        """The repairs in force."""
         return self.active.all
 
     @property
@@ -204,21 +204,21 @@ class LoopTraining:
     # Steps
 
     def reset(self) -> None:
-        """Back to the weights (of the repaired model) and variables from which training would start."""
+        """Restore the weights (of the repaired model) and variables from which training starts."""
         self.state.put_back()
         self.body.start_over()
         self.count = self.first
 
     @contextlib.contextmanager
     def ready(self, seed: int) -> Iterator[None]:
-        """Seeded, and unseen by whoever listens to the script."""
+        """Seed random numbers, and hide the run from the listeners to the script."""
         self.seed = seed
         with quiet():
             seed_everything(seed + 1)
             yield
 
     def build_optimizer(self) -> None:
-        """Give the script's optimizers the peak rates of their schedules, and the repairs in force."""
+        """Give the script's optimizers their schedules' peak rates and the repairs in force."""
         dry = self.dry
         highest = max((factor for _, factor in dry.points), default=1.0)
         self.warmup_updates = short_runs.warmup_updates(dry.points)
@@ -240,12 +240,12 @@ class LoopTraining:
         passed: Passed | None = None,
         until_backward: bool = False,
     ) -> tuple[StepRecord, Passed]:
-        """Once round the loop, watched; without an update unless it is live.
+        """Run one round of the loop, observed; without an update unless `live`.
 
-        The gradients that the optimizer was to step with are those of the parameters afterwards.
+        Afterwards, the parameters have the gradients that the optimizer was to step with.
 
         Args:
-            until_backward: leave the body where it would go backward: its loss is known then.
+            until_backward: leave the body where it would call backward, when its loss is known.
         """
         repairs = translated(self, turn)
         cuts = any(r.seam == Seam.CUT for r in repairs)
@@ -266,17 +266,17 @@ class LoopTraining:
             for parameter in self.model.parameters():
                 if id(parameter) in passed.gradients:
                     parameter.grad = passed.gradients[id(parameter)]
-                elif id(parameter) in passed.reached:  # cleared by the body before it came to a step
+                elif id(parameter) in passed.reached:  # cleared by the body before it reached a step
                     parameter.grad = passed.reached[id(parameter)]
         return record, passed
 
     def evaluation_loaders(self) -> list[tuple[str, Any]]:
-        """The script's loaders for evaluation, by what the report calls them."""
+        """The script's evaluation loaders, under the names used in the report."""
         later: frozenset[str] = getattr(self.body, "trained_later", frozenset())
         return evaluation_loaders(self.scope, self.loaders, later, getattr(self.body, "names_read", None))
 
     def as_left(self) -> None:
-        """Give the parameters the gradients that the body left behind: an observation shows those of its step."""
+        """Restore the gradients that the body left behind; an observation shows those of its step."""
         for parameter in self.model.parameters():
             parameter.grad = self.left.get(id(parameter))
 
@@ -293,7 +293,7 @@ class LoopTraining:
         )
 
     def take_step(self, turn: Turn, number: int) -> StepRecord:
-        """One update, with all the times round the loop that it takes; its loss is the first one's."""
+        """Make one update, with all its rounds; the record's loss is that of the first round."""
         share = short_runs.rate_share(number, self.warmup_updates)
         record, passed = self.observe(turn, number, live=True, rate_share=share)
         for _ in range(self.rounds - 1):
@@ -304,7 +304,7 @@ class LoopTraining:
         return record
 
     def look(self, turn: Turn) -> Look | None:
-        """The batch in evaluation mode, nothing updated; None where the loop puts the model in training mode itself."""
+        """The batch in evaluation mode, without updates; None if the loop puts the model in training mode itself."""
         for module in self.model.modules():
             module.training = False
         with JudgedLosses() as seen:
@@ -314,16 +314,16 @@ class LoopTraining:
         return Look(loss=record.loss, losses=seen.calls, scores=record.scores, labels=self.label_of(turn))
 
     def loss_of(self, turn: Turn) -> float:
-        """The loss of a batch as it stands, always with the same random numbers."""
+        """The current loss of a batch, always with the same random numbers."""
         record, _ = self.observe(turn, until_backward=True)
         if record.loss is None:
             raise of_pipeline(RuntimeError("the step gave no loss"))
         return record.loss
 
     def carries(self) -> bool:
-        """Whether a batch's loss is another one after a step that updated nothing: something else was kept of it.
+        """Whether a batch's loss changes after a step without an update, because the model keeps state from it.
 
-        A queue of earlier keys, a memory, a state from one chunk to the next: such a batch cannot be memorized.
+        A queue of earlier keys, a memory, a state passed between chunks: such a batch cannot be memorized.
         """
         turn = self.take(1, seed=0)[0]
         self.reset()
@@ -335,16 +335,16 @@ class LoopTraining:
         return abs(second - first) > CARRIED_SHARE * max(abs(first), abs(second))
 
     def second_step(self, turn: Turn) -> Failure | None:
-        """What a step raises after another one."""
+        """What a second step raises after a first one."""
         self.observe(turn)
         return self.observe(turn)[0].failure
 
     def gradients_of(self, turn: Turn) -> None:
-        """The gradients of a batch, with the repairs in force."""
+        """Compute the gradients of a batch, with the repairs in force."""
         self.observe(turn)
 
     def step_as_training(self, turn: Turn, *, seed: int, cleared: bool) -> Gradient:
-        """The gradient with which the optimizer would step after this batch; what the body raises passes."""
+        """The gradient with which the optimizer would step after this batch; the body's exceptions propagate."""
         self.seed = seed
         return gradients.step_as_training(self, turn, cleared=cleared)
 
@@ -353,13 +353,13 @@ class LoopTraining:
         return gradients.accumulate(self, turns)
 
     def call(self, seam: Seam, given: Mapping[str, Any]) -> Call:
-        """A call at a seam, as repairs take it."""
+        """A call at a seam, in the form that repairs take."""
         return Call(seam=seam, given=given, tensors=tensors, scope=self.scope)
 
     # Repairs, and the end
 
     def apply(self, repair: Repair) -> None:
-        """Keep a repair in force.
+        """Put a repair in force.
 
         Raises:
             Exception: whatever its change raised.
@@ -374,7 +374,7 @@ class LoopTraining:
 
     @property
     def item_names(self) -> dict[str, str]:
-        """The name that each position of the loop's items has in its batches' views, where values tell."""
+        """The name of each position of the loop's items in the batches' views, if the values match."""
         if self._item_names is None and self.drawn and not self.body.draws:
             self._item_names = names_of_items(self.body.batch_of(self.drawn[0]), self.view(Turn(0)))
         return self._item_names or {}

@@ -1,4 +1,4 @@
-"""The words of a training loop of the user's own."""
+"""Wording for a handwritten training loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS = replace(
     joined_processes="call torch.distributed.init_process_group",
     shared_rows="A DistributedSampler",
 )
-# Of a loop that has an Accelerator.
+# For a loop that uses an Accelerator.
 WITH_ACCELERATE = replace(
     WORDS,
     less_memory='torch.utils.checkpoint, Accelerator(mixed_precision="bf16")',

@@ -1,1 +1,1 @@
-"""What is measured of any torch model, optimizer and loss, however it is trained."""
+"""Measurements of any torch model, optimizer and loss, however it is trained."""

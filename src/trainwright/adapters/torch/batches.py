@@ -1,4 +1,4 @@
-"""Batches as the loader forms them: recorded, pooled, and token batches in numbers."""
+"""Batches as the loader forms them: recorded, pooled, and facts about token batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POOLED = 8
 
 
 class RecordingCollator(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """Forms batches as another collator does, has its attributes, and keeps the items of the last batch."""
+    """Wraps a collator, with its attributes, and records the items of the last batch."""
 
     def __init__(self, collator: Callable[[list[Any]], Any]) -> None:
         super().__init__(collator)
@@ -33,7 +33,7 @@ class RecordingCollator(wrapt.ObjectProxy):  # type: ignore[type-arg]
 
     @property
     def collator(self) -> Any:
-        """The other collator."""
+        """The wrapped collator."""
         return self.__wrapped__
 
     @property
@@ -56,11 +56,11 @@ class Pool:
             self.batches.append(batch)
             if len(self.batches) == POOLED:
                 break
-        # Stable: among batches with as many classes the loader's order is kept.
+        # A stable sort keeps the loader's order among batches with equally many classes.
         self._richest = sorted(self.batches, key=lambda b: -_classes(b, label_key(b)))
 
     def take(self, count: int, *, seed: int) -> list[Mapping[str, Any]]:
-        """Some batches; one is among those with most classes, several are in the loader's order."""
+        """Some batches; one is among those with the most classes, several are in the loader's order."""
         if count == 1:
             return [self._richest[seed % len(self._richest)]]
         start = seed % len(self.batches)
@@ -78,7 +78,7 @@ def _classes(batch: Mapping[str, Any], key: str | None) -> int:
 
 
 def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tokenizer: Any) -> dict[str, Any]:
-    """Facts of a batch of token ids; empty for batches without."""
+    """Facts about a batch of token ids; empty for batches without any."""
     tokens = batch.get("input_ids")
     if not _is_tokens(tokens) or tokens is None:
         return {}
@@ -111,7 +111,7 @@ def token_facts(batch: Mapping[str, Any], label_key: str | None, model: Any, tok
 def several_batches_facts(
     batches: Sequence[Mapping[str, Any]], label_key: str | None, model: Any, tokenizer: Any
 ) -> dict[str, Any]:
-    """What is counted over the first batches: labels that count, padding."""
+    """Counts over the first batches: labels that count, padding."""
     labels = [b[label_key] for b in batches if label_key and isinstance(b.get(label_key), torch.Tensor)]
     whole = [t for t in labels if not t.is_floating_point() and t.dtype != torch.bool and t.dim()]
     facts: dict[str, Any] = {"label_counts": tuple(measure_label_count(t.cpu().numpy()) for t in whole if len(t))}
@@ -146,7 +146,7 @@ def label_mask(
 def other_padding_labels(
     batch: Mapping[str, Any], label_key: str, pad_id: int | None, eos_id: int | None
 ) -> torch.Tensor | None:
-    """Token labels with other ones, of those that occur, at padding positions that count; None if there are none."""
+    """Token labels with other labels that occur at counted padding positions; None if there are none."""
     if not _is_tokens(batch.get("input_ids")):
         return None
     labels = batch.get(label_key)
@@ -162,7 +162,7 @@ def other_padding_labels(
 
 
 def image_facts(batch: Mapping[str, Any]) -> ImageFacts | None:
-    """The facts of the first tensor that holds images in several channels."""
+    """Facts about the first tensor of multichannel images."""
     for key, value in batch.items():
         if isinstance(value, torch.Tensor) and value.dim() == 4 and value.dtype != torch.bool:
             return measure_images(key, value.float().cpu().numpy())

@@ -1,4 +1,4 @@
-"""A torch model and what it was called with: it is called again with something changed, and left as it was."""
+"""A torch model and its inputs: calls it again with something changed, and leaves it unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trainwright.tensors.torch import objects as tensors
 
 @dataclass(kw_only=True)
 class Probe:
-    """The model and what it was really called with, so that it can be called again with something changed."""
+    """The model and its real inputs, for calling it again with something changed."""
 
     model: nn.Module
     inputs: dict[str, Any]
@@ -34,15 +34,15 @@ class Probe:
     pad_id: int | None = None
     label_keys: tuple[str, ...] = ("labels", "label", "label_ids")
     met_rows: Mapping[str, tuple[int, bool]] = field(default_factory=dict)
-    """Other numbers of rows that the training will meet, by where, and whether in training mode."""
+    """Other batch sizes that training will have, by where they occur, and whether in training mode."""
     repairs: Sequence[Repair] = ()
-    """Those in force."""
+    """The repairs in force."""
     batch_size: int = 0
-    """How many rows a loader forms a batch of; 0: no loader does."""
+    """The loader's batch size; 0: there is no loader."""
 
     @torch.no_grad()
     def call(self, inputs: Mapping[str, Any], *, training: bool = False) -> Any:
-        """The model's answer, in evaluation mode, or in its present modes; modes, buffers and random numbers are put back."""
+        """The model's output, in evaluation mode or its present modes; modes, buffers and random state are restored."""
         device = next((p.device for p in self.model.parameters()), torch.device("cpu"))
         positional = [_to(v, device) for k, v in inputs.items() if k.isdigit()]
         named = {k: _to(v, device) for k, v in inputs.items() if not k.isdigit()}
@@ -54,26 +54,26 @@ class Probe:
             return self.model(*positional, **named)
 
     def answer(self, inputs: Mapping[str, Any], *, training: bool = False) -> np.ndarray | None:
-        """The model's scores (rows, …); None where it gives none."""
+        """The model's scores (rows, …); None if it returns none."""
         found = scores_of(self.call(inputs, training=training))
         return tensors.to_numpy(found) if found is not None else None
 
     def all_answers(self, inputs: Mapping[str, Any]) -> list[np.ndarray]:
-        """Every tensor of the answer: scores, the loss where there is one, and whatever else."""
+        """Every tensor in the output: scores, the loss if there is one, and anything else."""
         return [tensors.to_numpy(t) for t in tensors_in(self.call(inputs))]
 
     def chosen(self, inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
-        """The inputs with these rows only."""
+        """The inputs, with these rows only."""
         return take_rows(inputs, rows)
 
     def exchanged(self, inputs: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-        """The inputs with the rows of one of them exchanged; None where that changes nothing."""
+        """The inputs with one input's rows permuted; None if that changes nothing."""
         turned = inputs[name].roll(1, 0)
         return None if torch.equal(turned, inputs[name]) else {**inputs, name: turned}
 
     @contextlib.contextmanager
     def moved_weights(self) -> Iterator[None]:
-        """Every weight is moved a little inside, and restored at the end."""
+        """Perturb every weight slightly inside the context; they are restored at the end."""
         kept = [(p, p.detach().clone()) for p in self.model.parameters()]
         try:
             move_weights(self.model.parameters())
@@ -84,7 +84,7 @@ class Probe:
                     parameter.copy_(value)
 
     def trace(self, inputs: Mapping[str, Any], keep: Callable[[torch.Tensor], torch.Tensor | None]) -> list[Made]:
-        """Every call's result in evaluation mode, as far as `keep` wants it."""
+        """Every call's result in evaluation mode, as filtered by `keep`."""
         trace = Trace(keep)
         with trace:
             self.call(inputs)
@@ -93,7 +93,7 @@ class Probe:
 
 @torch.no_grad()
 def move_weights(parameters: Iterable[nn.Parameter]) -> None:
-    """Move weights a little, always in the same way."""
+    """Perturb weights slightly, always in the same way."""
     random = np.random.default_rng(0)
     for parameter in parameters:
         if parameter.is_floating_point():
@@ -102,7 +102,7 @@ def move_weights(parameters: Iterable[nn.Parameter]) -> None:
 
 @contextlib.contextmanager
 def left_as_it_was(model: nn.Module) -> Iterator[None]:
-    """Put back the model's modes, attributes and buffers, and all random numbers."""
+    """Restore the model's modes, attributes and buffers, and all random state."""
     attributes = AttributeState(model.modules())
     modes = [(m, m.training) for m in model.modules()]
     buffers = [(b, b.detach().clone()) for b in model.buffers()]
@@ -129,7 +129,7 @@ def rows_of(inputs: Mapping[str, Any]) -> int:
 
 
 def take_rows(inputs: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
-    """These rows of every tensor that has as many rows as the first, and of every list with something for each row."""
+    """These rows of every tensor with as many rows as the first, and of every list with one entry per row."""
     count = rows_of(inputs)
     chosen = torch.as_tensor(list(rows))
 

@@ -1,4 +1,4 @@
-"""The rows that reach a collator, and which of them it takes where it fails on a batch."""
+"""The rows that reach a collator, and which of them it accepts if it fails on a batch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def forms_without(recorder: RecordingCollator) -> tuple[str, ...]:
-    """After a failure: the columns of unequal length that the collator works without."""
+    """After a failure: the columns of unequal length without which the collator works."""
     if not recorder.items or not all(hasattr(i, "keys") for i in recorder.items):
         return ()
     return tuple(name for name in _ragged(recorder.items) if _collates(recorder, name))
@@ -47,18 +47,18 @@ def _collates(recorder: RecordingCollator, left_out: str) -> bool:
     rows = [{k: copy.copy(v) for k, v in i.items() if k != left_out} for i in recorder.items]
     try:
         recorder.collator(rows)
-    except Exception:  # then that column was not what it failed on
+    except Exception:  # then that column was not the cause
         return False
     return True
 
 
 def collates_equal_rows(recorder: RecordingCollator) -> bool | None:
-    """Whether the collator that failed on a batch takes each of its rows when it is repeated."""
+    """Whether the collator that failed on a batch accepts each of its rows when repeated."""
     if not recorder.items:
         return None
     try:
         for item in recorder.items:
             recorder.collator([copy.copy(item), copy.copy(item)])
-    except Exception:  # then it is not the rows' differences that it fails on
+    except Exception:  # then differences between rows are not the cause
         return False
     return True

@@ -1,4 +1,4 @@
-"""The calls of torch's loss functions in a batch, as they are judged against a constant prediction."""
+"""The torch loss calls of a batch, for comparison with a constant prediction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WATCHED = {getattr(F, name): name for name in (*CLASS_LOSSES, *ELEMENTWISE)}
 
 @dataclass
 class JudgedLosses(TorchFunctionMode):
-    """Keeps what every loss call was given while it is active."""
+    """Records the arguments of every loss call while it is active."""
 
     calls: list[JudgedLoss] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""Where objects were built, read from the source around a call: for what was built before anyone listened."""
+"""Where objects were built, read from the source around a call: for objects built before listening began."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trainwright.seams.source.written import assignment_place, attribute_place, 
 
 
 def scope_of(frame: FrameType) -> dict[str, Any]:
-    """The user's objects by name, as a frame and its callers know them."""
+    """The user's objects by name, as visible in a frame and its callers."""
     found: dict[str, Any] = {}
     for around in reversed([frame, *callers(frame)]):
         found |= {k: v for k, v in around.f_locals.items() if not k.startswith("_")}
@@ -27,7 +27,7 @@ def scope_of(frame: FrameType) -> dict[str, Any]:
 
 
 def note_modules(seen: Seen, model: nn.Module, frame: FrameType) -> None:
-    """Note the lines that built a model and its layers, and whether it came from a checkpoint."""
+    """Record the lines that built a model and its layers, and whether it came from a checkpoint."""
     built = _construction(model, frame)
     if built is not None:
         seen.modules.setdefault(model, built.place)
@@ -54,7 +54,7 @@ def note_built(
     schedules: Iterable[Any] = (),
     loaders: Iterable[Any] = (),
 ) -> None:
-    """Note the lines that built optimizers, schedules and loaders; an optimizer whose line is unknown has the call's."""
+    """Record the lines that built optimizers, schedules and loaders; an unknown optimizer line becomes the call's."""
     here = Construction(
         name="",
         frame_file=frame.f_code.co_filename,
@@ -70,7 +70,7 @@ def note_built(
 
 
 def note_trainer(seen: Seen, trainer: Any, frame: FrameType) -> None:
-    """Note the lines that built a Hugging Face Trainer and its arguments."""
+    """Record the lines that built a Hugging Face Trainer and its arguments."""
     for value in (trainer, trainer.args):
         built = _construction(value, frame)
         if built is None and value is trainer.args and id(trainer) in seen.constructions:
@@ -81,7 +81,7 @@ def note_trainer(seen: Seen, trainer: Any, frame: FrameType) -> None:
 
 
 def _construction(value: Any, frame: FrameType) -> Construction | None:
-    """The line that bound an object to a name by which the caller knows it."""
+    """The line that bound an object to a name that the caller uses for it."""
     name = type(value).__name__
     for around in [frame, *callers(frame)]:
         for known in names_of(value, around):
@@ -93,7 +93,7 @@ def _construction(value: Any, frame: FrameType) -> Construction | None:
 
 
 def _sources(frame: FrameType) -> Iterator[tuple[str, int]]:
-    """The files in which a frame's names may be bound, and up to which line: in a notebook all cells, the last first."""
+    """The files that may bind a frame's names, each up to a line: in a notebook all cells, the last first."""
     here = frame.f_code.co_filename
     yield here, frame.f_lineno
     if is_cell(here):
@@ -112,13 +112,13 @@ def _at(file: str, line: int, name: str) -> Construction | None:
 
 
 def _class_place(model: nn.Module) -> Place | None:
-    """The constructor of a class of the user's."""
+    """The constructor of a user's class."""
     code = getattr(type(model).__init__, "__code__", None)
     return Place(show(code.co_filename), code.co_firstlineno) if code and is_users(code.co_filename) else None
 
 
 def _attribute_place(owner: nn.Module, name: str) -> Place | None:
-    """The line of a class of the user's that assigns to an attribute."""
+    """The line in a user's class that assigns an attribute."""
     for kind in type(owner).__mro__:
         code = getattr(vars(kind).get("__init__"), "__code__", None)
         if code is not None and is_users(code.co_filename):
@@ -129,7 +129,7 @@ def _attribute_place(owner: nn.Module, name: str) -> Place | None:
 
 
 def _note_listed(seen: Seen, module: nn.Module, file: str, line: int) -> None:
-    """The layers of a list of layers, each at its own line of the call that lists them."""
+    """Record the layers in a list of layers, each at its own line of the call that lists them."""
     if not isinstance(module, nn.Sequential) or syntax_tree(file) is None:
         return
     call = call_node(file, line, type(module).__name__)

@@ -1,7 +1,7 @@
-"""A step that ended in an error of the accelerator, made again on the CPU, where the real error shows.
+"""Repeats a step that ended in an accelerator error on the CPU, where the real error shows.
 
-After a device-side assertion nothing on the device can be read any more in this process: the copy takes its
-values from the host copies that were made before.
+After a device-side assertion, this process can no longer read the device: the copy takes its values from the host
+copies made before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DEVICE_ERRORS = ("CUDA error", "device-side assert", "CUBLAS_STATUS", "CUDNN_ST
 
 
 def is_device_error(error: BaseException | None) -> bool:
-    """Whether an exception is the accelerator's own, which says nothing of its cause; running out of memory is not."""
+    """Whether an exception comes from the accelerator and hides its cause; running out of memory does not count."""
     text = str(error)
     return (
         isinstance(error, RuntimeError)
@@ -27,7 +27,7 @@ def is_device_error(error: BaseException | None) -> bool:
 
 
 def on_cpu(model: nn.Module, state: ModelState) -> nn.Module:
-    """A copy of the model on the CPU with the values that were kept of it; the device is not touched."""
+    """A copy of the model on the CPU with its saved values; does not access the device."""
     memo = {id(tensor): _owned(tensor, value) for tensor, value in state.host_values()}
     return copy.deepcopy(model, memo)
 

@@ -1,4 +1,4 @@
-"""Whether a loss that the user computes by hand compares each output with the targets of all rows."""
+"""Whether a user's handwritten loss compares each output with the targets of all rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from trainwright.stages.loss import CrossedTargets
 def crossed_targets(
     pairings: Sequence[Pairing], training: TorchTraining, batches: Sequence[Any]
 ) -> CrossedTargets | None:
-    """What the loss of a batch is with the targets of its rows exchanged, and in the outputs' shape.
+    """The loss of a batch with its rows' targets permuted, and in the outputs' shape.
 
-    None where no operation spread the two over each other, or where it matters which row a target is compared with.
-    That is tried with outputs that were moved among the targets: those of an untrained model may all be alike.
+    None if no operation broadcast the two against each other, or if it matters which target a row is compared with.
+    That is tested with outputs shifted toward the targets: those of an untrained model may all be alike.
     """
     if not pairings:
         return None
@@ -31,7 +31,7 @@ def crossed_targets(
         change = _change(pairing, moved, exchanged, aligned)
         return _loss_with(training, batches[0], Repair("exchange the targets of the rows", Seam.PAIRING, change))
 
-    with tolerated():  # a step that cannot be repeated shows nothing here
+    with tolerated():  # a step that cannot be repeated tells nothing
         if len(batches) > 1 and _same_targets(pairing, training, batches):
             return None
         now, exchanged = loss(moved=True), loss(moved=True, exchanged=True)
@@ -50,7 +50,7 @@ def crossed_targets(
 
 
 def _same_targets(pairing: Pairing, training: TorchTraining, batches: Sequence[Any]) -> bool:
-    """Whether what the outputs of two batches meet are the same numbers: a grid, not their targets."""
+    """Whether the outputs of two batches meet the same numbers: a grid, not their targets."""
     met: list[torch.Tensor] = []
 
     def note(call: Call) -> Call:
@@ -68,7 +68,7 @@ def _same_targets(pairing: Pairing, training: TorchTraining, batches: Sequence[A
 
 
 def _change(pairing: Pairing, moved: bool, exchanged: bool, aligned: bool) -> Callable[[Call], Call]:
-    """What a repair makes of the two sides of such an operation."""
+    """The change that a repair makes to the two sides of such an operation."""
 
     def change(call: Call) -> Call:
         left, right = call["left"], call["right"]

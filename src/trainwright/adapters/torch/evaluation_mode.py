@@ -1,4 +1,4 @@
-"""What runs as in training while a model is evaluated: dropout, statistics of the batch, calls of train()."""
+"""Training behavior during a model's evaluation: dropout, batch statistics, calls of train()."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainwright.stages.evaluation import ActiveNoise
 
 
 class EvaluationMode(TorchFunctionMode):
-    """Watches one evaluation of a model. `model.train` is wrapped for the duration and restored at the end."""
+    """Watches one evaluation of a model. `model.train` is wrapped for the duration and then restored."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Probes of a torch model's forward pass: what other rows, other inputs and other weights change."""
+"""Probes of a torch model's forward pass: the effect of other rows, other inputs and other weights."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from trainwright.seams.devices.memory_owners import is_out_of_memory
 from trainwright.seams.failures.blame import failure_of, note_own, tolerated
 from trainwright.seams.torch.trace import Trace, first_difference, last_difference
 
-# More rows than this many times the batch are not tried.
+# Do not try more rows than this many times the batch.
 MOST_ROWS_FACTOR = 4
-# Numbers of rows that are tried when the first batch fails.
+# Batch sizes to try if the first batch fails.
 USUAL_ROWS = (1, 2, 4, 16, 32, 64, 128)
-# Tokenizers add these to every batch, wanted or not: whether they have an effect says nothing of the script.
+# Tokenizers add these to every batch anyway, so their lack of effect says nothing about the script.
 _FROM_TOKENIZER = ("attention_mask", "token_type_ids", "special_tokens_mask")
 
 
 def run_probes(probe: Probe) -> dict[str, Any]:
-    """Facts of the forward pass that need further calls of the model; a probe that cannot be made is left out."""
+    """Facts of the forward pass that need further calls of the model; impossible probes are left out."""
     found: dict[str, Any] = {}
     if any(isinstance(v, torch.Tensor) and v.layout != torch.strided for v in probe.inputs.values()):
-        return found  # a graph's sparse matrix has no rows to exchange
+        return found  # a graph's sparse matrix has no rows to permute
     try:
         base = probe.answer(probe.inputs)
-    except Exception as error:  # evaluation mode fails where training mode did not: the evaluation stage will show it
+    except Exception as error:  # evaluation mode fails where training mode did not; the evaluation stage reports it
         note_own(error)
         return found
     found |= _other_rows(probe)
@@ -38,13 +38,13 @@ def run_probes(probe: Probe) -> dict[str, Any]:
         return found
     rows = rows_of(probe.inputs)
     for measure in (_other_inputs, _ignored_inputs, _leaking_rows, future_leak, unmasked_padding, padding_let_in):
-        with tolerated():  # a probe's own inputs may not suit the model: then it says nothing
+        with tolerated():  # a probe's inputs may not suit the model; then it tells nothing
             found |= measure(probe, base, rows)
     return found
 
 
 def rows_that_work(probe: Probe) -> int | None:
-    """Another number of rows with which the model can be called, where the batch's own fails again."""
+    """Another batch size with which the model works, if the batch's own fails again."""
     rows = rows_of(probe.inputs)
     with tolerated():  # whether it raises again is the question
         probe.call(probe.inputs, training=True)
@@ -59,7 +59,7 @@ def rows_that_work(probe: Probe) -> int | None:
 
 
 def _other_rows(probe: Probe) -> dict[str, Any]:
-    """The first number of rows still to come with which the model cannot be called."""
+    """The first of the coming batch sizes with which the model fails."""
     rows = rows_of(probe.inputs)
     for name, (count, training) in probe.met_rows.items():
         if not rows or count in (0, rows) or count > MOST_ROWS_FACTOR * rows:
@@ -96,7 +96,7 @@ def _other_inputs(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
 
 
 def _inputs_differ(probe: Probe) -> bool:
-    """Whether the two batches hold something other than their labels that differs."""
+    """Whether the two batches differ in something other than their labels."""
     for key, value in probe.inputs.items():
         other = (probe.other or {}).get(key)
         if key in probe.label_keys or not isinstance(value, torch.Tensor) or not isinstance(other, torch.Tensor):
@@ -113,7 +113,7 @@ def _ignored_inputs(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]
         for k, v in probe.inputs.items()
         if k not in probe.label_keys and isinstance(v, torch.Tensor) and v.dim() and len(v) == rows
     ]
-    if rows < 2 or len(keys) < 2:  # one input alone is constant-output's matter
+    if rows < 2 or len(keys) < 2:  # constant-output covers a single input
         return {}
     names = [k for k in keys if k not in _FROM_TOKENIZER]
     return {"ignored_inputs": ignored_inputs(probe, probe.inputs, names)}
@@ -122,8 +122,8 @@ def _ignored_inputs(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]
 def _leaking_rows(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
     if rows < 2 or len(base) != rows or _relates_rows(probe, rows):
         return {}
-    # Where a loader's rows are taken for steps of time, the first depends on none and the last on all. Without a loader the
-    # first axis may be that of time.
+    # If a loader's rows were mistaken for time steps, the first row would depend on none and the last on all. Without a
+    # loader, the first axis may be time.
     found = leaking_rows(probe, base, probe.inputs, (0, rows - 1) if probe.batch_size == rows else (0,))
     if found is None:
         return {}
@@ -136,14 +136,14 @@ def _leaking_rows(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
 
 
 def _relates_rows(probe: Probe, rows: int) -> bool:
-    """Whether the rows are the nodes of a graph: the model is given, or holds, a number for each pair of them, or edges."""
+    """Whether the rows are a graph's nodes: the model gets, or holds, a number for each pair of them, or edges."""
     held = [v for m in probe.model.modules() for v in (*vars(m).values(), *m._buffers.values())]
     given = [v for v in probe.inputs.values() if isinstance(v, torch.Tensor)]
     tensors = [*given, *(v for v in held if isinstance(v, torch.Tensor))]
     if any(_are_edges(t, rows) for t in tensors):
         return True
     square = [t for t in tensors if tuple(t.shape) == (rows, rows)]
-    # As many features as there are rows make a square as well: of those, half the rows can be taken.
+    # As many features as rows also form a square; with such inputs, half of the rows can be used.
     return bool(square) and not (all(any(t is g for g in given) for t in square) and _takes_half(probe, rows))
 
 
@@ -160,7 +160,7 @@ def _takes_half(probe: Probe, rows: int) -> bool:
 
 
 def _row(result: torch.Tensor, rows: int, row: int) -> torch.Tensor | None:
-    """One row, of results with the batch on their first or second axis."""
+    """One row of results whose batch axis is the first or second."""
     if len(result) == rows:
         return result[row]
     return result[:, row] if result.dim() > 1 and result.shape[1] == rows else None

@@ -1,4 +1,4 @@
-"""What only further steps show of the gradients: left over, accumulated, kept across batches."""
+"""Facts about gradients that need further steps: left over, accumulated, kept across batches."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from trainwright.seams.torch.graph import GraphWatch, anomalies, kept_tensors, p
 from trainwright.stages.gradients import GradientFacts
 from trainwright.tensors.torch import objects as tensors
 
-# Three copies of all gradients are held at once; a model of more numbers is not taken that far (3.6 GB of float32).
+# Three copies of all gradients are held at once, so larger models are excluded (3.6 GB of float32).
 MOST_NUMBERS = 300_000_000
-# Micro-batches taken to measure what accumulation does; more of them show the same.
+# Number of micro-batches for measuring accumulation; more would show the same.
 MOST_MICRO_BATCHES = 4
 SECONDS = 10.0
 
@@ -33,7 +33,7 @@ def graph_facts(
     owners: Mapping[str, Any],
     places: Callable[[nn.Module], Any],
 ) -> GradientFacts:
-    """The facts with what was seen of the step's graph, right after the step."""
+    """The facts with what was observed of the step's graph, right after the step."""
     named = dict(model.named_modules()) | dict(owners)
     registered = {id(p) for p in model.parameters()}
     return replace(
@@ -48,7 +48,7 @@ def graph_facts(
 
 
 def further_steps(facts: GradientFacts, steps: TorchTraining, batches: Sequence[Any]) -> GradientFacts:
-    """The facts with what further steps show; nothing is updated, and what they raise is recorded.
+    """The facts with the results of further steps; nothing is updated, and exceptions are recorded.
 
     Args:
         batches: the first batches; at least one.
@@ -65,7 +65,7 @@ def further_steps(facts: GradientFacts, steps: TorchTraining, batches: Sequence[
     taken = time.monotonic() - started
     if failure is not None or taken > SECONDS / 3:
         return facts
-    with tolerated():  # the same calls went through above; what fails here was made by the probe
+    with tolerated():  # the same calls succeeded above, so a failure comes from the probe
         facts = replace(facts, batch_losses=tuple(_losses(steps, batches, SECONDS / 3)))
     if facts.accumulation > 1 and facts.leftover_ratio is not None:
         with tolerated(), unclipped():
@@ -77,7 +77,7 @@ def further_steps(facts: GradientFacts, steps: TorchTraining, batches: Sequence[
 
 
 def _with_anomaly(facts: GradientFacts, steps: TorchTraining, batch: Any) -> GradientFacts:
-    with tolerated(), anomalies() as found:  # it raised before, and does so again
+    with tolerated(), anomalies() as found:  # it raised before and does so again
         steps.step_as_training(batch, seed=1, cleared=True)
     if not found:
         return facts
@@ -85,23 +85,23 @@ def _with_anomaly(facts: GradientFacts, steps: TorchTraining, batch: Any) -> Gra
 
 
 def _leftover(steps: TorchTraining, first: Any, second: Any) -> tuple[float | None, Failure | None]:
-    """How much of the first batch's gradient is in that of the second step, as training goes from one to the other."""
+    """How much of the first batch's gradient remains in the second step's, as training goes from one to the other."""
     found: list[Gradient] = []
     try:
         for batch, seed, cleared in ((second, 11, True), (first, 12, True), (second, 11, False)):
             found.append(steps.step_as_training(batch, seed=seed, cleared=cleared))
-    except Exception as error:  # the user's step raised: that is what we came to see
+    except Exception as error:  # the user's step raised, which is a finding
         return None, failure_of(error)
     finally:
         clear(steps.model)
-    if steps.began_clear:  # what differs is then the doing of a state that the model keeps
+    if steps.began_clear:  # a difference then comes from state that the model keeps
         return 0.0, None
     alone, before, after = found
     return share_added(alone, after, before), None
 
 
 def _losses(steps: TorchTraining, batches: Sequence[Any], seconds: float) -> list[float]:
-    """The loss of each batch at the same weights, for as long as it may take."""
+    """The loss of each batch at the same weights, within a time limit."""
     found: list[float] = []
     started = time.monotonic()
     for batch in batches:
@@ -112,13 +112,13 @@ def _losses(steps: TorchTraining, batches: Sequence[Any], seconds: float) -> lis
 
 
 def clear(model: nn.Module) -> None:
-    """Leave no gradient."""
+    """Remove all gradients."""
     for parameter in model.parameters():
         parameter.grad = None
 
 
 def gradients_now(model: nn.Module) -> Gradient:
-    """A copy of the gradients that are there, by parameter."""
+    """A copy of the current gradients, by parameter."""
     return {
         n: np.array(tensors.to_numpy(p.grad.to_dense() if p.grad.is_sparse else p.grad))
         for n, p in model.named_parameters()

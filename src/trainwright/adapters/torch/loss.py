@@ -1,4 +1,4 @@
-"""What an observed step, and probes after it, say of the loss."""
+"""Facts about the loss from an observed step and later probes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.tensors.torch import objects as tensors
 
-# How many rows are given to the loss one by one to find those whose loss is not finite.
+# Number of rows to pass to the loss singly, to find those whose loss is not finite.
 _MOST_SINGLE_ROWS = 64
 
 
 def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None) -> LossFacts | None:
-    """What the observed step says of the loss; None if it was not reached.
+    """The facts of the loss from the observed step; None if it was not reached.
 
     Args:
         inputs: the batch, by key.
@@ -66,10 +66,10 @@ def loss_facts(record: StepRecord, inputs: Mapping[str, Any], labels: Any = None
 
 
 def per_row(kept: KeptLoss | None, labels: Any = None) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The loss of each row of a call, and each row's label where rows have one; empty where there are none.
+    """The loss of each row of a call, and each row's label if rows have one; empty if there are none.
 
     Args:
-        labels: the batch's label tensor, used where the call's own targets are not one a row.
+        labels: the batch's label tensor, used if the call's own targets are not one per row.
     """
     each = losses_of_rows(kept) if kept is not None else None
     if kept is None or each is None:
@@ -79,7 +79,7 @@ def per_row(kept: KeptLoss | None, labels: Any = None) -> tuple[tuple[float, ...
 
 
 def _same_labels(targets: torch.Tensor, labels: Any) -> bool:
-    """Whether targets are a batch's labels: equal where there is one a row, else the same values."""
+    """Whether targets are a batch's labels: equal if there is one per row, otherwise the same values."""
     if not isinstance(labels, torch.Tensor) or not labels.numel():
         return False
     found, given = targets.detach().reshape(-1).to(labels.device).double(), labels.reshape(-1).double()
@@ -89,7 +89,7 @@ def _same_labels(targets: torch.Tensor, labels: Any) -> bool:
 
 
 def token_offset(kept: KeptLoss | None, tokens: Any) -> int | None:
-    """k where the targets at each position are the input tokens k further on; None where no one k fits.
+    """k if the targets at each position are the input tokens k positions ahead; None if no single k fits.
 
     Targets may be flattened, and may be one or two positions shorter than the rows of tokens (rows, length).
     """
@@ -111,7 +111,7 @@ def token_offset(kept: KeptLoss | None, tokens: Any) -> int | None:
 
 
 def _rebound_at(failure: Failure | None) -> Place | None:
-    """Where the name that a failing call used got another value."""
+    """The line that rebound the name used by a failing call."""
     if failure is None or failure.where is None or "not callable" not in failure.message:
         return None
     return rebinding_place(failure.where)
@@ -124,12 +124,12 @@ def further_losses(
     batches: Sequence[Any],
     record: StepRecord,
 ) -> LossFacts:
-    """The facts with what more calls show: of single rows, of exchanged targets, with other weights, in a second step.
+    """The facts with the results of further calls: on single rows, with permuted targets, other weights, a second step.
 
     The weights may be left changed.
 
     Args:
-        record: of the observed step, whose batch was the first.
+        record: the observed step's, whose batch was the first.
     """
     if loss.failure is not None or gradients is None:
         return loss
@@ -141,7 +141,7 @@ def further_losses(
         failure = training.second_step(batches[-1])
         loss = replace(loss, second_step=failure, rebound_at=loss.rebound_at or _rebound_at(failure))
     if not any(g.norm for g in gradients.gradients):
-        with tolerated():  # a loss that cannot be had without gradients shows nothing
+        with tolerated():  # a loss that needs gradients tells nothing
             same = unchanged_by_weights(training.model, lambda: training.loss_of(first))
             loss = replace(loss, unchanged_by_weights=same)
     return loss
@@ -152,7 +152,7 @@ def _one_by_one(loss: LossFacts, training: TorchTraining, batch: Any) -> LossFac
     rows = min(count, _MOST_SINGLE_ROWS)
     try:
         each = tuple(training.loss_of(training.chosen_rows(batch, [row])) for row in range(rows))
-    except Exception as error:  # a model that cannot take one row (batch statistics) shows nothing here
+    except Exception as error:  # a model that cannot take one row (batch statistics) tells nothing here
         note_own(error)
         return loss
     label = training.label_of(batch)
@@ -162,10 +162,10 @@ def _one_by_one(loss: LossFacts, training: TorchTraining, batch: Any) -> LossFac
 
 
 def unchanged_by_weights(model: nn.Module, value: Callable[[], float]) -> bool:
-    """Whether a loss is the same to the last bit after all trained weights were moved; they are not put back.
+    """Whether a loss is bit-identical after all trained weights were perturbed; they are not restored.
 
     Args:
-        value: the loss of one batch, with the same random numbers at each call.
+        value: computes the loss of one batch, with the same random numbers at each call.
     """
     before = value()
     move_weights(p for p in model.parameters() if p.requires_grad)

@@ -1,4 +1,4 @@
-"""What a torch training step holds in memory, and the largest batch that fits, once the memory has ended."""
+"""What a torch training step keeps in memory, and the largest batch that fits, after running out of memory."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trainwright.stages.forward import MemoryFacts
 def measure_memory(
     model: nn.Module, batch: Mapping[str, Any], step: Callable[[Mapping[str, Any]], None], update: Callable[[], Any]
 ) -> MemoryFacts:
-    """What holds the memory for this batch, by trying smaller ones.
+    """What takes the memory for this batch, found by trying smaller ones.
 
     Args:
         step: computes the gradients of some rows.
-        update: builds the optimizer, makes one update with the gradients at hand, returns the optimizer.
+        update: builds the optimizer, makes one update with the current gradients, returns the optimizer.
     """
     rows = rows_of(batch)
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
@@ -48,7 +48,7 @@ def measure_memory(
 
 
 def size_of(tensors: Iterable[torch.Tensor]) -> int:
-    """Bytes of their values."""
+    """The bytes of the tensors' values."""
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
@@ -68,7 +68,7 @@ def _fits(model: nn.Module, step: Callable[[Mapping[str, Any]], None], rows: Map
 
 
 def _state_bytes(update: Callable[[], Any]) -> int:
-    """Bytes of an optimizer's state after one update; 0 where even that does not fit."""
+    """Bytes of an optimizer's state after one update; 0 if even that does not fit."""
     try:
         optimizer = update()
     except RuntimeError as error:
@@ -79,7 +79,7 @@ def _state_bytes(update: Callable[[], Any]) -> int:
 
 
 class SavedBytes:
-    """Counts the bytes that a forward pass keeps for its backward pass, each storage once, weights not."""
+    """Counts the bytes that a forward pass keeps for its backward pass, each storage once, without weights."""
 
     def __init__(self, model: nn.Module) -> None:
         self.total = 0

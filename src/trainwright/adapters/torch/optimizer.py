@@ -1,4 +1,4 @@
-"""An optimizer of torch in numbers: its groups, its first update, its schedule dry-run."""
+"""Facts about a torch optimizer: its groups, its first update, its schedule's dry run."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def optimizer_facts(
     """The facts of a training's optimizers after one update.
 
     Args:
-        before: the trainable parameters' values before it.
+        before: the trainable parameters' values before the update.
         dry: the schedule over the planned updates.
-        warmup: how many updates the rate was asked to rise.
+        warmup: the requested number of warm-up updates.
     """
     names = {id(p): n for n, p in model.named_parameters()}
     groups = [g for o in optimizers for g in o.param_groups]
@@ -90,12 +90,12 @@ def set_rates(optimizer: Any, rates: Sequence[float]) -> None:
 
 
 def peak_rates(optimizer: Any) -> list[float]:
-    """Each group's rate as its schedule multiplies it: the one it was built with, or the highest of a cycle."""
+    """Each group's rate that its schedule multiplies: the one it was built with, or the highest of a cycle."""
     return [float(g.get("max_lr", g.get("initial_lr", g["lr"]))) for g in optimizer.param_groups]
 
 
 def is_rate_written(optimizer: Any, seen: Seen) -> bool:
-    """Whether the script wrote the rate of an optimizer that it built; False where it is the class's default."""
+    """Whether the script wrote the rate of an optimizer that it built; False if it is the class's default."""
     default = inspect.signature(type(optimizer).__init__).parameters.get("lr")
     rates = {group.get("initial_lr", group["lr"]) for group in optimizer.param_groups}
     if optimizer not in seen.optimizers or default is None or rates != {default.default}:
@@ -106,7 +106,7 @@ def is_rate_written(optimizer: Any, seen: Seen) -> bool:
 
 
 def optimizer_places(built: Construction) -> dict[str, Place]:
-    """The line that built a script's own optimizer; the rate's line is there, whatever the arguments say."""
+    """The line that built a script's own optimizer, which is also the rate's, whatever the arguments say."""
     places = {"optimizer": built.place, "learning_rate": built.place}
     written = keyword_places(built.frame_file, built.line, built.name, end=built.end)
     if "lr" in written:

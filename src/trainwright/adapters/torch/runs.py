@@ -1,4 +1,4 @@
-"""Short training runs: what the overfit test, the baseline and every experiment are made of."""
+"""Short training runs: the basis of the overfit test, the baseline and every experiment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def train(
     seconds: float = 30.0,
     enough: float = 0.0,
 ) -> Run:
-    """Take steps over the same batches in turn, from the weights at the start; then put these back."""
+    """Take steps over the same batches in turn, from the initial weights; then restore the weights."""
     return short_runs.train(
         training,
         functools.partial(_at_end, training),
@@ -38,7 +38,7 @@ def train(
 
 
 def _at_end(training: TorchTraining, batches: Sequence[Any]) -> dict[str, Any]:
-    """Losses and predictions of the batches in evaluation mode, and what a constant prediction loses there."""
+    """Losses and predictions of the batches in evaluation mode, and the loss of a constant prediction."""
     looks: list[Look] = []
     for batch in batches:
         look = training.look(batch)
@@ -59,7 +59,7 @@ def _at_end(training: TorchTraining, batches: Sequence[Any]) -> dict[str, Any]:
 
 
 def _answers(look: Look) -> tuple[list[int], list[int]]:
-    """Predicted and true classes: by the batch's labels, else by the targets of its one loss call."""
+    """Predicted and true classes: from the batch's labels, otherwise from the targets of its only loss call."""
     found = predicted_classes(look.scores, look.labels)
     return look.losses[0].answers if not found[0] and len(look.losses) == 1 else found
 

@@ -1,4 +1,4 @@
-"""A schedule of torch, run dry on a stand-in for its optimizer."""
+"""A dry run of a torch schedule on a stand-in optimizer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import torch
 from trainwright.core.finding import Failure
 from trainwright.seams.failures.blame import failure_of
 
-# The schedule is stepped through in full up to this many updates, else through its first ones.
+# Up to this many updates, step through the whole schedule, otherwise only through its beginning.
 LONGEST_DRY_RUN = 20_000
 POINTS = 200
-# Where schedules keep their length: OneCycleLR, CosineAnnealingLR, LinearLR and PolynomialLR.
+# The attributes in which schedules store their length: OneCycleLR, CosineAnnealingLR, LinearLR and PolynomialLR.
 _LENGTHS = ("total_steps", "T_max", "total_iters")
 
 
@@ -33,7 +33,7 @@ class DryRun:
 
 
 def stand_in_schedule(trainer: Any, planned: int | None) -> Any:
-    """The Trainer's schedule, or a copy of the script's own, on an optimizer that holds nothing; None if there is none."""
+    """The Trainer's schedule, or a copy of the script's own, on an empty optimizer; None if there is none."""
     given = trainer.lr_scheduler
     if given is not None:
         return copy.deepcopy(given, {id(given.optimizer): _stand_in(given.optimizer)}) if _can_run(given) else None
@@ -47,12 +47,12 @@ def stand_in_schedule(trainer: Any, planned: int | None) -> Any:
 
 
 def dry_run(trainer: Any, planned: int | None) -> DryRun:
-    """Step the schedule as often as training would; the Trainer's own, and the script's, stay where they are."""
+    """Step the schedule as often as training would, without advancing the Trainer's or the script's own."""
     if not planned:
         return DryRun()
     try:
         schedule = stand_in_schedule(trainer, planned)
-    except Exception as error:  # a schedule of the user's own that cannot be made
+    except Exception as error:  # a user's schedule that cannot be built
         return DryRun(failure=failure_of(error))
     if schedule is None:
         return DryRun()
@@ -61,10 +61,10 @@ def dry_run(trainer: Any, planned: int | None) -> DryRun:
 
 
 def planned_schedule(schedules: Sequence[Any], planned: int | None, pace: float) -> DryRun:
-    """Run the first of a script's own schedules dry; the schedule itself stays where it is.
+    """Dry-run the first of a script's own schedules without advancing it.
 
     Args:
-        pace: how often training steps it for each update: 1, or less where it is stepped once an epoch.
+        pace: how many times training steps it per update: 1, or less if it is stepped once per epoch.
     """
     runnable = [s for s in schedules if _can_run(s)]
     if not runnable or not planned:
@@ -82,7 +82,7 @@ def planned_schedule(schedules: Sequence[Any], planned: int | None, pace: float)
 
 
 def length_of(schedule: Any) -> int | None:
-    """How many steps a schedule says it has, where it says so."""
+    """A schedule's number of steps, if it says so."""
     lambdas = getattr(schedule, "lr_lambdas", None)
     if lambdas:
         found = getattr(lambdas[0], "keywords", {}).get("num_training_steps")
@@ -94,7 +94,7 @@ def length_of(schedule: Any) -> int | None:
 
 
 def _can_run(schedule: Any) -> bool:
-    """Schedules that follow a metric cannot be run dry."""
+    """False for schedules that follow a metric, which cannot be dry-run."""
     return (
         "ReduceLROnPlateau" not in {k.__name__ for k in type(schedule).__mro__}
         and type(schedule).__name__ != "GreedyLR"
@@ -109,7 +109,7 @@ def _stand_in(optimizer: Any) -> Any:
     made = torch.optim.SGD([{"params": g["params"], "lr": g.get("lr", 1.0)} for g in groups], lr=1.0)
     for group, kept in zip(made.param_groups, groups):
         group.update(kept)
-    made.defaults = {**made.defaults, **getattr(optimizer, "defaults", {})}  # a polynomial decay reads its rate there
+    made.defaults = {**made.defaults, **getattr(optimizer, "defaults", {})}  # polynomial decay reads its rate there
     return made
 
 
@@ -127,6 +127,6 @@ def _points(schedule: Any, planned: int, pace: float = 1.0) -> tuple[tuple[tuple
             try:
                 for _ in range(int((update + 1) * pace + 1e-6) - int(update * pace + 1e-6)):
                     schedule.step()
-            except Exception as error:  # the user's schedule raised: that is what we came to see
+            except Exception as error:  # the user's schedule raised, which is a finding
                 return tuple(points), failure_of(error)
     return tuple(points), None

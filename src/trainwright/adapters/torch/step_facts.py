@@ -1,4 +1,4 @@
-"""One observed training step of a torch model, and probes of its forward pass, as facts of three stages."""
+"""One observed training step of a torch model and probes of its forward pass, as facts of three stages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from trainwright.tensors.torch import objects as tensors
 
 _BATCH_STATISTICS = nn.modules.batchnorm._BatchNorm
 _DROPOUT = nn.modules.dropout._DropoutNd
-# A matrix of more rows and columns is not multiplied by itself to see how it was drawn.
+# A larger matrix is not multiplied by itself to find out how it was initialized.
 _MOST_ORTHOGONAL = 1024
 
 
@@ -36,11 +36,11 @@ def forward_facts(
     places: Callable[[nn.Module], Place | None],
     fresh: frozenset[str] | None,
 ) -> ForwardFacts:
-    """What the observed step and the probes say of the forward pass.
+    """The facts of the forward pass from the observed step and the probes.
 
     Args:
-        probe: how the model is called again; None where it is not called as one.
-        fresh: names of the parameters that the checkpoint did not hold; None: unknown.
+        probe: calls the model again; None if it is not called as one model.
+        fresh: names of the parameters that the checkpoint did not contain; None: unknown.
     """
     failed = record.failure if record.failed_stage == Stage.FORWARD else None
     scores = record.scores
@@ -48,7 +48,7 @@ def forward_facts(
     stochastic = {n: m for n, m in model.named_modules() if isinstance(m, (_DROPOUT, _BATCH_STATISTICS))}
     unanswered = failed or (record.failed_stage == Stage.LOSS and scores is None)
     probes = run_probes(probe) if probe is not None and not unanswered else {}
-    # A step over several micro-batches compares the outputs of each with its own targets.
+    # A step over several micro-batches compares each one's outputs with its own targets.
     targets = [kept.targets for kept in record.kept_losses] or [record.targets]
     next_token = probe is not None and any(predicts_next_token(t, probe.inputs, probe.label_keys) for t in targets)
     return ForwardFacts(
@@ -70,7 +70,7 @@ def forward_facts(
 
 
 def _inactive(record: StepRecord, model: nn.Module, stochastic: dict[str, nn.Module]) -> Iterator[str]:
-    """Dropout that drops and batch statistics that were never gathered, in evaluation mode, in trained blocks."""
+    """Active dropout, and batch statistics never updated, that are in evaluation mode inside trained blocks."""
     called = {m.name: m.training for m in record.modules}
     for name, module in stochastic.items():
         if called.get(name, record.modes.get(name, True)) or not _is_trained(model, name):
@@ -78,7 +78,7 @@ def _inactive(record: StepRecord, model: nn.Module, stochastic: dict[str, nn.Mod
         if isinstance(module, _BATCH_STATISTICS):
             mean, variance = module.running_mean, module.running_var
             if mean is None or variance is None or bool((mean != 0).any()) or bool((variance != 1).any()):
-                continue  # statistics of a checkpoint, kept on purpose
+                continue  # a checkpoint's statistics, frozen on purpose
         elif not module.p:
             continue
         yield name
@@ -91,7 +91,7 @@ def _is_trained(model: nn.Module, name: str) -> bool:
 
 
 def is_causal(model: nn.Module) -> bool:
-    """Whether the model says of itself that it predicts the next token."""
+    """Whether the model declares that it predicts the next token."""
     config = getattr(model, "config", None)
     kind = type(model).__name__
     if getattr(config, "is_encoder_decoder", False):
@@ -100,8 +100,8 @@ def is_causal(model: nn.Module) -> bool:
 
 
 def parameter_facts(model: nn.Module, fresh: frozenset[str] | None) -> list[ParameterFacts]:
-    """Every parameter as it stands."""
-    # Of a weight that an embedding and the output layer share, the last owner is the output layer.
+    """Facts about every parameter, as it stands."""
+    # If an embedding and the output layer share a weight, the last owner is the output layer.
     owners = {id(p): (n, m) for n, m in model.named_modules() for p in m.parameters(recurse=False)}
     found = []
     for name, parameter in model.named_parameters():
@@ -131,7 +131,7 @@ def parameter_facts(model: nn.Module, fresh: frozenset[str] | None) -> list[Para
 def device_failure_kept(
     failure: Failure | None, forward: ForwardFacts, loss: LossFacts | None, gradients: GradientFacts | None
 ) -> tuple[ForwardFacts, LossFacts | None, GradientFacts | None]:
-    """The facts of a step made again on the CPU; where nothing failed there, the device's failure stands."""
+    """The facts of a step repeated on the CPU; if nothing failed there, the device's failure is kept."""
     seen = any(f is not None and f.failure is not None for f in (forward, loss, gradients))
     return (forward if seen else replace(forward, failure=failure)), loss, gradients
 
@@ -153,7 +153,7 @@ def stay_identical(
         with torch.no_grad():
             moved = [p for p in named.values() if p.grad is not None and not p.grad.is_sparse]
             norm = torch.stack([p.grad.norm() for p in moved]).norm().clamp_min(1e-12)
-            for parameter in moved:  # one length for all: a gradient that is rounding noise must stay small
+            for parameter in moved:  # one step length for all, so that a gradient of rounding noise stays small
                 parameter.sub_(STEP_LENGTH * parameter.grad / norm)
     return tuple(
         replace(p, identical_after_steps=units_equal(tensors.to_numpy(named[p.name]), 0))
@@ -169,10 +169,10 @@ def with_origins(
     frozen_at: Callable[[nn.Parameter], Place | None],
     changes: Mapping[int, int],
 ) -> tuple[ParameterFacts, ...]:
-    """The facts, with the line that froze each parameter and what the model's configuration draws it with.
+    """The facts, with the line that froze each parameter and the standard deviation from the model's configuration.
 
     Args:
-        changes: how often each parameter was changed in place before the walk, by identity.
+        changes: how many times each parameter was changed in place before the walk, by id.
     """
     held = dict(model.named_parameters())
     spread = getattr(getattr(model, "config", None), "initializer_range", None)
@@ -189,7 +189,7 @@ def with_origins(
 
 @torch.no_grad()
 def _is_orthogonal(matrix: torch.Tensor) -> bool:
-    """Whether the rows of a matrix (or its columns, where these are fewer) are orthogonal and of one length."""
+    """Whether a matrix's rows (or its columns, if there are fewer) are orthogonal and of equal length."""
     if matrix.dim() != 2 or not 2 <= min(matrix.shape) <= _MOST_ORTHOGONAL:
         return False
     rows = (matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T).float()
@@ -200,7 +200,7 @@ def _is_orthogonal(matrix: torch.Tensor) -> bool:
 
 
 def _default_deviation(module: nn.Module, name: str) -> float | None:
-    """torch's own: uniform in +-1/sqrt(fan_in) for linear and convolution layers, N(0, 1) for embeddings."""
+    """torch's default: uniform in +-1/sqrt(fan_in) for linear and convolution layers, N(0, 1) for embeddings."""
     if not name.endswith("weight"):
         return None
     if isinstance(module, (nn.Linear, nn.modules.conv._ConvNd)):
@@ -216,14 +216,14 @@ def gradient_facts(
     clip_at: float | None,
     accumulation: int,
 ) -> GradientFacts | None:
-    """What reached each parameter; None if backward was not reached."""
+    """The gradient of each parameter; None if backward was not reached."""
     if record.failed_stage in (Stage.FORWARD, Stage.LOSS):
         return None
     owners = {id(p): (n, m) for n, m in model.named_modules() for p in m.parameters(recurse=False)}
     found = []
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad and parameter.grad is None:
-            continue  # one that the step froze at its end has its gradient still
+            continue  # a parameter frozen at the end of the step still has its gradient
         owner, module = owners[id(parameter)]
         grad = parameter.grad
         if grad is not None and grad.is_sparse:

@@ -1,4 +1,4 @@
-"""Probes of a torch model that reads tokens: what later ones, and those of the padding, change."""
+"""Probes of a torch model that reads tokens: the effect of later tokens and of padding tokens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def token_key(inputs: Mapping[str, Any], label_keys: Sequence[str]) -> str | Non
 
 
 def predicts_next_token(targets: torch.Tensor | None, inputs: Mapping[str, Any], label_keys: Sequence[str]) -> bool:
-    """Whether the targets that a loss was given are the model's tokens moved by one."""
+    """Whether the targets passed to a loss are the model's tokens shifted by one."""
     key = token_key(inputs, label_keys)
     if key is None or targets is None or targets.is_floating_point():
         return False
@@ -67,7 +67,7 @@ def future_leak(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
 
 
 def _live_positions(probe: Probe, tokens: torch.Tensor) -> np.ndarray | None:
-    """Where the labels, if they are of the tokens' shape, ask for a prediction (a prefix may see itself whole)."""
+    """Positions where labels, if they have the tokens' shape, require a prediction (a prefix may see all of itself)."""
     labels = next((probe.inputs[k] for k in probe.label_keys if k in probe.inputs), None)
     if not isinstance(labels, torch.Tensor) or labels.shape != tokens.shape:
         return None
@@ -89,7 +89,7 @@ def _before(rows: int, length: int, half: int) -> Callable[[torch.Tensor], torch
 
 
 def unmasked_padding(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
-    """What a mask of the padding would change, where the pipeline gives none."""
+    """The effect that a padding mask would have, if the pipeline provides none."""
     tokens = probe.inputs.get("input_ids")
     if not isinstance(tokens, torch.Tensor) or tokens.dim() != 2 or probe.pad_id is None:
         return {}
@@ -106,7 +106,7 @@ def unmasked_padding(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any
 
 
 def padding_let_in(probe: Probe, base: np.ndarray, rows: int) -> dict[str, Any]:
-    """What other tokens at the padding that the attention mask lets in change."""
+    """The effect of other tokens at padding positions that the attention mask does not mask."""
     tokens, mask = probe.inputs.get("input_ids"), probe.inputs.get("attention_mask")
     if not isinstance(tokens, torch.Tensor) or not isinstance(mask, torch.Tensor) or probe.pad_id is None:
         return {}

@@ -1,4 +1,4 @@
-"""What a training of torch's offers to be measured, however it is written: by a Trainer, Lightning or a loop."""
+"""The interface of a torch training for measurements, whether by a Trainer, Lightning or a loop."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Gradient = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Window:
-    """The gradient of some micro-batches as training accumulates it, and that of each by itself."""
+    """The gradient of several micro-batches as training accumulates it, and that of each one alone."""
 
     together: Gradient
     alone: Sequence[Gradient]
-    """Of the loss as it is without division by the number of micro-batches."""
+    """Of the loss without division by the number of micro-batches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,30 +39,30 @@ class Look:
 
 
 class TorchTraining(Training, Protocol):
-    """A training of torch's whose steps can be taken."""
+    """A torch training that can take steps."""
 
     began_clear: bool | None
-    """Whether the last step that was taken as in training began without gradients; None: that is not known."""
+    """Whether the last step taken as in training began without gradients; None: unknown."""
 
     @property
     def model(self) -> nn.Module:
-        """What is trained."""
+        """The trained model."""
 
     @property
     def repairs(self) -> list[Repair]:
-        """Those in force."""
+        """The repairs in force."""
 
     def label_of(self, batch: Any) -> Any:
         """The labels of a batch, or None."""
 
     def chosen_rows(self, batch: Any, rows: Sequence[int]) -> Any:
-        """The same batch with some of its rows only."""
+        """The same batch with only some of its rows."""
 
     def look(self, batch: Any) -> Look | None:
-        """The batch in evaluation mode, nothing updated; None where that raised or cannot be had."""
+        """The batch in evaluation mode, without updates; None if that raised or is not possible."""
 
     def second_step(self, batch: Any) -> Failure | None:
-        """What a step after a first one raises."""
+        """What a second step raises after a first one."""
 
     def gradients_of(self, batch: Any) -> None:
         """Leave the gradients of one step in the parameters."""
@@ -75,4 +75,4 @@ class TorchTraining(Training, Protocol):
         """
 
     def accumulate(self, batches: Sequence[Any]) -> Window | None:
-        """What accumulation over these micro-batches does; None where that cannot be told."""
+        """What accumulation over these micro-batches does; None if that cannot be determined."""

@@ -1,4 +1,4 @@
-"""Whether token ids are those of a tokenizer, and of a model's checkpoint: asked of the tokenizers themselves."""
+"""Whether token ids match a tokenizer and a model's checkpoint, tested with the tokenizers themselves."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from trainwright.stages.batch import VocabularyFacts
 
 SAMPLED_ROWS = 64
 LONGEST_ROW = 256
-# Under this many tokens a share of them says little.
+# With fewer tokens than this, a share of them says little.
 FEWEST_TOKENS = 50
 FULL_VOCABULARY = 0.5
 
 
 def vocabulary_facts(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) -> VocabularyFacts | None:
-    """Return what decoding and encoding the rows again shows; None where that is too little or cannot be done."""
-    with contextlib.suppress(Exception):  # ids beyond a vocabulary, and tokenizers of one's own, raise several kinds
+    """Compare the rows with their decoded and re-encoded form; None if there are too few or it fails."""
+    with contextlib.suppress(Exception):  # ids outside a vocabulary, and custom tokenizers, raise several kinds
         return _measure(rows, tokenizer, model)
     return None
 
@@ -52,7 +52,7 @@ def _measure(rows: Sequence[Sequence[int]], tokenizer: Any, model: Any) -> Vocab
 
 
 def kept_share(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> float:
-    """Share of the tokens of the longer of each pair of rows that are in both, whatever their order."""
+    """The share of tokens, relative to the longer of each pair of rows, that both contain, in any order."""
     kept = sum(sum((Counter(a) & Counter(b)).values()) for a, b in zip(before, after))
     return kept / max(1, sum(max(len(a), len(b)) for a, b in zip(before, after)))
 
@@ -63,7 +63,7 @@ def _round_trip(tokenizer: Any, ids: Sequence[int]) -> list[int]:
 
 
 def checkpoints_own(tokenizer: Any, model: Any) -> tuple[str, Any]:
-    """Where the model was loaded from and the tokenizer that lies there, if not the given one; only local files are read."""
+    """A model's checkpoint and the tokenizer in it, if it is another than the given one; reads only local files."""
     path = str(getattr(getattr(model, "config", None), "_name_or_path", "") or "")
     if not path or path == str(getattr(tokenizer, "name_or_path", "")):
         return "", None
@@ -72,13 +72,13 @@ def checkpoints_own(tokenizer: Any, model: Any) -> tuple[str, Any]:
 
         own = AutoTokenizer.from_pretrained(path, local_files_only=True)
         rows = int(model.get_input_embeddings().weight.shape[0])
-        # Of a checkpoint without its vocabulary the library may build an empty tokenizer.
+        # From a checkpoint without a vocabulary, the library may build an empty tokenizer.
         return path, own if len(own) >= rows * FULL_VOCABULARY else None
     return path, None
 
 
 def agreement(rows: Sequence[Sequence[int]], one: Any, other: Any) -> float:
-    """The share of the tokens that two tokenizers read alike."""
+    """The share of tokens that two tokenizers decode alike."""
     counts = Counter(i for row in rows for i in row)
     same = sum(n for i, n in counts.items() if _token(one, i) == _token(other, i))
     return same / max(1, sum(counts.values()))
@@ -91,7 +91,7 @@ def _token(tokenizer: Any, index: int) -> str | None:
 
 
 def vocabulary_of(model: nn.Module) -> int | None:
-    """Rows of the model's input embedding."""
+    """The number of rows of the model's input embedding."""
     with contextlib.suppress(Exception):  # models without one raise several kinds of errors
         return int(model.get_input_embeddings().weight.shape[0])
     return None

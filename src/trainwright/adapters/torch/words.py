@@ -1,4 +1,4 @@
-"""The words that all trainings of torch share."""
+"""Wording shared by all torch trainings."""
 
 from __future__ import annotations
 

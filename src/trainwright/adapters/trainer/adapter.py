@@ -1,4 +1,4 @@
-"""The Hugging Face Trainer, walked on a copy of itself so that nothing done here reaches the user's."""
+"""Walks a Hugging Face Trainer on a copy, so that nothing affects the user's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from trainwright.tensors.torch import objects as tensors
 
 
 class HFTrainerAdapter:
-    """One `Trainer` that is about to train, measured on its training."""
+    """One `Trainer` that is about to train."""
 
     framework = "transformers"
 

@@ -1,4 +1,4 @@
-"""A Trainer's data sets in numbers: both splits, the tokenizer, what else the script holds, rows that cannot be used."""
+"""Facts about a Trainer's datasets: both splits, the tokenizer, other data in the script, unusable rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TOKENS = "input_ids"
 
 
 def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts:
-    """Read a sample of the data and a census of its labels."""
+    """Read a sample of the data and count its labels."""
     trainer = training.trainer
     names = list(dict.fromkeys([*trainer.label_names, "labels", "label", "label_ids"]))
     accepts = training.accepts()[0]
@@ -61,7 +61,7 @@ def measure_dataset(training: TrainerTraining, frame: FrameType) -> DatasetFacts
 
 
 def _lookalikes(training: TrainerTraining) -> Iterator[Lookalike]:
-    """Objects in scope with the rows of a passed set that hold a required input which the set lacks."""
+    """Objects in scope that have the rows of a passed set and a required input that the set lacks."""
     passed = {"train": training.trainer.train_dataset, "evaluation": training.evaluation_set()}
     for split, data in passed.items():
         columns = getattr(data, "column_names", None)
@@ -74,12 +74,12 @@ def _lookalikes(training: TrainerTraining) -> Iterator[Lookalike]:
 
 
 def _shuffles(training: TrainerTraining) -> bool | None:
-    """Whether the training loader draws rows in a random order; None where that cannot be told."""
+    """Whether the training loader draws rows in random order; None if that cannot be determined."""
     if length(training.trainer.train_dataset) is None:
         return False
-    with tolerated(), quiet():  # a loader that cannot be built is the batch stage's matter
+    with tolerated(), quiet():  # a loader that cannot be built is reported by the batch stage
         loader = training.loader(evaluation=False)
-        # accelerate's loader has a SequentialSampler of its own; the one in force is the batch sampler's.
+        # accelerate's loader has its own SequentialSampler; the batch sampler's is the one in force.
         sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
         kind = type(sampler).__name__ if sampler is not None else ""
         return None if not kind else "Sequential" not in kind
@@ -94,7 +94,7 @@ def _try_rows(training: TrainerTraining, facts: SplitFacts) -> str:
     trainer = training.trainer
     kept = trainer.train_dataset
     data = kept if facts.name == "train" else training.evaluation_set()
-    # Half of each, in one batch: a loss that leaves unknown labels out needs some that are known.
+    # Half bad and half good rows in one batch: a loss that ignores unknown labels needs some known ones.
     count = max(1, min(16, trainer.args.train_batch_size) // 2)
     others = list(itertools.islice((r for r in range(facts.rows) if r not in bad), count))
     try:
@@ -110,7 +110,7 @@ def _try_rows(training: TrainerTraining, facts: SplitFacts) -> str:
 
 
 def _outcome(training: TrainerTraining) -> str:
-    """What becomes of a step on the training set's first batch: an exception, a loss that is not finite, or ""."""
+    """The result of a step on the training set's first batch: an exception, a loss that is not finite, or ""."""
     batch, failure, _ = training.first_batch(evaluation=False)
     if batch is None or failure is not None:
         return str(failure)

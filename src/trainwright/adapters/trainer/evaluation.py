@@ -1,4 +1,4 @@
-"""A Trainer's own evaluation and metric function, on a few batches, watched."""
+"""A Trainer's own evaluation and metric function, observed on a few batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from trainwright.tensors.torch import objects as tensors
 
 
 class _Metrics:
-    """The user's metric function, with what it was given, returned and raised kept."""
+    """The user's metric function; records its arguments, results and exceptions."""
 
     def __init__(self, function: Any, repairs: Sequence[Repair], rows: int | None) -> None:
         self.function = function
@@ -55,7 +55,7 @@ class _Metrics:
                 if not isinstance(answer, Mapping):
                     self.named = False
                     self.failure, answer = _no_mapping(self.function, answer), {}
-            except Exception as error:  # the user's function raised: that is what we came to see
+            except Exception as error:  # the user's function raised, which is a finding
                 self.needs_all_rows = self._works_on_all(given)
                 self.failure = None if self.needs_all_rows else failure_of(error)
             self.returned = numbers(answer)
@@ -64,10 +64,10 @@ class _Metrics:
         return answer
 
     def _works_on_all(self, given: Any) -> bool:
-        """Whether the function works on as many rows as the whole set has: one that reads the set beside them."""
+        """Whether the function works on as many rows as the whole set: it also reads the set itself."""
         if self.rows is None or not hasattr(self.labels, "__len__") or self.rows <= len(self.labels):
             return False
-        with tolerated():  # then it is not the number of rows that it wants
+        with tolerated():  # then the number of rows is not the cause
             self.function(_like(given, as_many(self.predictions, self.rows), as_many(self.labels, self.rows)))
             return True
         return False
@@ -82,7 +82,7 @@ class _Metrics:
     def _try(self, given: Any, predictions: Any, labels: Any) -> Mapping[str, float] | str:
         try:
             return numbers(passed_on(self.function, _like(given, predictions, _copied(labels))))
-        except Exception as error:  # then this is not what it wants
+        except Exception as error:  # then this is not the form it expects
             return f"{type(error).__name__}: {error}"
 
 
@@ -94,7 +94,7 @@ def _no_mapping(function: Any, answer: Any) -> Failure:
 
 
 def _copied(labels: Any) -> Any:
-    """Labels that may be written to: many functions replace -100 in place."""
+    """A writable copy of labels: many functions replace -100 in place."""
     return labels.copy() if isinstance(labels, np.ndarray) else labels
 
 
@@ -112,9 +112,9 @@ def measure(
     """Evaluate on a few batches of evenly spaced rows, before any training, with the repairs in force.
 
     Args:
-        trainer: a copy that may be written to.
+        trainer: a copy that may be modified.
         data: one evaluation set, or None.
-        mended_batch: a batch with the repairs of such made.
+        mended_batch: applies the batch repairs to a batch.
     """
     base = _arguments(trainer)
     if data is None:
@@ -129,7 +129,7 @@ def measure(
     try:
         with _in_force(trainer, repairs, mended_batch), mode.watching():
             result = trainer.evaluate(eval_dataset=few)
-    except Exception as error:  # the user's pipeline raised: that is what we came to see
+    except Exception as error:  # the user's pipeline raised, which is a finding
         failure = failure_of(error)
     finally:
         trainer.compute_metrics = user_metrics
@@ -186,7 +186,7 @@ def _name_of(data: Any, sets: Any) -> str:
 
 
 def _few(data: Any, rows: int) -> Any:
-    """Evenly spaced rows of a data set, or the first ones of an iterable."""
+    """Evenly spaced rows of a dataset, or the first ones of an iterable."""
     total = length(data)
     if total is None:
         return _First(data, rows)
@@ -195,7 +195,7 @@ def _few(data: Any, rows: int) -> Any:
 
 
 class _First(torch.utils.data.IterableDataset):
-    """The first items of an iterable data set."""
+    """The first items of an iterable dataset."""
 
     def __init__(self, data: Any, rows: int) -> None:
         self.data, self.rows = data, rows
@@ -212,7 +212,7 @@ def _array_facts(array: np.ndarray) -> TensorFacts:
 
 
 def _first_batch(trainer: Any, few: Any) -> Mapping[str, Any]:
-    with tolerated():  # a loader that raises has been seen in the batch stage
+    with tolerated():  # a loader that raises was reported by the batch stage
         return dict(next(iter(trainer.get_eval_dataloader(few))))
     return {}
 
@@ -221,7 +221,7 @@ def _first_batch(trainer: Any, few: Any) -> Mapping[str, Any]:
 def _in_force(
     trainer: Any, repairs: Sequence[Repair], mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 ) -> Iterator[None]:
-    """What mends the batches and the calls of training mends those of the evaluation."""
+    """Apply training's repairs of batches and calls to the evaluation too."""
     predict, own = trainer.prediction_step, trainer.__dict__.get("prediction_step")
 
     def prediction_step(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -247,7 +247,7 @@ def _repeatable(
     repairs: Sequence[Repair],
     mended_batch: Callable[[Mapping[str, Any]], Mapping[str, Any]],
 ) -> bool | None:
-    # An evaluation that has gone through once has been seen.
+    # An evaluation that completed once has been seen.
     with tolerated(), _in_force(trainer, repairs, mended_batch):
         trainer.model.eval()
         pair = [trainer.prediction_step(trainer.model, dict(batch), False)[1] for _ in range(2)]
@@ -257,7 +257,7 @@ def _repeatable(
 
 
 def _loss_keys(trainer: Any, batch: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keys without which the model, that gives a loss for the whole batch, gives none."""
+    """The keys that a model needs to return a loss, if it returns one for the whole batch."""
     if not _gives_loss(trainer, batch):
         return ()
     without = {k: _gives_loss(trainer, {o: v for o, v in batch.items() if o != k}) for k in batch}
@@ -265,8 +265,8 @@ def _loss_keys(trainer: Any, batch: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _gives_loss(trainer: Any, batch: Mapping[str, Any]) -> bool | None:
-    """Whether the model's answer to a batch has a loss; None if it raised."""
-    with tolerated():  # an input that the model cannot do without
+    """Whether the model's output for a batch includes a loss; None if it raised."""
+    with tolerated():  # an input that the model needs
         with torch.no_grad():
             answer = trainer.model(**trainer._prepare_inputs(dict(batch)))
         return (answer.get("loss") if isinstance(answer, Mapping) else _scalar(answer)) is not None

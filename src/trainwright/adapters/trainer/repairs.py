@@ -1,4 +1,4 @@
-"""Repairs of what a Trainer was given: its model, data sets, collator, metrics and arguments."""
+"""Repairs of a Trainer's inputs: its model, datasets, collator, metrics and arguments."""
 
 from __future__ import annotations
 

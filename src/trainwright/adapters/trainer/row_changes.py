@@ -1,4 +1,4 @@
-"""What a Trainer does to rows before they are a batch, and what its collator takes."""
+"""What a Trainer does to rows before batching, and what its collator accepts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TOKENS = "input_ids"
 
 
 def dropped_columns(trainer: Any) -> tuple[str, ...]:
-    """Columns that the Trainer takes out of the rows, because the model's forward does not name them."""
+    """Columns that the Trainer removes because the model's forward does not name them."""
     if not trainer.args.remove_unused_columns:
         return ()
-    with contextlib.suppress(Exception):  # rows that cannot be read are the dataset stage's matter
+    with contextlib.suppress(Exception):  # rows that cannot be read are reported by the dataset stage
         data = trainer.train_dataset
         columns = getattr(data, "column_names", None) or tuple(_first_row(data) or ())
         trainer._set_signature_columns_if_needed()
@@ -34,7 +34,7 @@ def _first_row(data: Any) -> Mapping[str, Any] | None:
 
 
 def collator_masks(recorder: RecordingCollator, batch: Mapping[str, Any]) -> bool:
-    """Whether the batch's attention mask is the collator's work: its rows have none, or another one."""
+    """Whether the collator created the batch's attention mask: its rows have none, or another one."""
     mask: Any = batch.get("attention_mask")
     if not recorder.items or not hasattr(mask, "tolist") or np.ndim(mask) != 2:
         return False
@@ -45,16 +45,16 @@ def collator_masks(recorder: RecordingCollator, batch: Mapping[str, Any]) -> boo
 
 
 def _trimmed(mask: Any) -> str:
-    """A mask without the zeros at its ends."""
+    """A mask without zeros at its ends."""
     return "".join("1" if m else "0" for m in np.asarray(mask)).strip("0")
 
 
 def token_rows(data: Any) -> list[list[int]]:
-    """Token ids of evenly spaced rows of a map-style set; empty where it has none."""
+    """Token ids of evenly spaced rows of a map-style set; empty if it has none."""
     count = length(data)
     if not count:
         return []
-    with contextlib.suppress(Exception):  # rows that cannot be read are the dataset stage's matter
+    with contextlib.suppress(Exception):  # rows that cannot be read are reported by the dataset stage
         chosen = sorted({int(i) for i in np.linspace(0, count - 1, min(count, SAMPLED_ROWS))})
         first = as_mapping(data[0])
         if _TOKENS not in first or np.ndim(first[_TOKENS]) != 1:

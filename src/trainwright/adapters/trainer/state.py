@@ -1,4 +1,4 @@
-"""What a Trainer's script holds besides the Trainer and its model, kept so that the walk can put it back."""
+"""What a Trainer's script holds in addition to the Trainer and its model, saved so that the walk can restore it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainwright.seams.torch.state import ModelState
 
 
 def script_state(trainer: Any) -> ScriptState:
-    """Everything of the user's in reach of what the Trainer calls; the model itself is put back by its adapter."""
+    """All user objects that the Trainer's calls can reach; the adapter restores the model itself."""
     model = trainer.model
     frameworks = [m for m in model.modules() if type(m).__module__.startswith(("torch.", "transformers."))]
     values = [*model.parameters(), *model.buffers()]
@@ -26,7 +26,7 @@ _PARTS = ("train_dataset", "eval_dataset", "data_collator", "compute_metrics", "
 
 
 class FurtherModels:
-    """Models besides the trained one (a teacher, a discriminator), and tensors that only the optimizer holds."""
+    """Models other than the trained one (a teacher, a discriminator), and tensors that only the optimizer holds."""
 
     def __init__(self, models: Sequence[Any], trainer: Any) -> None:
         known = {id(m) for m in trainer.model.modules()}
@@ -43,7 +43,7 @@ class FurtherModels:
 
     @torch.no_grad()
     def put_back(self) -> None:
-        """Give them back their attributes, values, gradients and modes."""
+        """Restore their attributes, values, gradients and modes."""
         for attributes, state in self._states:
             attributes.put_back()
             state.put_back()

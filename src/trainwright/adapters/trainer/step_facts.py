@@ -1,4 +1,4 @@
-"""One observed step of a Trainer's training, and what further looks at it show, as facts of three stages."""
+"""One observed step of a Trainer's training and further probes, as facts of three stages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ StepFacts = tuple[ForwardFacts, LossFacts | None, GradientFacts | None]
 
 
 def measure_step(training: TrainerTraining, seen: Seen) -> StepFacts:
-    """Take one observed step without an update, then the further ones; what follows a stage that raised is None."""
+    """Take one observed step without an update, then the further ones; stages after one that raised are None."""
     batches = training.pool.take(2, seed=0)
     training.reset()
     with training.ready(0):
@@ -62,12 +62,12 @@ def measure_step(training: TrainerTraining, seen: Seen) -> StepFacts:
 def _observed(
     training: TrainerTraining, seen: Seen, batch: Batch, watch: GraphWatch
 ) -> tuple[StepRecord, dict[str, Any]]:
-    """The step's record, and what the model was called with."""
+    """The step's record, and the model's inputs."""
     inputs: dict[str, Any] = {}
     observer = Observer(
         training.wrapped, training.active.all, detail=True, places=seen.modules.get, asked_at=seen.asked_at
     )
-    with tolerated():  # an optimizer that cannot be built is the optimizer stage's matter
+    with tolerated():  # an optimizer that cannot be built is reported by the optimizer stage
         training.build_optimizer()
     with _capturing(training.trainer.model, inputs), observer.catching() as record:
         training.compute(batch, record, watch)
@@ -78,7 +78,7 @@ def _observed(
 
 @contextlib.contextmanager
 def _capturing(model: nn.Module, inputs: dict[str, Any]) -> Iterator[None]:
-    """Keep what the model is called with, first call only."""
+    """Record the model's inputs, for the first call only."""
 
     def keep(module: nn.Module, args: Any, kwargs: Any) -> None:
         if not inputs:
@@ -126,7 +126,7 @@ def _gradients(training: TrainerTraining, seen: Seen, record: StepRecord, watch:
 
 
 def _further(training: TrainerTraining, record: StepRecord, facts: StepFacts, batches: list[Batch]) -> StepFacts:
-    """The facts with what more steps show, each from the weights at the start."""
+    """The facts with the results of further steps, each from the initial weights."""
     forward, loss, gradients = facts
     if loss is not None:
         with training.ready(0):
@@ -135,7 +135,7 @@ def _further(training: TrainerTraining, record: StepRecord, facts: StepFacts, ba
         training.reset()
     if gradients is not None:
         with training.ready(0):
-            with tolerated():  # an optimizer that cannot be built is the optimizer stage's matter
+            with tolerated():  # an optimizer that cannot be built is reported by the optimizer stage
                 training.build_optimizer()
             gradients = further_steps(gradients, training, training.pool.take(POOLED, seed=0))
         training.reset()
@@ -148,7 +148,7 @@ def _further(training: TrainerTraining, record: StepRecord, facts: StepFacts, ba
 
 
 def _rows_to_come(training: TrainerTraining) -> dict[str, tuple[int, bool]]:
-    """Other numbers of rows that training and evaluation will meet, and whether in training mode."""
+    """Other batch sizes that training and evaluation will have, and whether in training mode."""
     args, found = training.trainer.args, {}
     if (rows := length(training.trainer.train_dataset)) and not args.dataloader_drop_last:
         found["the last training batch"] = (rows % args.train_batch_size, True)
@@ -160,7 +160,7 @@ def _rows_to_come(training: TrainerTraining) -> dict[str, tuple[int, bool]]:
 
 
 def _fresh(seen: Seen, model: nn.Module) -> frozenset[str] | None:
-    """Names of the parameters that no checkpoint held; None where none was loaded."""
+    """Names of the parameters that no checkpoint contained; None if none was loaded."""
     known = {n: seen.is_fresh(model, n) for n, _ in model.named_parameters()}
     if seen.trained:  # an earlier training of the script may have trained them
         return frozenset()
@@ -182,7 +182,7 @@ def _memory(training: TrainerTraining, batch: Mapping[str, Any]) -> MemoryFacts:
 
 def _padding_label_change(training: TrainerTraining, batch: Mapping[str, Any]) -> float | None:
     key, (_, pad_id, eos_id) = (training.label_key(batch), special_ids(training.trainer.model, training.tokenizer()))
-    with tolerated():  # a loss that cannot be had twice shows nothing
+    with tolerated():  # a loss that cannot be computed twice tells nothing
         if key is None or (other := other_padding_labels(batch, key, pad_id, eos_id)) is None:
             return None
         before = training.loss_of(batch)

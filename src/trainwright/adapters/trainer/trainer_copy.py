@@ -1,4 +1,4 @@
-"""A copy of a Trainer that logs nothing and calls nobody back."""
+"""A copy of a Trainer without logging or callbacks."""
 
 from __future__ import annotations
 

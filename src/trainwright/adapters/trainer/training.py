@@ -1,4 +1,4 @@
-"""A copy of a Trainer that steps as the Trainer would, with repairs in force, and leaves no trace."""
+"""A copy of a Trainer that takes steps as the Trainer would, with repairs in force, and leaves no trace."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from trainwright.seams.torch.step_record import StepRecord
 from trainwright.seams.torch.watch import Observer
 from trainwright.tensors.torch import objects as tensors
 
-_PREPARED = ("forward", "_original_forward")  # what Accelerator.prepare_model writes into a model
+_PREPARED = ("forward", "_original_forward")  # attributes that Accelerator.prepare_model sets on a model
 
 
 class TrainerTraining:
     """A shallow copy of a `Trainer` (`self.trainer`), without callbacks or logging, and how it takes a step.
 
-    The model and the accelerator are shared with the user's (`self.original`), and put back from snapshots.
+    The model and the accelerator are shared with the user's (`self.original`), and restored from snapshots.
     """
 
     began_clear: bool | None = None
@@ -57,7 +57,7 @@ class TrainerTraining:
         self.original = original
         self.active = ActiveRepairs()
         named = {**frame.f_globals, **frame.f_locals}
-        # What stands in for a tracker has every attribute that it is asked for.
+        # A tracker's stand-in has every attribute that it is asked for.
         self.scope: dict[str, Any] = {k: v for k, v in named.items() if not isinstance(v, Nothing)}
         self.ignored_arguments: dict[str, Any] = {}
         self.device_lost = False
@@ -104,10 +104,10 @@ class TrainerTraining:
             self._pool = None
 
     def put_back(self) -> None:
-        # Structure first: values belong to the parameters the model had, not to those of a widened head.
+        # Structure first: values belong to the original parameters, not to those of a widened head.
         self._modules.put_back()
         self._objects.put_back()
-        with contextlib.suppress(*[RuntimeError] if self.device_lost else []):  # nothing on it can be written any more
+        with contextlib.suppress(*[RuntimeError] if self.device_lost else []):  # a lost device cannot be written to
             self._given.put_back()
         if self.given_optimizer is not None:
             self.given_optimizer.put_back()
@@ -127,17 +127,17 @@ class TrainerTraining:
         return self._pool
 
     def form_pool(self) -> tuple[Failure | None, RecordingCollator]:
-        """Form the first batches; one of them may fail where the very first did not."""
+        """Form the first batches; one of them may fail although the very first did not."""
         recorder = RecordingCollator(self.trainer.data_collator)
         try:
             with quiet():
                 self._pool = Pool(self.loader(evaluation=False, recorder=recorder), label_key=self.label_key)
-        except Exception as error:  # the user's data or collator raised: that is what we came to see
+        except Exception as error:  # the user's data or collator raised, which is a finding
             return failure_of(error), recorder
         return None, recorder
 
     def reset(self) -> None:
-        """Back to the weights (of the repaired model) from which training would start."""
+        """Restore the weights (of the repaired model) from which training starts."""
         self.start_modules.put_back()
         self.start.put_back()
         if self.given_optimizer is not None:
@@ -164,7 +164,7 @@ class TrainerTraining:
 
     @contextlib.contextmanager
     def ready(self, seed: int) -> Iterator[None]:
-        """The model prepared as training prepares it (devices, mixed precision, checkpointing), seeded."""
+        """Prepare the model as training does (devices, mixed precision, checkpointing), with seeded random numbers."""
         trainer = self.trainer
         with quiet():
             trainer.model_wrapped = trainer.model
@@ -186,14 +186,14 @@ class TrainerTraining:
         record.loss = float(loss.detach().float().mean())
 
     def step_on(self, batch: Mapping[str, Any], window: Sequence[Mapping[str, Any]]) -> torch.Tensor:
-        """Forward, loss and backward on one batch of a window that is accumulated; return the loss."""
+        """Forward, loss and backward on one batch of an accumulation window; returns the loss."""
         trainer = self.trainer
         given = self.mended_batch(batch)
         together = [self.mended_batch(b) for b in window]
         return versions.step(trainer, self.wrapped, type_like(batch, given), together)
 
     def loss_of(self, batch: Mapping[str, Any]) -> float:
-        """The loss of a batch as it stands, without gradients, always with the same random numbers."""
+        """The current loss of a batch without gradients, always with the same random numbers."""
         seed_everything(1)
         trainer, given = self.trainer, self.mended_batch(batch)
         with torch.no_grad(), Observer(self.wrapped, self.active.all):
@@ -201,23 +201,23 @@ class TrainerTraining:
         return float(loss.detach().float().mean())
 
     def second_step(self, batch: Mapping[str, Any]) -> Failure | None:
-        """What a step raises after another one."""
+        """What a second step raises after a first one."""
         with Observer(self.wrapped, self.active.all).catching() as record:
             self.compute(batch, record)
         return record.failure
 
     def gradients_of(self, batch: Mapping[str, Any]) -> None:
-        """The gradients of a batch, with the repairs in force; what it raises passes."""
+        """Compute the gradients of a batch, with the repairs in force; exceptions propagate."""
         with Observer(self.wrapped, self.active.all):
             self.compute(batch, StepRecord())
 
     @property
     def model(self) -> Any:
-        """What is trained."""
+        """The trained model."""
         return self.trainer.model
 
     def step_as_training(self, batch: Mapping[str, Any], *, seed: int, cleared: bool) -> Gradient:
-        """The gradient that is there after one more step; what it raises passes."""
+        """The gradient after one more step; exceptions propagate."""
         clear(self.model) if cleared else self.wrapped.zero_grad()
         with Observer(self.wrapped, self.active.all):
             return gradient_of(self, batch, [batch], seed)
@@ -227,7 +227,7 @@ class TrainerTraining:
         return accumulate(self, batches)
 
     def chosen_rows(self, batch: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
-        """The same batch with some of its rows only."""
+        """The same batch with only some of its rows."""
         return take_rows(batch, rows)
 
     def take(self, count: int, *, seed: int) -> list[Mapping[str, Any]]:
@@ -235,18 +235,18 @@ class TrainerTraining:
         return self.pool.take(count, seed=seed)
 
     def rows_of(self, batch: Mapping[str, Any]) -> int:
-        """How many rows a batch holds."""
+        """The number of rows in a batch."""
         return rows_of(batch)
 
     def take_step(self, batch: Mapping[str, Any], number: int) -> StepRecord:
-        """One step with its update; what it raised is in the record."""
+        """Take one step with its update; the record includes any exception."""
         with Observer(self.wrapped, self.active.all).catching() as record:
             self.compute(batch, record)
             self.update(rate_share=short_runs.rate_share(number, self.warmup_updates))
         return record
 
     def look(self, batch: Mapping[str, Any]) -> Look | None:
-        """The batch in evaluation mode, nothing updated."""
+        """The batch in evaluation mode, without updates."""
         trainer, given = self.trainer, self.mended_batch(batch)
         trainer.model.eval()
         observer, loss = Observer(self.wrapped, self.active.all), math.nan
@@ -273,7 +273,7 @@ class TrainerTraining:
 
     @property
     def repairs(self) -> list[Repair]:
-        """Those in force."""
+        """The repairs in force."""
         return self.active.all
 
     def update(self, rate_share: float = 1.0) -> None:
@@ -293,7 +293,7 @@ class TrainerTraining:
         optimizer = trainer.optimizer
         for group in optimizer.param_groups:
             group["lr"] = group.get("initial_lr", group["lr"])
-        with tolerated():  # a schedule that cannot be made is seen when it is run dry
+        with tolerated():  # a failure shows in the dry run
             trainer.lr_scheduler = stand_in_schedule(trainer, self.planned_updates())
         for repair in self.active.all:
             if repair.seam == Seam.OPTIMIZER:
@@ -307,14 +307,14 @@ class TrainerTraining:
                 return next(iter(self.loader(evaluation=evaluation, recorder=recorder))), None, recorder
         except StopIteration:
             return (None, Failure(type="StopIteration", message="the loader gave no batch", where=None), recorder)
-        except Exception as error:  # the user's data or collator raised: that is what we came to see
+        except Exception as error:  # the user's data or collator raised, which is a finding
             return None, failure_of(error), recorder
 
     def loader(self, *, evaluation: bool, recorder: RecordingCollator | None = None) -> Any:
         trainer = self.trainer
         kept = trainer.data_collator
         placement = trainer.accelerator.device_placement
-        trainer.accelerator.device_placement = False  # facts are taken before a batch goes to a device
+        trainer.accelerator.device_placement = False  # facts are measured before a batch goes to a device
         trainer.data_collator = recorder or kept
         try:
             return trainer.get_eval_dataloader(self.evaluation_set()) if evaluation else trainer.get_train_dataloader()
@@ -326,7 +326,7 @@ class TrainerTraining:
         data = self.trainer.eval_dataset
         if not isinstance(data, dict):
             return data
-        # A part of the training set is often evaluated on too, to compare.
+        # A part of the training set is often also evaluated, for comparison.
         held = [part for name, part in data.items() if "train" not in str(name)]
         return next(iter(held or data.values()), None)
 
@@ -345,7 +345,7 @@ class TrainerTraining:
         return None
 
     def continue_on_cpu(self) -> None:
-        """The device is lost to an error of its own: walk on with a copy of the model on the CPU."""
+        """Continue with a copy of the model on the CPU after the device failed with an error of its own."""
         trainer = self.trainer
         for name in _PREPARED:
             trainer.model.__dict__.pop(name, None)

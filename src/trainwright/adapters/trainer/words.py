@@ -1,4 +1,4 @@
-"""The words of a Hugging Face Trainer."""
+"""Wording for a Hugging Face Trainer."""
 
 from __future__ import annotations
 

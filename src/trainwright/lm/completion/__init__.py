@@ -1,1 +1,1 @@
-"""What a model writes after a prompt."""
+"""Completing a prompt with a model."""

@@ -1,6 +1,6 @@
-"""What a model writes after a prompt: to the end of a line or statement, or so many tokens.
+"""Completes a prompt: to the end of the line, to the end of the statement, or for a number of tokens.
 
-Tokens come one at a time from `decoder.Decoder`. A prompt that is longer than the window keeps its end. The
+`decoder.Decoder` produces one token at a time. A prompt longer than the window loses its beginning. The
 end-of-document token always ends a completion.
 """
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from trainwright.lm.network.model import Transformer
     from trainwright.lm.runs.folder import Run
 
-# What has not ended by then is cut. Of 112,027 lines of the standard library (8,192 entries) the median has 9 tokens, one
-# in a thousand more than 42, none more than 94.
+# Longer completions are cut off. Of 112,027 lines of the standard library (8,192 entries), the median has 9 tokens, one
+# in a thousand has more than 42, and none has more than 94.
 LONGEST_LINE_TOKENS = 96
 LONGEST_STATEMENT_TOKENS = 256
-# The share of the window that a long prompt may fill: room to write in before the window has to be read anew.
+# The largest fraction of the window for the prompt; the rest is room to write before the window must be read again.
 PROMPT_SHARE = 0.75
-# Characters that a token of source code has at most on average; where there are more, all of the prompt is encoded.
+# An upper bound on the mean characters per token of source code; if a text exceeds it, the whole prompt is encoded.
 _LONG_TOKEN = 12
 _LINE_END = re.compile(r"(?<=\S)\n")
 
@@ -41,9 +41,9 @@ class Sampling:
     """How the next token is chosen."""
 
     temperature: float = 0.0
-    """0: the most probable one; above, drawn from the probabilities, flatter the higher."""
+    """0: always the most probable token; above 0: sampled, from a flatter distribution the higher it is."""
     top_p: float = 1.0
-    """Drawn among the most probable ones that together make this share."""
+    """Sample among the most probable tokens whose probabilities add up to this."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -65,17 +65,16 @@ def complete(
     top_p: float = 1.0,
     seed: int = 0,
 ) -> str:
-    """What the run's model writes after the prompt.
+    """Complete the prompt with the run's model and return the completion.
 
     Args:
-        prompt: source code up to the cursor, which may stand inside of a token; the beginning of a file if it is
-            empty.
-        tokens: write so many, instead of to the end of the line.
-        statement: write to the end of the statement that the prompt began.
+        prompt: source code up to the cursor, which may be inside a token. An empty prompt is the beginning of a file.
+        tokens: write this many tokens instead of completing the line.
+        statement: complete the statement that the prompt began.
         temperature: 0 is greedy; see `Sampling`.
 
     Raises:
-        UsageError: if the numbers do not fit, or both `tokens` and `statement` are asked for.
+        UsageError: if a number is out of range, or both `tokens` and `statement` are given.
     """
     sampling = Sampling(temperature=temperature, top_p=top_p, seed=seed)
     limit, ending = extent(prompt, tokens=tokens, statement=statement)
@@ -83,10 +82,10 @@ def complete(
 
 
 def extent(prompt: str, *, tokens: int | None = None, statement: bool = False) -> tuple[int, Ending | None]:
-    """The most tokens, and the ending, of a completion of one line; of so many tokens; of a statement.
+    """The token limit and the ending of a completion: for a number of tokens, a statement, or (the default) a line.
 
     Raises:
-        UsageError: if both are asked for, or less than one token.
+        UsageError: if both are given, or `tokens` is less than 1.
     """
     if tokens is not None and statement:
         raise UsageError("--tokens and --statement cannot be used together.")
@@ -98,7 +97,7 @@ def extent(prompt: str, *, tokens: int | None = None, statement: bool = False) -
 
 
 class Completer:
-    """A model and its tokenizer, made ready once for many completions."""
+    """A model and its tokenizer, prepared once for many completions."""
 
     def __init__(self, model: Transformer, tokenizer: Tokenizer) -> None:
         self._decoder = Decoder(model)
@@ -106,7 +105,7 @@ class Completer:
         self._vocabulary = healing.Vocabulary(tokenizer)
 
     def complete(self, prompt: str, *, limit: int, ending: Ending | None, sampling: Sampling | None = None) -> str:
-        """The completion as one text, without what comes after its ending."""
+        """The completion, cut off at its ending."""
         written = b""
         new: bytes
         for new in self._bytes(prompt, limit, sampling or Sampling()):
@@ -117,16 +116,16 @@ class Completer:
         return _characters().decode(written)
 
     def pieces(self, prompt: str, *, limit: int, sampling: Sampling | None = None) -> Iterator[str]:
-        """So many tokens, as they are written."""
+        """Yield the text of each new token, up to `limit` tokens."""
         characters = _characters()
         for new in self._bytes(prompt, limit, sampling or Sampling()):
             yield characters.decode(new)
 
     @torch.inference_mode()
     def _bytes(self, prompt: str, limit: int, sampling: Sampling) -> Iterator[bytes]:
-        """What each token adds to the prompt, up to the end token."""
+        """Yield the bytes that each token adds to the prompt, up to the end token."""
         choose = _chooser(sampling.temperature, sampling.top_p, _generator(sampling.seed))
-        size = self._tokenizer.vocabulary_size  # a model from elsewhere may have room for more
+        size = self._tokenizer.vocabulary_size  # an imported model may have a larger one
         ids = fitting(self._tokenizer, prompt, self._decoder.context)
         back = min(healing.LONGEST, len(ids) - 1)
         logits_KV = self._decoder.read(ids, last=back + 1)[:, :size]
@@ -145,14 +144,14 @@ class Completer:
 
 
 def _characters() -> codecs.IncrementalDecoder:
-    """Makes text of bytes; those at the end that are no whole character wait for the rest."""
+    """An incremental decoder; it holds back an incomplete character until the remaining bytes arrive."""
     return codecs.getincrementaldecoder("utf-8")("replace")
 
 
 def fitting(tokenizer: Tokenizer, prompt: str, context: int) -> list[int]:
-    """The prompt's tokens after an end token, as a file's are; the last ones only, where the window has no room."""
+    """The prompt's tokens after an end token, as in training; only the last ones if they do not all fit."""
     room = max(1, int(context * PROMPT_SHARE))
-    # Of a long file only the end is encoded, from a line's end on, where a token begins, too.
+    # Of a long prompt, only the end is encoded, starting at a line end, where a token begins in any case.
     line = _LINE_END.search(prompt, max(0, len(prompt) - _LONG_TOKEN * room))
     ids = tokenizer.encode(prompt[line.start() :]) if line else []
     if len(ids) < room:
@@ -172,10 +171,10 @@ def generate(
     top_p: float = 1.0,
     generator: torch.Generator | None = None,
 ) -> list[int]:
-    """At most `limit` new ids after `ids` (at least one, at most a window), up to the end token, which is left out.
+    """Generate at most `limit` ids after `ids` (at least one, at most a window), stopping before the end token.
 
     Args:
-        stop: told all new bytes after each token; true ends it, that token included.
+        stop: called with all new bytes after each token; True stops generation, and that token is included.
     """
     decoder = Decoder(model)
     choose = _chooser(temperature, top_p, generator)
@@ -197,12 +196,12 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def _chooser(temperature: float, top_p: float, generator: torch.Generator | None) -> Callable[[Tensor], int]:
-    """What takes logits or log-probabilities (N,) and gives the place of one."""
+    """A function that takes logits or log-probabilities (N,) and returns the chosen index."""
     if temperature == 0:
         return lambda logits_N: int(logits_N.argmax())
 
     def sampled(logits_N: Tensor) -> int:
-        # In doubles below 0, so that no temperature, however small, makes a NaN.
+        # In float64 and at most 0, so that no temperature, however small, produces a NaN.
         below_N = (logits_N - logits_N.max()).double()
         probabilities_N = (below_N / temperature).softmax(-1).cpu()
         if top_p < 1:

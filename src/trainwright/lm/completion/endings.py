@@ -1,4 +1,4 @@
-"""Where a completion ends: at the end of its line, or of the statement that the prompt began; before it repeats itself."""
+"""Where a completion ends: at the end of the line or of the statement that the prompt began, or where it repeats."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import re
 from collections.abc import Callable
 
 Ending = Callable[[bytes], int | None]
-"""Takes all bytes written so far; returns how many of them belong to the completion, None while it continues."""
+"""Takes all bytes written so far and returns how many belong to the completion, or None while it continues."""
 
-# What may hold brackets or line ends that are none, each also where the text breaks off inside of it.
+# Strings, comments and continued lines may contain brackets or line ends that do not count; they may also be cut off.
 _STRING = rb'"""(?:\\(?:.|\Z)|[^\\])*?(?:"""|\Z)|' + rb"'''(?:\\(?:.|\Z)|[^\\])*?(?:'''|\Z)|"
 _STRING += rb'"(?:\\(?:.|\Z)|[^"\\\n])*"?|' + rb"'(?:\\(?:.|\Z)|[^'\\\n])*'?"
 _PIECE = re.compile(_STRING + rb"|\#[^\n]*|\\\r?\n|[(\[{]|[)\]}]|\n", re.DOTALL)
 
 
-# The likeliest token each time brings small models to say the same thing over and over (Holtzman and others, arXiv
-# 1904.09751): so many bytes at most, so many times running. What is repeated has letters and signs: numbers and rules
-# (`0, 0, 0`, `1000000`, `# -----`, `____`) are written like that, and `None, None, None` no more than five times.
+# Greedy decoding makes small models repeat themselves (Holtzman and others, arXiv 1904.09751). A repeated unit has at
+# most this many bytes and occurs this many times in a row. It must contain a letter and a sign: numbers and rules
+# (`0, 0, 0`, `1000000`, `# -----`, `____`) are legitimate, and `None, None, None` occurs at most five times.
 _LONGEST_REPEATED = 48
 _TIMES = 6
 _WORDS_AND_SIGNS = re.compile(rb"(?=.*[A-Za-z])(?=.*\W).+")
-# Signs that what is repeated begins with, where it has one: `, "b"` of `"a", "b", "b"`; the first ones before the others.
+# Signs that start the repeated unit if it has one: `, "b"` in `"a", "b", "b"`; the first group takes precedence.
 _BEGINNINGS = (b",;:([{+-*/|&", b".")
 
 
 def line_end(written: bytes) -> int | None:
-    """The first line end after something that is not blank, which itself is left out; or where it repeats itself."""
+    """The first line end after a nonblank character (not included), or the point where the text begins to repeat."""
     first = re.search(rb"\S", written)
     end = _before_newline(written, written.find(b"\n", first.end())) if first else None
     return end if end is not None else repetition(written)
 
 
 def repetition(written: bytes) -> int | None:
-    """The end of the first copy in a text that ends with six copies of the same thing; None if it does not."""
+    """The end of the first copy if the text ends with six copies of the same unit, otherwise None."""
     for size in range(2, min(_LONGEST_REPEATED, len(written) // _TIMES) + 1):
         unit = written[-size:]
         if written.endswith(unit * _TIMES) and _WORDS_AND_SIGNS.fullmatch(unit):
@@ -46,15 +46,15 @@ def repetition(written: bytes) -> int | None:
 
 
 def statement_end(prompt: str) -> Ending:
-    """An ending at the first line end, after something not blank, that ends a logical line of Python.
+    """An ending at the first line end, after a nonblank character, that ends a logical line of Python.
 
-    Brackets are counted from the prompt's first character on; a line end inside of brackets or of a
-    triple-quoted string, or after a backslash, ends nothing. Of a compound statement this is the header.
+    Brackets are counted from the prompt's first character. A line end inside brackets or a triple-quoted string, or
+    after a backslash, does not end the line. For a compound statement, the header is the logical line.
     """
     before = prompt.encode(errors="replace")
 
     def end(written: bytes) -> int | None:
-        # Nothing else ends but at a line's end.
+        # Only a line end can end a statement.
         if b"\n" not in written:
             return repetition(written)
         depth = 0
@@ -74,7 +74,7 @@ def statement_end(prompt: str) -> Ending:
 
 
 def _before_newline(written: bytes, at: int) -> int | None:
-    """The length without the line end at that place, of one or two bytes; None if there is none."""
+    """The length without the line end (one or two bytes) at that position; None if there is none."""
     if at < 0:
         return None
     return at - 1 if written[:at].endswith(b"\r") else at

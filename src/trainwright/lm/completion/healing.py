@@ -1,10 +1,10 @@
-"""Prompts that end inside of a token, as `import nump` does: the tokens that may stand over a prompt's end.
+"""Token healing: prompts that end inside a token, such as `import nump`.
 
-A tokenizer cuts `import numpy` into other tokens than `import nump`, so that a model asked to go on after the
-latter's is asked about something it has never seen. The last tokens are therefore taken back, as many as may make a
-difference, and the next token is chosen among all that begin with what was taken back, each by the probability that
-the model gives to it and to the tokens kept before it. The ways exclude each other: a completion's first token past
-the prompt either follows all of the prompt's tokens, or stands over the last 1, 2, ... of them.
+A tokenizer splits `import numpy` differently from `import nump`, so a model that continues the tokens of the latter
+sees a sequence that never occurs in training. The last tokens are therefore taken back, as many as may make a
+difference, and the next token is chosen among all tokens that begin with the removed text. Each is scored by its
+probability times that of the tokens kept before it. The alternatives are mutually exclusive: the first token that
+extends past the prompt either follows all of the prompt's tokens, or covers the last 1, 2, ... of them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from torch import Tensor
 
 from trainwright.lm.tokens.tokenizer import Tokenizer
 
-# Tokens that may be taken back. Of 5,774 cuts anywhere in the standard library (8,192 entries) 26 % need none, the rest
-# 1 to 5; for 1.1 % the whole text's next token ends before the prompt does, which is no way here.
+# Most tokens to take back. Of 5,774 cuts anywhere in the standard library (8,192 entries), 26 % need none and the rest
+# 1 to 5. For 1.1 %, the full text's next token ends before the prompt does, which this method does not cover.
 LONGEST = 6
 
 
 class Vocabulary:
-    """The tokens of text, sorted by their bytes."""
+    """The text tokens, sorted by their bytes."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         ids = (i for i in range(tokenizer.vocabulary_size) if i != tokenizer.end_id)
@@ -33,7 +33,7 @@ class Vocabulary:
         self._ids = [i for _, i in pairs]
 
     def longer(self, start: bytes) -> list[int]:
-        """The ids of tokens that begin with these bytes and are longer."""
+        """The ids of tokens that begin with these bytes and are longer than them."""
         first = bisect_right(self._bytes, start)
         last = bisect_left(self._bytes, True, lo=first, key=lambda b: not b.startswith(start))
         return self._ids[first:last]
@@ -41,25 +41,25 @@ class Vocabulary:
 
 @dataclass(frozen=True, kw_only=True)
 class Ways:
-    """The tokens that may come next, over a prompt's end."""
+    """The candidates for the next token, some of which cover the end of the prompt."""
 
     ids: Tensor
     """(N,)"""
     taken_back: Tensor
-    """(N,) How many of the prompt's last tokens each stands over; 0: it follows them all."""
+    """(N,) How many of the prompt's last tokens each one covers; 0: it follows them all."""
     scores: Tensor
-    """(N,) Log-probability of each, with that of the prompt's tokens kept before it since the first taken back."""
+    """(N,) Log-probability of each, including that of the kept tokens since the first one that may be taken back."""
 
 
 def ways(logits_KV: Tensor, last: Sequence[int], vocabulary: Vocabulary, tokenizer: Tokenizer) -> Ways:
-    """The tokens that may come next.
+    """The candidates for the next token.
 
     Args:
-        logits_KV: what the model expects at each of the prompt's last K - 1 tokens, and after them.
+        logits_KV: the logits for each of the prompt's last K - 1 tokens, and for the token after them.
         last: the ids of those K - 1 tokens.
     """
     scores_KV = logits_KV.log_softmax(-1)
-    kept = [0.0]  # of the first 0, 1, ... of the last tokens
+    kept = [0.0]  # for the first 0, 1, ... of the last tokens
     for place, token in enumerate(last):
         kept.append(kept[-1] + float(scores_KV[place, token]))
     count = logits_KV.shape[1]

@@ -1,1 +1,1 @@
-"""Turns sources into documents that are worth learning from."""
+"""Turns sources into documents for training."""

@@ -1,8 +1,8 @@
-"""Duplicates: exact by a hash of the stripped text, near by MinHash, each candidate verified by exact Jaccard.
+"""Deduplication: exact by a hash of the stripped text, near by MinHash, with candidates verified by exact Jaccard.
 
-Documents are judged in their order. One is dropped if its text, or one near it, was kept before; so exactly the
-first of each class of equal texts stays, no two that stay are near each other (as far as candidates are found),
-and what stays is kept whole when it is judged again.
+Documents are judged in order. A document is dropped if its text, or a near duplicate, was kept before. So exactly the
+first of each class of equal texts is kept, no two kept documents are near duplicates (as far as candidates are found),
+and running deduplication on its own output drops nothing.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from trainwright.lm.corpus.shingles import Hashes, jaccard
 
-# Two texts are near duplicates from this share of common shingles on: SantaCoder (Ben Allal and others, 2023) and
-# StarCoder (Li and others, 2023) drop code from 0.7 on.
+# Two texts with at least this Jaccard index are near duplicates; SantaCoder (Ben Allal and others, 2023) and StarCoder
+# (Li and others, 2023) drop code from 0.7 on.
 NEAR = 0.7
 
 PERMUTATIONS = 128
 _SEED = 20230222
-# 32 bands of 4 values: two texts of Jaccard 0.7 become candidates with probability 1 - (1 - 0.7**4)**32 = 0.9998, of
-# 0.8 with 0.99999994. Candidates are verified, so that bands this short cost time only.
+# 32 bands of 4 values: two texts become candidates with probability 1 - (1 - 0.7**4)**32 = 0.9998 at a Jaccard index of
+# 0.7, and 0.99999994 at 0.8. Candidates are verified, so short bands cost only time.
 BANDS = 32
-# A signature's estimate has a standard deviation of at most 0.044 (128 permutations); candidates estimated this far
-# below the threshold are not verified.
+# A signature's estimate has a standard deviation of at most 0.044 (128 permutations). Candidates whose estimate is
+# below the threshold by more than this margin are not verified.
 _MARGIN = 0.2
 
 KEPT = -1
@@ -36,7 +36,7 @@ KEPT = -1
 
 
 def text_hash(text: str) -> bytes:
-    """16 bytes that are the same for texts that differ in surrounding white space only (XXH3, 128 bits)."""
+    """A 16-byte hash (XXH3, 128 bits) of the text without surrounding white space."""
     return xxhash.xxh3_128_digest(text.strip().encode())
 
 
@@ -49,12 +49,12 @@ def signature(shingled: Hashes) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, kw_only=True)
 class Prints:
-    """The data that deduplication keeps per document: 528 bytes, whatever its length."""
+    """Deduplication's data per document: 528 bytes, whatever the document's length."""
 
     hashes: NDArray[np.void]
-    """(documents,) of 16 bytes each, of `text_hash`."""
+    """(documents,) of 16 bytes each, from `text_hash`."""
     signatures: NDArray[np.uint32]
-    """(documents, PERMUTATIONS), of `signature`."""
+    """(documents, PERMUTATIONS), from `signature`."""
 
     def __len__(self) -> int:
         return len(self.hashes)
@@ -75,14 +75,14 @@ def near_verdicts(
     threshold: float = NEAR,
     known: NDArray[np.int64] | None = None,
 ) -> Iterator[tuple[int, int]]:
-    """Positions with their verdicts, in order, of the documents that share a band with another one.
+    """Yield positions with their verdicts, in order, for the documents that share a band with another one.
 
-    All others that `exact` keeps are kept.
+    All other documents that `exact` keeps are kept.
 
     Args:
-        shingles_of: The shingles of the document at a position; called for candidates only.
-        threshold: The Jaccard index from which two documents are near duplicates.
-        known: Verdicts of the first documents, from work that was stopped; they are not judged again.
+        shingles_of: The shingles of the document at a position; called only for candidates.
+        threshold: Two documents with at least this Jaccard index are near duplicates.
+        known: Verdicts of the first documents, from an interrupted run; they are not computed again.
     """
     documents, buckets, starts = _buckets(prints.signatures, np.flatnonzero(exact == KEPT))
     kept: dict[int, list[int]] = defaultdict(list)
@@ -106,7 +106,7 @@ def _original(
     shingles_of: Callable[[int], Hashes],
     threshold: float,
 ) -> int:
-    """The first of other documents that this one is near to, or KEPT."""
+    """The first of the other documents that is a near duplicate of this one, or KEPT."""
     if not others:
         return KEPT
     estimates = (signatures[others] == signatures[document]).mean(axis=1)
@@ -121,7 +121,7 @@ def _original(
 def _buckets(
     signatures: NDArray[np.uint32], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Documents that share a band with another, and their buckets: of row r, buckets[starts[r] : starts[r + 1]]."""
+    """Documents that share a band with another, and their buckets: row r has buckets[starts[r] : starts[r + 1]]."""
     members, numbers, count = [], [], 0
     for band in range(BANDS):
         width = PERMUTATIONS // BANDS

@@ -1,6 +1,6 @@
-"""Sources that are files: the packages of this environment, folders, git checkouts.
+"""File sources: the packages of this environment, folders, git checkouts.
 
-Their order is by a hash of the path, so that wherever one stops, what was seen is an even sample.
+Files are ordered by a hash of their path, so stopping anywhere leaves an even sample.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trainwright.errors import ReadError
 from trainwright.lm.corpus import licences
 from trainwright.lm.corpus.sources import INSTALLED, TABLES, Cursor, Item
 
-# Kinds of files that a folder without source code is said to have.
+# File types to mention when a folder has no source code.
 _ENDS_TOLD = 3
 
 
@@ -33,7 +33,7 @@ class _File:
     group: str
     licence: str | None
     size: int = 0
-    """-1: it cannot be looked at."""
+    """-1: the file cannot be read."""
     time_ns: int = 0
 
 
@@ -71,10 +71,10 @@ class FileSource:
 
 
 def installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | None = None) -> FileSource:
-    """The files of the distributions in this environment; a distribution is a group, its metadata has its licence.
+    """The files of the distributions in this environment; each is a group, with the license from its metadata.
 
     Args:
-        paths: Folders to look for distributions in; None: those that Python imports from.
+        paths: Folders to search for distributions; None: those on Python's import path.
     """
     found: dict[str, importlib.metadata.Distribution] = {}
     for distribution in importlib.metadata.distributions(path=sys.path if paths is None else paths):
@@ -96,13 +96,13 @@ def installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | Non
 
 
 def folder(name: str, root: Path, *, suffixes: tuple[str, ...], largest: int) -> FileSource:
-    """The files of a folder, each first-level folder a group; of a git checkout those that git does not ignore, one group.
+    """The files of a folder, grouped by first-level folder. A git checkout is one group, without the files git ignores.
 
-    Folders whose names begin with a dot, caches of bytecode and virtual environments are left out, and symbolic
-    links to folders are not followed.
+    Folders whose names begin with a dot, bytecode caches and virtual environments are skipped, and symbolic links to
+    folders are not followed.
 
     Raises:
-        ReadError: if the folder or git's list of it cannot be read, or nothing fits.
+        ReadError: if the folder or git's file list cannot be read, or no file matches.
     """
     root = root.absolute()
     if (root / ".git").exists():
@@ -152,7 +152,7 @@ def _below(file: _File, name: str) -> _File:
 
 
 def _checkout(root: Path, suffixes: tuple[str, ...]) -> list[_File]:
-    # Tracked, and not yet tracked but not ignored either: code that was written today counts.
+    # Tracked files, and untracked files that are not ignored, so new code counts.
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         done = subprocess.run(command, capture_output=True, check=True, timeout=600)
@@ -193,7 +193,7 @@ def _entries(root: Path) -> list[os.DirEntry[str]]:
 
 
 def _recorded(distribution: importlib.metadata.Distribution) -> list[str]:
-    """Paths of the files that an installer noted, relative to the distribution's folder."""
+    """Paths of the files that the installer recorded, relative to the distribution's folder."""
     record = distribution.read_text("RECORD")
     if record is not None:
         return [row[0] for row in csv.reader(record.splitlines()) if row]
@@ -214,7 +214,7 @@ def _licence_text(distribution: importlib.metadata.Distribution, name: str) -> s
 
 
 def _ordered(files: Iterable[_File]) -> list[_File]:
-    """The files with their sizes and times, by a hash of where they lie in their group."""
+    """The files with their sizes and times, ordered by a hash of their path within the group."""
     looked_at = [_looked_at(file) for file in files]
     return sorted(looked_at, key=lambda f: (xxhash.xxh3_64_intdigest(f"{f.group}/{f.path}".encode()), f.group, f.path))
 
@@ -236,7 +236,7 @@ def _looked_at(file: _File) -> _File:
 
 
 def _shown(path: str) -> str:
-    """A path as text that can be written: names on disk need not be UTF-8."""
+    """A path as encodable text; file names on disk need not be valid UTF-8."""
     return os.fsencode(path).decode("utf-8", errors="replace")
 
 
@@ -244,7 +244,7 @@ def _read(file: _File, largest: int) -> tuple[bytes, str]:
     if file.size > largest:
         return b"", "huge"
     try:
-        if not Path(file.file).is_file():  # a pipe would be waited for
+        if not Path(file.file).is_file():  # reading a pipe would block
             return b"", "unreadable"
         with Path(file.file).open("rb") as stream:
             return stream.read(largest + 1), ""

@@ -1,4 +1,4 @@
-"""The funnel: files and bytes that were seen, kept and dropped by reason, with example names."""
+"""The funnel: files and bytes seen, kept, and dropped by reason, with example names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-# Names that are kept for each reason.
+# Example names to keep per reason.
 SAMPLES = 5
 
 WHY = {
@@ -48,7 +48,7 @@ class Count:
 
 @dataclass(slots=True)
 class Drop(Count):
-    """What was dropped for one reason."""
+    """Documents dropped for one reason."""
 
     samples: list[str] = field(default_factory=list)
 
@@ -74,14 +74,14 @@ class Funnel:
             one.samples.append(name)
 
     def drop_kept(self, reason: str, size: int, name: str) -> None:
-        """Count something as dropped that had been counted as kept."""
+        """Move a document from kept to dropped."""
         self.kept.files -= 1
         self.kept.bytes -= size
         self.drop(reason, size, name)
 
 
 def as_json(funnel: Funnel) -> dict[str, Any]:
-    """The funnel for data.json; `from_json` reads it again."""
+    """The funnel for data.json; `from_json` reads it back."""
     return {
         "seen": {"files": funnel.seen.files, "bytes": funnel.seen.bytes},
         "dropped": {
@@ -102,7 +102,7 @@ def from_json(values: dict[str, Any]) -> Funnel:
 
 
 def render(values: dict[str, Any]) -> RenderableType:
-    """The funnel of a data.json as a table, a line a reason, and the first names of each."""
+    """The funnel of a data.json as a table with one row per reason and its first example names."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
     seen = values["seen"]
@@ -121,7 +121,7 @@ def render(values: dict[str, Any]) -> RenderableType:
 
 
 def unit_of(size: int) -> tuple[str, float]:
-    """The unit for displaying this many bytes, and its size in bytes; a small folder may have only kilobytes."""
+    """The display unit for this many bytes, and its size in bytes; a small folder may need kilobytes."""
     return ("MB", 1e6) if size >= 1e6 else ("kB", 1e3)
 
 

@@ -1,7 +1,6 @@
-"""Data sets on the Hub as sources: their parquet and JSON-lines files are listed, then read as streams.
+"""Hub datasets as sources: lists their parquet and JSON-lines files, then streams them.
 
-Nothing is stored. The revision is pinned when the source is opened, so that a run that was stopped goes on with
-the same files.
+Nothing is stored. Opening the source pins the revision, so an interrupted run resumes with the same files.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from trainwright.errors import ReadError, UsageError
 from trainwright.lm.corpus.sources import HUB, TABLES, Fields
 from trainwright.lm.corpus.tables import TableSource
 
-# Bytes that are asked for at once: a parquet row group's column is often larger, and the memory stays small.
+# Bytes per request: a column of a parquet row group is often larger, and this bounds memory use.
 _BLOCK_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Repository:
-    """The tables of one revision of a data set."""
+    """The tables of one revision of a dataset."""
 
     system: Any
     name: str
@@ -52,11 +51,11 @@ class _Repository:
 
 
 def open_hub(name: str, fields: Fields, largest: int) -> TableSource:
-    """The tables of the data set `hub:OWNER/NAME`, or `hub:OWNER/NAME/folder`, also `hub:OWNER/NAME@revision`.
+    """The tables of `hub:OWNER/NAME`, `hub:OWNER/NAME/folder` or `hub:OWNER/NAME@revision`.
 
     Raises:
-        UsageError: if the name has another form.
-        ReadError: if the Hub or the data set cannot be reached, or has no tables.
+        UsageError: if the name does not have this form.
+        ReadError: if the Hub or the dataset cannot be reached, or has no tables.
     """
     from huggingface_hub import HfApi, HfFileSystem
 
@@ -82,7 +81,7 @@ def open_hub(name: str, fields: Fields, largest: int) -> TableSource:
 
 
 def _parsed(name: str) -> tuple[str, str | None, str]:
-    """Repository, revision and folder of hub:OWNER/NAME@revision/folder."""
+    """The repository, revision and folder of hub:OWNER/NAME@revision/folder."""
     parts = name.removeprefix(HUB).strip("/").split("/")
     if len(parts) < 2 or not all(parts):
         raise UsageError(f"A data set on the Hub must be named {HUB}OWNER/NAME; got {name}.")
@@ -91,7 +90,7 @@ def _parsed(name: str) -> tuple[str, str | None, str]:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """What reading from the Hub raises: the roots of its errors are those of the HTTP library it uses, and OSError."""
+    """The exceptions that reading from the Hub raises: the base classes of its HTTP library's errors, and OSError."""
     from huggingface_hub.errors import HfHubHTTPError
 
     return (*HfHubHTTPError.__bases__, OSError, ValueError)

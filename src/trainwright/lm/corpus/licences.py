@@ -9,15 +9,15 @@ from importlib.metadata import PackageMetadata
 from pathlib import Path
 from typing import Any
 
-# Licences that ask for little more than attribution, after the Blue Oak Council's list (March 2024, Lead or better)
-# and the licences of Python itself and its oldest libraries.
+# Licenses that require little more than attribution: the Blue Oak Council's list (March 2024, Lead or better), plus
+# the licenses of Python itself and its oldest libraries.
 PERMISSIVE = (
     "0BSD", "AFL-3.0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-3-Clause-Clear", "BSL-1.0", "BlueOak-1.0.0",
     "CC0-1.0", "CNRI-Python", "HPND", "ISC", "LicenseRef-BSD", "MIT", "MIT-0", "MIT-CMU", "NCSA", "PSF-2.0",
     "PostgreSQL", "Python-2.0", "Unlicense", "WTFPL", "X11", "ZPL-2.1", "Zlib",
 )  # fmt: skip
 
-# Free-text names of packages' "License" fields and trove classifiers, in lower case without "license" and "the".
+# Free-text names from packages' "License" fields and trove classifiers, in lower case, without "license" and "the".
 _NAMES = {
     "apache": "Apache-2.0", "apache 2": "Apache-2.0", "apache 2.0": "Apache-2.0", "apache software": "Apache-2.0",
     "apache version 2.0": "Apache-2.0", "asl 2.0": "Apache-2.0",
@@ -37,8 +37,8 @@ _NAMES = {
     "gnu affero general public v3 or later (agplv3+)": "AGPL-3.0", "other/proprietary": "LicenseRef-Proprietary",
 }  # fmt: skip
 
-# Each licence by words that only its text has. A file may hold several, its own first, then those of what is bundled:
-# the one whose first words come earliest counts, of those at the same place the first in this list.
+# Words that occur only in a particular license. A file may contain several licenses, its own first, then those of
+# bundled code: the earliest match wins, and for matches at the same position, the first in this list.
 _TEXTS = (
     ("AGPL-3.0", ("gnu affero general public license",)),
     ("LGPL-3.0", ("gnu lesser general public license", "version 3")),
@@ -63,14 +63,14 @@ _TEXTS = (
 
 _VERSIONS = re.compile(r"-(only|or-later)$", re.IGNORECASE)
 _FILE = re.compile(r"^(licen[cs]e|copying|unlicense)([-._].*)?$", re.IGNORECASE)
-# Characters of an expression: some packages bundle twenty licences, and a text without end is none.
+# Maximum length of an expression: some packages bundle twenty licenses, but a very long text is not an expression.
 _EXPRESSION_LENGTH = 1000
-# Characters of a licence file that are looked at: the longest we know by its text (GPL 3) names itself at once.
+# How much of a license file to search, in characters: even the longest known one (GPL 3) is named at its beginning.
 _TEXT_LENGTH = 20_000
 
 
 def spdx(name: str | None) -> str | None:
-    """The SPDX identifier or expression that a name means; None if it is none we know.
+    """The SPDX identifier or expression for a name; None if it is unknown.
 
     "mit" is MIT, "gpl-3.0-or-later" GPL-3.0, "Apache License, Version 2.0" Apache-2.0; expressions stay as they are.
     """
@@ -94,7 +94,7 @@ def of_text(text: str) -> str | None:
 
 
 def of_folder(folder: Path) -> str | None:
-    """The license of a folder's LICENSE or COPYING file; None if there is none that we know."""
+    """The license in a folder's LICENSE or COPYING files; None if there is none or it is unknown."""
     try:
         files = sorted(f for f in folder.iterdir() if _FILE.match(f.name) and f.is_file())
         texts = [f.read_text(encoding="utf-8", errors="replace") for f in files]
@@ -109,7 +109,7 @@ def of_metadata(metadata: PackageMetadata, texts: Sequence[str] = ()) -> str | N
     """The license of an installed package.
 
     Args:
-        texts: Its licence files', which tell apart what "BSD" leaves open.
+        texts: The texts of its license files, which resolve an ambiguous "BSD".
     """
     named = spdx(_field(metadata, "License-Expression")) or spdx(_field(metadata, "License"))
     if named and named != "LicenseRef-BSD":
@@ -128,9 +128,9 @@ def _field(metadata: PackageMetadata, name: str) -> str:
 
 
 def allows(expression: str, allowed: Collection[str]) -> bool:
-    """Whether an SPDX expression can be met by allowed licences alone: of OR one side, of AND both.
+    """Whether allowed licenses alone satisfy an SPDX expression: either side of OR, both sides of AND.
 
-    An exception (WITH) only adds permissions, so it is left away. What is no expression is not met.
+    An exception (WITH) only adds permissions, so it is ignored. An invalid expression is never satisfied.
     """
     names, parsed, algebra = {name.lower() for name in allowed}, _parsed(expression), _algebra()
     if parsed is None:
@@ -144,19 +144,19 @@ def allows(expression: str, allowed: Collection[str]) -> bool:
 
 @cache
 def _parsed(expression: str) -> Any:
-    """The expression in terms of SPDX identifiers; None if it is none."""
+    """The expression in terms of SPDX identifiers; None if it is invalid."""
     from license_expression import ExpressionError, ExpressionParseError
 
     try:
         return _algebra().parse(expression) if len(expression) <= _EXPRESSION_LENGTH else None
     except (ExpressionError, ExpressionParseError, AssertionError, IndexError):
-        # The last two come from boolean.py 5.0 where an operator or ")" follows "(".
+        # boolean.py 5.0 raises the last two if an operator or ")" follows "(".
         return None
 
 
 @cache
 def _identifiers() -> dict[str, str]:
-    """SPDX's identifiers by their names in lower case, those of later versions under the version's own."""
+    """SPDX identifiers by lower-case name; "-only" and "-or-later" variants map to the version itself."""
     symbols = _algebra().known_symbols.items()
     names = [_VERSIONS.sub("", name) for name, symbol in symbols if not symbol.is_exception]
     return {name.lower(): name for name in [*names, *PERMISSIVE]}

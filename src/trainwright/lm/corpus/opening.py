@@ -1,4 +1,4 @@
-"""Opens sources by the names that the user gives."""
+"""Opens sources by name."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def open_sources(
     suffixes: tuple[str, ...] = (".py",),
     largest: int = LARGEST_BYTES,
 ) -> list[Source]:
-    """The sources with these names; no names means `installed`.
+    """Open the sources with these names; without names, `installed`.
 
     Args:
-        suffixes: Of the files in folders and packages.
-        largest: Bytes of the longest file or row that is read.
+        suffixes: File name suffixes to read in folders and packages.
+        largest: Maximum size of a file or row, in bytes.
 
     Raises:
-        UsageError: if one is named twice or is neither a folder, a table nor a known word.
-        ReadError: if one cannot be read.
+        UsageError: if a name is repeated or is not a folder, a table or a known word.
+        ReadError: if a source cannot be read.
     """
     names = names or (INSTALLED,)
     doubled = sorted({name for name in names if names.count(name) > 1})
@@ -33,7 +33,7 @@ def open_sources(
 
 
 def _open(name: str, fields: Fields, suffixes: tuple[str, ...], largest: int) -> Source:
-    # The readers are imported when they are needed: pyarrow and huggingface_hub take their time.
+    # The readers are imported only when needed: pyarrow and huggingface_hub are slow to import.
     from trainwright.lm.corpus import files
 
     if name == INSTALLED:

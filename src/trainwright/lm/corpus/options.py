@@ -1,4 +1,4 @@
-"""Everything that decides what is prepared."""
+"""All options that determine the prepared data."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from trainwright.lm.corpus.sources import LARGEST_BYTES, Fields
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareOptions:
-    """Everything that decides what is prepared."""
+    """All options that determine the prepared data."""
 
     sources: tuple[str, ...] = ("installed",)
     suffixes: tuple[str, ...] = (".py",)
     fields: Fields = field(default_factory=Fields)
     largest: int = LARGEST_BYTES
-    """Bytes of the longest file that is taken."""
+    """Maximum size of a file, in bytes."""
     max_bytes: int = 0
-    """Gathering ends with the last file that fits into so many bytes of kept text; 0: with the sources."""
+    """Stop after the last file that fits into this many bytes of kept text; 0: read all sources."""
     max_group_bytes: int = 0
-    """Of one package or repository only the first files are taken that fit into so many bytes; 0: all."""
+    """Take only the first files of each package or repository that fit into this many bytes; 0: all."""
     filters: FilterOptions = field(default_factory=FilterOptions)
-    """Of `installed` and the Hub."""
+    """For `installed` and the Hub."""
     own_filters: FilterOptions = OWN
-    """Of folders and tables, which the user named as code of his choice."""
+    """For folders and tables, which users choose themselves."""
     near: float = NEAR
-    """The Jaccard index of shingles from which two files are near duplicates."""
+    """Two files with at least this Jaccard index of shingles are near duplicates."""
     validation: float = 0.05
-    """The share of bytes that is held out, in whole groups."""
+    """The fraction of bytes to hold out, in whole groups."""
     seed: int = 0
     """Random seed for choosing the groups."""
     vocabulary_size: int = 0

@@ -17,17 +17,17 @@ from trainwright.lm.corpus.split import Proof
 from trainwright.lm.tokens.prepared import SPLITS
 
 GONE, LEAKED = -1, -2
-"""Instead of the number of a split: a duplicate; a training document that the proof found near a validation document."""
+"""In place of a split number: a duplicate; a training document that the proof found near a validation document."""
 
 
 def counted(
     pieces: Pieces, verdicts: NDArray[np.int64], exact: NDArray[np.int64], side: NDArray[np.int8], proof: Proof
 ) -> dict[str, Any]:
-    """The funnel with what deduplication dropped, the splits' counts, the licences, and the proof.
+    """The funnel including deduplication, the counts per split, the licenses, and the proof.
 
     Args:
-        verdicts, exact: (documents,), with near duplicates and without, as dedup gives them.
-        side: (documents,), the number of the split, GONE or LEAKED.
+        verdicts, exact: (documents,), dedup's verdicts with near duplicates and with exact ones only.
+        side: (documents,), the split number, GONE or LEAKED.
     """
     funnel = pieces.place().funnel
     groups: tuple[set[str], ...] = tuple(set() for _ in SPLITS)
@@ -63,7 +63,7 @@ def counted(
 
 
 def read_outcome(file: Path) -> dict[str, Any]:
-    """What `counted` gave, from its file."""
+    """Read the result of `counted` from its file."""
     values: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return values
 

@@ -1,7 +1,7 @@
 """The documents gathered so far, on disk in pieces, each with the position from which gathering resumes.
 
-A piece is one Arrow file, written whole or not at all, and mapped to be read: a text is in memory only while it is
-looked at. Documents have positions, counted through all pieces.
+A piece is an Arrow file, written atomically and memory-mapped for reading, so a text takes memory only while it is
+in use. A document's position counts through all pieces.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from trainwright.lm.corpus.shingles import shingles
 from trainwright.lm.corpus.sources import Cursor
 from trainwright.lm.documents import Document
 
-# A piece ends after so many bytes of kept text, or after so many that were looked at: the most that a killed run
-# does again, and what is in memory at once.
+# A piece ends after this many bytes of kept text, or this many bytes seen. This limits both memory use and the work
+# that a killed run repeats.
 PIECE_BYTES = 8 << 20
 PIECE_SEEN_BYTES = 256 << 20
 
@@ -43,7 +43,7 @@ _SCHEMA = pa.schema(
     ]
 )
 _ABOUT = b"trainwright"
-# Pieces that are mapped at once.
+# Maximum number of pieces mapped at once.
 _OPEN = 8
 
 
@@ -80,15 +80,15 @@ class PieceWriter:
 
     @property
     def full(self) -> bool:
-        """Whether it is time for `write`; decided by what was seen, never by when."""
+        """Whether to call `write` now; depends only on what was seen, never on time."""
         return self._bytes >= PIECE_BYTES or self._seen >= PIECE_SEEN_BYTES
 
     def see(self, size: int) -> None:
-        """Count what was looked at."""
+        """Count bytes that were seen."""
         self._seen += size
 
     def add(self, document: Document, size: int) -> None:
-        """Take a document of this many bytes."""
+        """Add a document of this many bytes."""
         marks = signature(shingles(document.text))
         self._rows.append(
             {
@@ -121,7 +121,7 @@ class PieceWriter:
 
 
 class Pieces:
-    """The pieces of a folder, to be read."""
+    """The pieces of a folder, for reading."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -146,9 +146,9 @@ class Pieces:
         )
 
     def prints(self, file: Path) -> Prints:
-        """What deduplication needs of all documents; signatures are collected in a file."""
+        """The data that deduplication needs for all documents; the signatures are collected in a file."""
         hashes = np.empty(len(self), dtype="V16")
-        signatures = np.lib.format.open_memmap(  # a file cannot be mapped with no rows
+        signatures = np.lib.format.open_memmap(  # a file without rows cannot be mapped
             file, mode="w+", dtype=np.uint32, shape=(max(len(self), 1), PERMUTATIONS)
         )
         start = 0
@@ -161,7 +161,7 @@ class Pieces:
         return Prints(hashes=hashes, signatures=signatures[: len(self)])
 
     def text(self, position: int) -> str:
-        """One document's text."""
+        """The text of one document."""
         number = bisect_right(self._ends, position)
         row = position - (self._ends[number] - self._sizes[number])
         return str(self._mapped(number)["text"][row].as_py())
@@ -173,7 +173,7 @@ class Pieces:
                 yield Row(**values)
 
     def documents(self, chosen: NDArray[np.bool_]) -> Iterator[Document]:
-        """The documents that are chosen by their positions, in order."""
+        """The selected documents, in order; `chosen` is indexed by position."""
         for number in range(self.count):
             table = self._mapped(number).select(["text", "path", "group", "licence"])
             first = self._ends[number] - self._sizes[number]

@@ -1,7 +1,7 @@
-"""Turns sources into a folder of prepared data, in stages from which a killed run resumes.
+"""Turns sources into a folder of prepared data, in stages; a killed run resumes at the interrupted stage.
 
-Until data.json is there, OUT/work holds what has been done. Every stage decides by its input alone, so that a run
-that was killed and started again ends with the same bytes as one that was not.
+Until data.json exists, OUT/work holds the intermediate results. Every stage depends only on its input, so a run that
+was killed and resumed produces the same bytes as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from trainwright.lm.tokens.prepared import FORMAT, MANIFEST, SPLITS, TOKENIZER, 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """The result of a call of `prepare`."""
+    """The result of `prepare`."""
 
     manifest: dict[str, Any]
     already: bool
@@ -39,13 +39,13 @@ class Prepared:
 
 
 def prepare(out: Path, options: PrepareOptions, *, restart: bool = False) -> Prepared:
-    """Prepare data in a folder; what an earlier call with the same options did there is not done again.
+    """Prepare data in a folder; work that an earlier call with the same options finished is not repeated.
 
     Args:
-        restart: Delete what is there, of other options or of none.
+        restart: Delete existing work, whatever its options.
 
     Raises:
-        UsageError: if options do not fit together or with what the folder holds, or it cannot be written to.
+        UsageError: if options conflict with each other or with the folder's contents, or the folder cannot be written.
         ReadError: if a source cannot be read.
     """
     _check(options)
@@ -67,7 +67,7 @@ def prepare(out: Path, options: PrepareOptions, *, restart: bool = False) -> Pre
 def _prepare(out: Path, options: PrepareOptions, restart: bool) -> Prepared:
     job, wanted = steps.Job(out=out, options=options), _plain(options)
     begun = (out / MANIFEST).exists() or (job.work / _STATE).exists()
-    # Before anything is made or deleted: a name may be wrong.
+    # Before anything is created or deleted, because a name may be wrong.
     sources = _open(options) if restart or not begun else []
     if restart:
         _delete(job)
@@ -90,7 +90,7 @@ def _prepare(out: Path, options: PrepareOptions, restart: bool) -> Prepared:
 
 
 def _manifest(job: steps.Job, options: dict[str, Any]) -> dict[str, Any]:
-    """data.json: nothing in it depends on when or how often prepare was called."""
+    """data.json; its contents do not depend on when or how often prepare was called."""
     found = read_outcome(job.outcome)
     opened = {name: open_tokens(tokens_file(job.out, name)) for name in SPLITS}
     return {
@@ -140,7 +140,7 @@ def _open(options: PrepareOptions) -> list[Source]:
 
 
 def _unchanged(work: Path, sources: list[Source]) -> list[Source]:
-    """The sources, which must be as they were when the work began."""
+    """Return the sources after checking that they have not changed since the work began."""
     found = {source.name: source.fingerprint() for source in sources}
     state = _state(work)
     if not state["fingerprints"]:
@@ -174,7 +174,7 @@ def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _plain(options: PrepareOptions) -> dict[str, Any]:
-    """The options as JSON gives them back, without filters that meet no source."""
+    """The options in the form JSON returns them, without filters that apply to no source."""
     plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(options)))
     own = [is_own(name) for name in options.sources]
     if all(own):
@@ -206,7 +206,7 @@ def _check(options: PrepareOptions) -> None:
 
 
 def _delete(job: steps.Job) -> None:
-    """What prepare wrote in a folder, data.json first: the rest is not taken for the whole."""
+    """Delete everything that prepare wrote, data.json first, so that the rest is not mistaken for complete data."""
     (job.out / MANIFEST).unlink(missing_ok=True)
     shutil.rmtree(job.work, ignore_errors=True)
     for name in _OURS:
@@ -217,7 +217,7 @@ def _delete(job: steps.Job) -> None:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Hold the folder for this process; the lock ends with it, however it ends."""
+    """Lock the folder for this process; the lock ends with the process, however it ends."""
     if sys.platform == "win32":
         yield
         return

@@ -1,7 +1,7 @@
-"""A text as the set of its shingles: every five words that follow each other, hashed. What near-duplication means.
+"""A text as a set of shingles: hashes of every five consecutive words. This defines near duplication.
 
-A word is a run of letters, digits and underscores (any byte above 127 counts as a letter); what lies between
-words is left away, so layout and punctuation make no difference.
+A word is a run of letters, digits and underscores (any byte above 127 counts as a letter). Everything between words is
+ignored, so layout and punctuation make no difference.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
 
-# Five words: SantaCoder (Ben Allal and others, 2023) and StarCoder (Li and others, 2023) deduplicate code by it.
+# SantaCoder (Ben Allal and others, 2023) and StarCoder (Li and others, 2023) use five words to deduplicate code.
 WORDS = 5
 
 _IS_WORD = np.zeros(256, dtype=bool)
@@ -30,7 +30,7 @@ _INVERSE = pow(_BASE, -1, 2**64)
 
 
 def shingles(text: str) -> Hashes:
-    """The sorted, distinct 64-bit hashes of a text's shingles; one for a text of fewer words, none without any."""
+    """The sorted, distinct 64-bit hashes of a text's shingles; one for fewer than five words, none without words."""
     words = _word_hashes(np.frombuffer(text.encode(), dtype=np.uint8))
     if not words.size:
         return words
@@ -44,14 +44,14 @@ def shingles(text: str) -> Hashes:
 
 
 def jaccard(one: Hashes, other: Hashes) -> float:
-    """The share of two sets' union that both have; 0 where both are empty."""
+    """The Jaccard index of two sets: the size of the intersection over that of the union; 0 if both are empty."""
     common = np.intersect1d(one, other, assume_unique=True).size
     union = one.size + other.size - common
     return common / union if union else 0.0
 
 
 def _word_hashes(text: NDArray[np.uint8]) -> Hashes:
-    """One hash for each word, in order: a polynomial of its bytes, taken from sums over the whole text."""
+    """One hash per word, in order: a polynomial of its bytes, computed from prefix sums over the whole text."""
     is_word = np.concatenate([[False], _IS_WORD[text], [False]])
     edges = np.flatnonzero(is_word[1:] != is_word[:-1])
     starts, ends = edges[0::2], edges[1::2]
@@ -62,14 +62,14 @@ def _word_hashes(text: NDArray[np.uint8]) -> Hashes:
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """Values whose every bit depends on every bit of the input (the finalizer of SplitMix64, Steele and others 2014)."""
+    """Mix each value so that every output bit depends on every input bit (SplitMix64, Steele and others 2014)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
 
 
 def _rounded(length: int) -> int:
-    """The next power of two, so that few tables of powers are kept."""
+    """The next power of two, so that few tables of powers are cached."""
     return max(1 << 16, 1 << length.bit_length())
 
 

@@ -1,7 +1,7 @@
-"""Where source code comes from: this environment's packages, folders, git checkouts, tables, the Hub. One iterator.
+"""Sources of code: this environment's packages, folders, git checkouts, tables, the Hub. All share one iterator.
 
-A source yields items in an order that stays: raw bytes and where they came from. What is wrong with one (empty, no
-UTF-8, ...) is for `text_of` to say; an item that could not be read at all says so itself, and the work goes on.
+A source yields items in a fixed order: raw bytes and where they came from. `text_of` reports problems with the content
+(empty, not UTF-8, ...). An item that could not be read carries the reason, and the work continues.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 INSTALLED = "installed"
 HUB = "hub:"
 
-# Nobody writes a megabyte of code by hand; the Stack (Kocetkov and others, 2022) drops larger files, too.
+# Hand-written code rarely reaches a megabyte; the Stack (Kocetkov and others, 2022) also drops larger files.
 LARGEST_BYTES = 1_000_000
 
 TABLES = (".parquet", ".jsonl", ".jsonl.gz", ".ndjson", ".json.gz")
@@ -21,7 +21,7 @@ TABLES = (".parquet", ".jsonl", ".jsonl.gz", ".ndjson", ".json.gz")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cursor:
-    """A place in a source: the file, and the item in it, that come next."""
+    """A position in a source: the next file, and the next item in it."""
 
     file: int = 0
     item: int = 0
@@ -38,11 +38,11 @@ class Item:
     after: Cursor
     """The position from which the source continues after this item."""
     share: float
-    """How much of the source has been seen with this item, 0 to 1."""
+    """The fraction of the source seen up to and including this item, 0 to 1."""
     problem: str = ""
-    """Why there is no `content`: unreadable, huge or corrupt."""
+    """Why `content` is missing: unreadable, huge or corrupt."""
     size: int = 0
-    """Its bytes where they are known without the content; otherwise those of the content."""
+    """The size in bytes if it is known without the content; 0: the size of the content."""
 
     @property
     def bytes(self) -> int:
@@ -58,10 +58,10 @@ class Source(Protocol):
 
     @property
     def own(self) -> bool:
-        """Whether the user named it as code of his choice: what has no known licence is then kept."""
+        """Whether the user chose this code: files without a known license are then kept."""
 
     def fingerprint(self) -> str:
-        """Changes when the source's content does, as far as names, sizes and times tell."""
+        """Changes when the source's content changes, as far as names, sizes and times show it."""
 
     def items(self, start: Cursor) -> Iterator[Item]:
         """All items from `start` on."""
@@ -69,7 +69,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Fields:
-    """A table's columns by their names; "" is the first that is there of the usual ones."""
+    """A table's column names; "" selects the first of the usual names that exists."""
 
     text: str = ""
     path: str = ""
@@ -78,14 +78,14 @@ class Fields:
 
 
 def is_own(name: str) -> bool:
-    """Whether a source of this name is code of the user's choice, file by file: a folder or a table."""
+    """Whether the user chose this source's code: a folder or a table."""
     return name != INSTALLED and not name.startswith(HUB)
 
 
 def text_of(item: Item, largest: int = LARGEST_BYTES) -> tuple[str, str]:
-    """The item's text and "", or "" and what is wrong with it: unreadable, huge, corrupt, empty, binary or not-utf-8.
+    """The item's text and "", or "" and the problem: unreadable, huge, corrupt, empty, binary or not-utf-8.
 
-    A byte order mark is left away and lines end in "\\n".
+    A byte order mark is removed, and line ends become "\\n".
     """
     content = item.content
     if item.problem:

@@ -1,7 +1,7 @@
-"""The split into training and validation: whole groups to one side, proven to share nothing.
+"""The split into training and validation by whole groups, with a proof that the two sides share nothing.
 
-A group is a repository or a package. Groups are taken for validation in the order of a seeded hash of their names,
-each that still fits under the wanted share of bytes; so the choice does not depend on the order of the documents.
+A group is a repository or a package. Groups are considered for validation in the order of a seeded hash of their names,
+and taken if they still fit into the requested fraction of bytes, so the choice does not depend on document order.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from trainwright.lm.documents import Document
 
 Split = Literal["train", "validation"]
 
-# Shingles of the validation documents that are held at once: 16 bytes each, some more while they are sorted.
+# Validation shingles to hold in memory at once: 16 bytes each, and more while they are sorted.
 _BLOCK_SHINGLES = 2_000_000
 
 
 def validation_groups(bytes_of: Mapping[str, int], *, share: float, seed: int = 0) -> frozenset[str]:
-    """The groups that are held out: about `share` of all bytes, at least one group and never all.
+    """The groups to hold out: about `share` of all bytes, at least one group and never all.
 
     Args:
         bytes_of: The bytes of each group.
-        share: The wanted part of all bytes, between 0 and 1. Less is taken if no group fits what is left.
+        share: The requested fraction of all bytes, between 0 and 1. It is not reached if no group fits the remainder.
 
     Raises:
-        UsageError: if there are fewer than two groups or the share is none.
+        UsageError: if there are fewer than two groups or the fraction is out of range.
     """
     if not 0 < share < 1:
         raise UsageError(f"--validation must be between 0 and 1; got {share}.")
@@ -51,14 +51,14 @@ def validation_groups(bytes_of: Mapping[str, int], *, share: float, seed: int = 
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What the two sides share, found by examining every document of both."""
+    """What the two splits share, found by examining every document of both."""
 
     train_documents: int
     validation_documents: int
     groups: tuple[str, ...]
-    """Groups on both sides."""
+    """Groups that occur in both splits."""
     equal: tuple[str, ...]
-    """Paths of training documents whose stripped text a validation document has."""
+    """Paths of training documents whose stripped text also occurs in validation."""
     near: tuple[int, ...]
     """Positions of training documents whose Jaccard index with a validation document reaches the threshold."""
     threshold: float
@@ -67,7 +67,9 @@ class Proof:
 def prove(
     train: Iterable[Document], validation: Iterable[Document], *, threshold: float = NEAR
 ) -> Iterator[float | Proof]:
-    """What both sides share, by exact comparison of every pair. Yields the number of finished documents as progress.
+    """Compare every training document exactly with every validation document, and yield a `Proof` at the end.
+
+    Until then, yields the number of documents compared so far.
 
     Args:
         train, validation: Re-iterable; training is iterated once per 2 million validation shingles.
@@ -104,13 +106,13 @@ def prove(
 
 @dataclass(frozen=True, kw_only=True)
 class _Block:
-    """Some validation documents' shingles, and which document has each."""
+    """The shingles of some validation documents, and which document each belongs to."""
 
     hashes: Hashes
-    """Sorted; equal ones, of several documents, lie side by side."""
+    """Sorted; equal hashes from several documents are adjacent."""
     owners: NDArray[np.int64]
     sizes: NDArray[np.int64]
-    """Of each document's set of shingles."""
+    """The number of shingles of each document."""
     first: bool
 
     @property
@@ -118,9 +120,9 @@ class _Block:
         return len(self.sizes)
 
     def nearest(self, mine: Hashes, threshold: float) -> float:
-        """The largest Jaccard index of a document with those of the block, if it reaches the threshold; else 0.
+        """The largest Jaccard index of a document with those of the block if it reaches the threshold, otherwise 0.
 
-        Of a document near to one of them, so large a share of shingles must be in the block: most end here.
+        A near duplicate must have at least that fraction of its shingles in the block, so most documents return early.
         """
         if not mine.size or not self.hashes.size:
             return 0.0
@@ -136,7 +138,7 @@ class _Block:
 
 
 def _blocks(documents: Iterable[Document]) -> Iterator[_Block]:
-    """The documents' shingles in blocks of bounded size, one at least."""
+    """The documents' shingles in blocks of bounded size; always at least one block."""
     sets: list[Hashes] = []
     held, first = 0, True
     for document in documents:

@@ -1,4 +1,4 @@
-"""The stages of prepare: gather, deduplicate, split, tokenizer, pack. Each writes a file when done, and is then skipped."""
+"""prepare's stages: gather, deduplicate, split, tokenizer, pack. Each writes a file when done and is then skipped."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ from trainwright.lm.tokens.pack import TokenWriter
 from trainwright.lm.tokens.prepared import SPLITS, TOKENIZER, Texts, texts_file, tokens_file, write_texts
 from trainwright.lm.tokens.tokenizer import load_tokenizer, train_tokenizer
 
-# Seconds between two notes of how far deduplication has come.
+# Seconds between saves of deduplication's progress.
 _NOTE_SECONDS = 20.0
-# Shingle sets that deduplication keeps at hand.
+# Shingle sets that deduplication caches.
 _AT_HAND = 64
-# Text that is handed to the tokenizer at once.
+# Characters of text per tokenizer batch.
 _BATCH_CHARACTERS = 1 << 20
-# After so many batches the tokens are made sure to be on the disk: what a killed run does again.
+# Flush tokens to disk after this many batches: a killed run repeats at most these.
 _FLUSHED_BATCHES = 16
-# Whole groups are held out if they come so near to the wanted share: not half of it, not four times. A folder's few loose
-# files would be no measure, and half of two repositories too high a price; then files are held out.
+# Whole groups are held out if their size is at least half and at most four times the requested fraction. Otherwise
+# single files are: a folder's few loose files would measure nothing, and half of two repositories would be too much.
 _LEAST, _MOST = 0.5, 4.0
-# A tokenizer's entries: in less text most of 8,192 are seen too seldom to be learnt, and the preset for it, tiny, is made for few.
+# Tokenizer entries. With little text, most of 8,192 entries are too rare to learn, and the tiny preset for such data is
+# designed for few entries.
 FEW_ENTRIES, MANY_ENTRIES = 2048, 8192
 MUCH_TEXT_BYTES = 30_000_000
-# Bars are drawn anew after so many documents.
+# Update progress bars after this many documents.
 _EVERY = 32
 
 
@@ -58,17 +59,17 @@ class Job:
 
     @property
     def work(self) -> Path:
-        """The disk space needed until everything is done."""
+        """The folder for intermediate results."""
         return self.out / "work"
 
     @property
     def pieces(self) -> Pieces:
-        """What has been gathered, as the disk has it now."""
+        """The documents gathered so far, as they are on disk."""
         return Pieces(self.work / "pieces")
 
     @property
     def outcome(self) -> Path:
-        """The numbers for data.json, once the split is proven."""
+        """The file with the numbers for data.json, written once the split is proven."""
         return self.work / "outcome.json"
 
 
@@ -82,7 +83,7 @@ def gather(job: Job, sources: list[Source]) -> None:
     (job.work / "pieces").mkdir(exist_ok=True)
     place, limit, group_limit = job.pieces.place(), job.options.max_bytes, job.options.max_group_bytes
     funnel, writer = place.funnel, PieceWriter(job.work / "pieces", job.pieces.count)
-    taken: Counter[str] = Counter()  # bytes by group
+    taken: Counter[str] = Counter()  # bytes per group
     for row in job.pieces.rows() if group_limit else ():
         taken[row.group] += row.size
     begun, before = time.monotonic(), funnel.seen.bytes
@@ -115,7 +116,7 @@ def gather(job: Job, sources: list[Source]) -> None:
 
 
 def _judged(item: Item, job: Job, *, own: bool) -> tuple[Document, str]:
-    """The item as a document, and why it is dropped, or ""."""
+    """The item as a document, and the reason for dropping it, or ""."""
     text, problem = text_of(item, job.options.largest)
     document = Document(text=text, path=item.path, group=item.group, licence=item.licence)
     filters = job.options.own_filters if own else job.options.filters
@@ -123,7 +124,7 @@ def _judged(item: Item, job: Job, *, own: bool) -> tuple[Document, str]:
 
 
 def deduplicate(job: Job) -> None:
-    """Write two verdicts for each document: with near duplicates, and with exact ones only."""
+    """Write two verdicts per document: one with near duplicates, one with exact duplicates only."""
     done, partial = job.work / "verdicts.npy", job.work / "verdicts-so-far.npy"
     if done.exists():
         return
@@ -151,7 +152,7 @@ def deduplicate(job: Job) -> None:
 
 
 def split(job: Job) -> None:
-    """Write both sides' texts, prove that they share nothing, and count; what the proof finds is dropped."""
+    """Write the texts of both splits, prove that they share nothing, and count; drop what the proof finds."""
     if job.outcome.exists():
         return
     pieces = job.pieces
@@ -174,7 +175,7 @@ def split(job: Job) -> None:
 
 
 def _sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.int8]:
-    """For each document the number of its split, or GONE."""
+    """The split number of each document, or GONE."""
     for files in (False, True):
         units = list(_units(pieces, verdicts, files=files))
         bytes_of: Counter[str] = Counter()
@@ -194,7 +195,7 @@ def _sides(job: Job, pieces: Pieces, verdicts: NDArray[np.int64]) -> NDArray[np.
 
 
 def _units(pieces: Pieces, verdicts: NDArray[np.int64], *, files: bool = False) -> Iterator[tuple[str | None, int]]:
-    """What a split does not divide, and its bytes, for each document: its group, or itself; None for one that is gone."""
+    """Each document's indivisible unit and its bytes: its group, or the document itself; None if it was dropped."""
     for position, row in enumerate(pieces.rows()):
         unit = f"{row.path}\0{position}" if files else row.group
         yield unit if verdicts[position] == KEPT else None, row.size
@@ -225,20 +226,20 @@ def make_tokenizer(job: Job) -> None:
 
 
 def _sample(documents: Texts, share: float, budget: int, report: Report) -> Iterator[str]:
-    """The texts whose names' hashes lie below the share, then the others, as far as they are asked for."""
+    """The texts whose names hash below the fraction, then the others, as long as the caller reads on."""
     taken = 0
     for chosen in (True, False):
         for document in documents:
             name = f"{document.group}/{document.path}".encode()
             if (xxhash.xxh3_64_intdigest(name, 1) < share * 2**64) is chosen:
                 taken += len(document.text)
-                # Half of the time goes into reading, half into merging, of which nothing is told.
+                # Reading takes half of the time and merging the other half, which reports no progress.
                 report(min(taken / budget, 1.0) / 2, f"{taken / 1e6:.1f} MB read")
                 yield document.text
 
 
 def pack(job: Job) -> None:
-    """Write both splits as tokens; resumes after the last document that an earlier run wrote."""
+    """Write both splits as tokens; resume after the last document that an earlier run wrote."""
     tokenizer = load_tokenizer(job.out / TOKENIZER)
     splits = read_outcome(job.outcome)["splits"]
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,6 +1,6 @@
-"""Sources that are tables: JSON lines (also gzipped) and parquet, a row a file of code.
+"""Table sources: JSON lines (also gzipped) and parquet, one file of code per row.
 
-Parquet is read row group by row group, and a row group in batches; JSON line by line.
+Parquet is read by row group, each in batches; JSON is read line by line.
 """
 
 from __future__ import annotations
@@ -20,46 +20,46 @@ from trainwright.errors import ReadError, UsageError
 from trainwright.lm.corpus import licences
 from trainwright.lm.corpus.sources import Cursor, Fields, Item
 
-# The usual names, those of codeparrot's and the Stack's data sets among them.
+# The usual column names, including those of codeparrot's and the Stack's datasets.
 TEXTS = ("content", "text", "code")
 PATHS = ("path", "max_stars_repo_path", "file_path", "filename")
 GROUPS = ("repo_name", "group", "max_stars_repo_name", "repository_name", "repo")
 LICENCES = ("license", "licence", "licenses", "max_stars_repo_licenses")
 
-# Rows in memory at once; a row has at most some megabytes.
+# Rows in memory at once; a row has at most a few megabytes.
 _BATCH_ROWS = 64
 _BUFFER_BYTES = 1 << 20
-# JSON writes a byte in at most six ("\u0000"), and a row has other fields, too.
+# JSON escapes a byte as at most six ("\u0000"), and a row also has other fields.
 _JSON_WIDTH = 6
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 class Shelf(Protocol):
-    """Where the files of a table lie."""
+    """Where a table's files are stored."""
 
     def names(self) -> Sequence[str]:
-        """Their paths, in the order in which they are read."""
+        """Their paths, in reading order."""
 
     def open(self, name: str) -> BinaryIO:
-        """One of them, to be read from any place; raises ReadError."""
+        """Open a file as a seekable stream; raises ReadError."""
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
-        """What its streams raise when they cannot be read on."""
+        """The exceptions that its streams raise when reading fails."""
 
     def failed(self, name: str, error: Exception) -> ReadError:
-        """The same in our words."""
+        """The failure as a ReadError."""
 
     def size(self, name: str) -> int:
-        """Its bytes."""
+        """The file's size in bytes."""
 
     def state(self) -> str:
-        """Changes when one of them does."""
+        """Changes when one of the files changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSource:
-    """The rows of some files."""
+    """The rows of a table's files."""
 
     name: str
     own: bool
@@ -86,7 +86,7 @@ class TableSource:
         values = row.values
         group = _first(values, self.fields.group, GROUPS)
         path = _first(values, self.fields.path, PATHS)
-        # Without a repository's name the file is all that is known to belong together.
+        # Without a repository name, the file is the only known grouping.
         return Item(
             content=row.text,
             path=_text(f"{group}/{path}" if group and path else path or f"{name}:{row.number + 1}"),
@@ -141,8 +141,8 @@ def open_table(name: str, path: Path, fields: Fields, largest: int) -> TableSour
     """A parquet or JSON-lines file.
 
     Raises:
-        ReadError: if it is not there, cannot be read or is no such file.
-        UsageError: if a named column is not in it.
+        ReadError: if the file does not exist, cannot be read or is not a table.
+        UsageError: if it lacks a named column.
     """
     source = TableSource(name=name, own=True, largest=largest, fields=fields, shelf=_OneFile(path))
     with source.shelf.open(str(path)) as stream:
@@ -173,13 +173,13 @@ def _parquet_rows(stream: BinaryIO, source: TableSource, name: str, first: int) 
                     number += 1
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OSError) and (error.errno or type(error) is not OSError):
-                raise  # the disk's or the network's, not the file's
+                raise  # an error of the disk or network, not of the file
             yield _Row(number=end - 1, share=end / total, values={}, problem="corrupt")
         number = end
 
 
 def _dictionaries(batch: pa.RecordBatch, text: str) -> Iterator[dict[str, Any]]:
-    """The rows, their texts as bytes: what is no UTF-8 is one row's problem, not the table's."""
+    """The rows, with texts as bytes: invalid UTF-8 affects only its row, not the table."""
     columns = {
         name: column.cast(pa.large_binary()) if name == text and not pa.types.is_null(column.type) else column
         for name, column in zip(batch.schema.names, batch.columns)
@@ -194,14 +194,14 @@ def _row(content: bytes | None, number: int, share: float, values: dict[str, Any
 
 def _opened(stream: BinaryIO, name: str) -> parquet.ParquetFile:
     try:
-        # Read in blocks, not by the whole column of a row group: that may be a gigabyte.
+        # Read in blocks: a whole column of a row group may take a gigabyte.
         return parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER_BYTES)
     except (pa.ArrowInvalid, OSError) as error:
         raise ReadError(f"{name} must be a parquet file: {error}") from error
 
 
 def _columns(file: parquet.ParquetFile, fields: Fields, name: str) -> list[str]:
-    """The columns that are read, the text first."""
+    """The columns to read, the text first."""
     there = file.schema_arrow.names
     for wanted in (fields.text, fields.path, fields.group, fields.licence):
         if wanted and wanted not in there:
@@ -272,7 +272,7 @@ def _first(values: dict[str, Any], wanted: str, usual: Sequence[str]) -> Any:
 
 
 def _text(value: Any) -> str:
-    """A name that can be written as UTF-8: JSON may hold half of a surrogate pair."""
+    """A name that can be encoded as UTF-8; JSON may contain half of a surrogate pair."""
     return str(value).encode(errors="replace").decode()
 
 

@@ -1,1 +1,1 @@
-"""Evaluation of a model, compared with baselines."""
+"""Evaluation of a model against baselines."""

@@ -1,4 +1,4 @@
-"""The baselines for a network's completions: an n-gram model, and the most frequent rest of a line."""
+"""The baselines for the network's completions: an n-gram model, and the most frequent rest of the line."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from trainwright.lm.evaluation.quality import Completer
 from trainwright.lm.tokens.pack import TokenFile
 from trainwright.lm.tokens.tokenizer import Tokenizer
 
-# Of training text that is searched for each cut's words: a fifth of a second a cut at most.
+# Training text to search for each cut's words: at most a fifth of a second per cut.
 TEXT_BUDGET_BYTES = 16_000_000
-# Places looked at for one cut; the most frequent end of a line is settled long before.
+# Maximum number of occurrences to look at per cut; the most frequent rest is clear long before.
 _MOST_PLACES = 20_000
 _TOKENS_AT_A_TIME = 100_000
-# Characters before a cut that the n-gram model's tokens are made of: more than its tokens reach.
+# Characters before a cut to tokenize for the n-gram model: more than its context.
 _NEAR_CHARACTERS = 400
 
-# The last name with its dots, and what follows it: `plt.sc`, `ax = `, `fit(X, `.
+# The last dotted name and what follows it: `plt.sc`, `ax = `, `fit(X, `.
 _LAST_WORDS = re.compile(r"[\w.]+[^\w.]*$")
-# The last identifier, or the last sign with the space after it.
+# The last identifier, or the last sign and the space after it.
 _LAST_PIECE = re.compile(r"(?:\w+|[^\w\s]\s*|\s+)$")
 _WORD_BYTE = re.compile(rb"[\w\x80-\xff]")
 
 
 def sampled_stream(file: TokenFile, *, token_budget: int, seed: int) -> np.ndarray:
-    """Whole documents in a random order, end tokens included: as many as the budget holds, at least one."""
+    """Whole documents in random order, with end tokens: as many as fit into the budget, at least one."""
     starts = np.asarray(file.starts, dtype=np.int64)
     order = np.random.default_rng(seed).permutation(len(starts) - 1)
     sizes = np.diff(starts)[order]
@@ -42,7 +42,7 @@ def sampled_stream(file: TokenFile, *, token_budget: int, seed: int) -> np.ndarr
 
 
 def decoded(stream: np.ndarray, tokenizer: Tokenizer, *, byte_budget: int) -> bytes:
-    """The text of a stream of tokens up to the budget, an end of line in each end token's place."""
+    """The text of a token stream up to the budget, with a newline in place of each end token."""
     table = [tokenizer.token_bytes(i) for i in range(tokenizer.vocabulary_size)]
     table[tokenizer.end_id] = b"\n"
     text = bytearray()
@@ -54,12 +54,12 @@ def decoded(stream: np.ndarray, tokenizer: Tokenizer, *, byte_budget: int) -> by
 
 
 def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int) -> Completer:
-    """Completes with the n-gram model to the end of the line, the token of the highest score each time.
+    """A completer that uses the n-gram model to the end of the line, always taking the token with the highest score.
 
-    Where the prompt ends inside of a token, that is mended as for the network (healing.py); so is what repeats itself.
+    Token healing (healing.py) and repetition are handled as for the network.
 
     Args:
-        limit: Tokens at most.
+        limit: Maximum number of tokens.
     """
     vocabulary = healing.Vocabulary(tokenizer)
 
@@ -84,10 +84,10 @@ def ngram_completer(model: NgramModel, tokenizer: Tokenizer, *, limit: int) -> C
 def _mended(
     model: NgramModel, ids: list[int], vocabulary: healing.Vocabulary, tokenizer: Tokenizer
 ) -> tuple[list[int], int, int]:
-    """The prompt's tokens that stay, the first one after them, and how many of its bytes the prompt has already."""
+    """The prompt's tokens to keep, the first token after them, and how many of its bytes the prompt already has."""
     back = min(healing.LONGEST, len(ids) - 1)
     scores = np.stack([model.scores(ids[: len(ids) - back + i]) for i in range(back + 1)])
-    with np.errstate(divide="ignore"):  # a token that was never seen has no chance
+    with np.errstate(divide="ignore"):  # a token that was never seen scores 0
         logits_KV = torch.from_numpy(np.log(scores))
     ways = healing.ways(logits_KV, ids[len(ids) - back :], vocabulary, tokenizer)
     way = int(ways.scores.argmax())
@@ -96,10 +96,10 @@ def _mended(
 
 
 def frequent_completer(text: bytes, cuts: Iterable[Cut], *, advance: Callable[[], None] = lambda: None) -> Completer:
-    """Completes these cuts with what follows the same words most often in a text, to the end of the line.
+    """A completer that continues these cuts with what most often follows the same words in a text, to the line's end.
 
-    The words are the last name with its dots and what follows it (`plt.`, `.fit(`, `ax.sc`, `x = `); where they do not
-    occur, the last identifier or sign alone. Without either the completion is empty.
+    The words are the last dotted name and what follows it (`plt.`, `.fit(`, `ax.sc`, `x = `). If they do not occur in
+    the text, only the last identifier or sign is used. If that does not occur either, the completion is empty.
 
     Args:
         advance: Called after each cut.
@@ -116,7 +116,7 @@ def frequent_completer(text: bytes, cuts: Iterable[Cut], *, advance: Callable[[]
 
 
 def last_words(cut: Cut) -> Sequence[str]:
-    """What a cut's completion is looked up by, the most telling first."""
+    """The words to look up for a cut, the most specific first."""
     longest = cut.prompt_end or cut.typed
     matches = (_LAST_WORDS.search(longest), _LAST_PIECE.search(longest))
     words = [cut.prompt_end, *(match[0] for match in matches if match)]
@@ -124,7 +124,7 @@ def last_words(cut: Cut) -> Sequence[str]:
 
 
 def most_frequent_rest(text: bytes, words: str) -> str:
-    """What stands most often between these words and the end of the line, if not nothing; of several the first met."""
+    """The most frequent nonempty text between these words and the end of the line; of equals, the first seen."""
     key = words.encode()
     begins_word = bool(_WORD_BYTE.match(key))
     rests: Counter[bytes] = Counter()

@@ -1,4 +1,4 @@
-"""Lines of Python that hold nothing but code, and the names by which a file calls libraries."""
+"""Python lines that contain only code, and the names by which a file refers to libraries."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from tokenize import TokenInfo
 
-# Tokens that mark structure and have no text of their own within a line.
+# Tokens that mark structure and have no text within a line.
 _SILENT = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING}
-# Python 3.12 and later give an f-string as several tokens.
+# Python 3.12 and later split an f-string into several tokens.
 _FSTRING_START = getattr(tokenize, "FSTRING_START", -1)
 _FSTRING_END = getattr(tokenize, "FSTRING_END", -1)
 
@@ -22,36 +22,36 @@ class Lexeme:
 
     text: str
     start: int
-    """Characters from the document's beginning."""
+    """Offset in characters from the beginning of the document."""
     is_name: bool
 
     @property
     def end(self) -> int:
-        """The character after it."""
+        """The offset just after it."""
         return self.start + len(self.text)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodeLine:
-    """A line of code: no comment in it, no docstring, no part of a string over several lines."""
+    """A line of code without a comment, a docstring or part of a multi-line string."""
 
     lexemes: tuple[Lexeme, ...]
 
     @property
     def start(self) -> int:
-        """The first character of its code, past the indentation."""
+        """The offset of its first character of code, after the indentation."""
         return self.lexemes[0].start
 
     @property
     def end(self) -> int:
-        """The character after its code."""
+        """The offset just after its code."""
         return self.lexemes[-1].end
 
 
 def read_statements(text: str) -> list[list[TokenInfo]]:
-    """A document's logical lines, each as its tokens; up to where Python cannot read it."""
+    """A document's logical lines as lists of tokens, up to the first error."""
     statements: list[list[TokenInfo]] = [[]]
-    if "\r" in text.replace("\r\n", ""):  # what ends a line would be a matter of opinion
+    if "\r" in text.replace("\r\n", ""):  # it is ambiguous what ends a line
         return []
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -62,12 +62,12 @@ def read_statements(text: str) -> list[list[TokenInfo]]:
                 statements.append([])
     except (tokenize.TokenError, SyntaxError):
         pass
-    # The last one has not ended: nothing, or what stands before an error.
+    # The last one is incomplete: it is empty, or precedes an error.
     return statements[:-1]
 
 
 def code_lines(text: str, statements: Sequence[Sequence[TokenInfo]]) -> list[CodeLine]:
-    """The document's lines that hold code alone, in its order."""
+    """The document's lines that contain only code, in order."""
     starts = _line_starts(text)
     rows: dict[int, list[TokenInfo]] = defaultdict(list)
     barred: set[int] = set()
@@ -85,7 +85,7 @@ def code_lines(text: str, statements: Sequence[Sequence[TokenInfo]]) -> list[Cod
 
 
 def library_names(statements: Sequence[Sequence[TokenInfo]], libraries: Sequence[str]) -> dict[str, str]:
-    """The names that a document's imports bind to libraries or their parts, each with its library's name."""
+    """The names that a document's imports bind to libraries or their parts, each with its library."""
     found: dict[str, str] = {}
     for statement in statements:
         words = [t.string for t in statement if t.type in (tokenize.NAME, tokenize.OP)]
@@ -107,7 +107,7 @@ def _lexeme(token: TokenInfo, line_start: int) -> Lexeme:
 
 
 def _barred_rows(statement: Sequence[TokenInfo]) -> set[int]:
-    """Rows with a comment, or with a part of a string that is a statement or goes over several lines."""
+    """Rows with a comment, or with part of a string that is a statement or spans several lines."""
     rows: set[int] = set()
     loud = [token for token in statement if token.type not in _SILENT and token.type != tokenize.COMMENT]
     only_text = all(token.type == tokenize.STRING for token in loud)
@@ -136,7 +136,7 @@ def _bound(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _split(words: Sequence[str]) -> Iterator[list[str]]:
-    """The parts between commas that are not empty."""
+    """The nonempty parts between commas."""
     part: list[str] = []
     for word in [*words, ","]:
         if word != ",":

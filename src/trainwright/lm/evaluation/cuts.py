@@ -1,4 +1,4 @@
-"""Places in held-out code where a completion is requested: anywhere in a line, and at library calls."""
+"""Positions in held-out code to complete from: anywhere in a line, and at library calls."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from trainwright.lm.evaluation.code_lines import CodeLine, code_lines, library_n
 Kind = Literal["random", "call"]
 KINDS: tuple[Kind, ...] = ("random", "call")
 
-# Whose calls are looked for where the data was chosen by no keywords.
+# Libraries to look for if the data was not selected by keywords.
 DATA_SCIENCE = ("pandas", "sklearn", "matplotlib", "seaborn")
-# What is called in nearly every file of data science, besides the libraries that the data was chosen by.
+# Used in nearly every data-science file, in addition to the libraries that the data was selected by.
 COMMON_LIBRARIES = ("numpy",)
-# Names that no import binds, as the libraries' own documentation writes them.
+# Conventional names that no import binds, as in the libraries' documentation.
 CUSTOMARY_NAMES: Mapping[str, tuple[str, ...]] = {"pandas": ("df",), "matplotlib": ("ax", "fig")}
-# Methods so much a library's own that a call of one is a call of it, whatever the object is called.
+# Methods so typical of a library that calling one counts as a call of it, whatever the object's name.
 METHODS: Mapping[str, tuple[str, ...]] = {
     "sklearn": ("fit", "fit_transform", "transform", "predict", "predict_proba"),
     "pandas": ("groupby", "merge", "read_csv", "sort_values", "fillna", "drop", "agg"),
 }
-# Cuts that one document can give: more would be looked at in vain, as documents take turns.
+# Maximum number of cuts per document; documents take turns, so more would rarely be used.
 _MOST_OF_ONE_DOCUMENT = 32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cut:
-    """A place in a document, the line from there on being what is to be completed."""
+    """A position in a document; the rest of its line is to be completed."""
 
     document: int
-    """Its number in the split."""
+    """The document's number in the split."""
     text: str
     """The whole document."""
     position: int
-    """Characters before the place."""
+    """Offset in characters."""
     library: str = ""
     """The library whose call begins here; empty for a random cut."""
     prompt_end: str = ""
-    """The words right before the place that make it a call, `plt.` or `.fit(`."""
+    """The words just before the position that make it a call: `plt.` or `.fit(`."""
 
     @property
     def before(self) -> str:
-        """The document up to the place."""
+        """The document up to the position."""
         return self.text[: self.position]
 
     @property
     def typed(self) -> str:
-        """The line up to the place."""
+        """The line up to the position."""
         return self.text[self.text.rfind("\n", 0, self.position) + 1 : self.position]
 
     @property
     def rest(self) -> str:
-        """The line from the place on, without space at its end: never empty."""
+        """The rest of the line without trailing space; never empty."""
         return self.text[self.position :].split("\n", 1)[0].rstrip()
 
 
@@ -67,15 +67,15 @@ def find_cuts(
     seed: int = 0,
     advance: Callable[[], None] = lambda: None,
 ) -> dict[Kind, list[Cut]]:
-    """Cuts of each kind, as many as wanted or as there are.
+    """Find the requested number of cuts of each kind, or as many as exist.
 
-    Documents take turns, in the order they come in: a second cut of one comes after the first of all others. So do
-    libraries, so that what every file calls (numpy) does not hide the others.
+    Documents take turns, in input order: a second cut of one comes after the first of all others. So do libraries, so
+    that one used in every file (numpy) does not crowd out the others.
 
     Args:
         documents: Numbers and texts.
-        libraries: Top-level packages whose calls are looked for.
-        seed: Decides the places; the same for the same document, whatever the others are.
+        libraries: Top-level packages whose calls to look for.
+        seed: Determines the positions, independently for each document.
         advance: Called after each document.
     """
     turns: dict[Kind, dict[str, list[list[Cut]]]] = {kind: {} for kind in counts}
@@ -97,7 +97,7 @@ def find_cuts(
 
 
 def _taken(turns: Mapping[str, Sequence[Sequence[Cut]]], count: int) -> list[Cut]:
-    """The first so many, by turns of libraries and, within one, of documents; ordered by document and place."""
+    """The first `count` cuts, taking turns by library and, within one, by document; sorted by document and position."""
     libraries = [list(_in_turn(turns[library])) for library in sorted(turns)]
     chosen = list(_in_turn(libraries))[:count]
     return sorted(chosen, key=lambda cut: (cut.document, cut.position))
@@ -111,7 +111,7 @@ def _in_turn(rows: Sequence[Sequence[Cut]]) -> Iterator[Cut]:
 
 
 def _random_cuts(number: int, text: str, lines: Sequence[CodeLine], generator: np.random.Generator) -> list[Cut]:
-    """One cut in each of some lines, at least one character of code on both sides of it."""
+    """One cut in each of some lines, with at least one character of code on both sides."""
     long_enough = [line for line in lines if line.end - line.start >= 2]
     chosen = generator.permutation(len(long_enough))[:_MOST_OF_ONE_DOCUMENT]
     return [
@@ -156,7 +156,7 @@ def _calls(
 
 
 def _calls_part(words: Sequence[str], i: int) -> bool:
-    """Whether the i-th word, dots and names make a call: `np.random.rand(`."""
+    """Whether the i-th word, in dots and names, is part of a call: `np.random.rand(`."""
     j = i + 1
     while j + 1 < len(words) and words[j] == "." and words[j + 1].isidentifier():
         j += 2

@@ -1,4 +1,4 @@
-"""The evaluation of a run: its loss on held-out documents, and its completions compared with two baselines."""
+"""Evaluates a run: its loss on held-out documents, and its completions against two baselines."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ from trainwright.lm.training.arithmetic import for_evaluation
 
 MODEL, NGRAM, FREQUENT = "model", "ngram", "frequent"
 SAMPLES = 400
-# What is looked through for cuts: text that Python's tokenizer reads in two seconds.
+# Text to search for cuts, in characters: Python's tokenizer reads it in two seconds.
 _MOST_CHARACTERS = 4_000_000
-# Documents for each cut that is wanted: many have no calls of libraries.
+# Documents per requested cut; many have no library calls.
 _DOCUMENTS_A_CUT = 4
 
-# Told what begins and how many steps it has; gives what is to be called after so many of them.
+# Called with a stage's name and its number of steps; returns a function to call with the number of steps just done.
 Progress = Callable[[str, int], Callable[[int], None]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Baselines:
-    """The baselines' training text."""
+    """Sizes of the baselines."""
 
     ngram_order: int = 0
     ngram_tokens: int = 0
-    """Of training text."""
+    """Tokens of its training text."""
     frequent_bytes: int = 0
-    """Of training text."""
+    """Bytes of its training text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +61,13 @@ class Evaluation:
     """All results of `trainwright lm eval`."""
 
     step: int
-    """Updates the model was trained for."""
+    """Updates after which the checkpoint was saved."""
     data: str
     """The prepared data's fingerprint."""
     loss: HeldOutLoss
     quality: Mapping[Kind, Quality]
     samples: int
-    """Cuts of each kind that were asked for."""
+    """Requested cuts of each kind."""
     seed: int
     baselines: Baselines
 
@@ -80,14 +80,14 @@ def evaluate(
     seed: int = 0,
     progress: Progress = lambda what, steps: lambda done: None,
 ) -> Evaluation:
-    """Evaluate a run on its held-out documents; the same for the same run, samples and seed.
+    """Evaluate a run on its held-out documents. The same run, samples and seed give the same result.
 
     Args:
-        samples: Cuts of each kind; 0: the loss alone. There are fewer where the documents have fewer.
-        seed: Decides the cuts, the training text of the baselines, and the bootstrap's draws.
+        samples: Cuts of each kind, or fewer if the documents do not have as many; 0: only the loss.
+        seed: Determines the cuts, the baselines' training text, and the bootstrap samples.
 
     Raises:
-        UsageError: if the numbers do not fit, or the data is not what the run was trained on.
+        UsageError: if a number is out of range, or the run was trained on other data.
         ReadError: if there is nothing to predict.
     """
     if samples < 0 or seed < 0:
@@ -111,20 +111,20 @@ def evaluate(
 
 
 def model_completer(run: Run) -> Completer:
-    """Completes as `trainwright lm complete` does: greedily, from all of the document before the cut that fits."""
+    """A completer that works as `trainwright lm complete` does: greedy, with as much of the preceding text as fits."""
     completer = LineCompleter(run.model, run.tokenizer)
     return lambda cut: completer.complete(cut.before, limit=LONGEST_LINE_TOKENS, ending=line_end)
 
 
 def as_json(evaluation: Evaluation) -> str:
-    """The evaluation as JSON, with perplexity; a number that does not exist is null."""
+    """The evaluation as JSON, with perplexity; NaN becomes null."""
     tables = dataclasses.asdict(evaluation)
     tables["loss"]["perplexity"] = evaluation.loss.perplexity
     return json.dumps(_finite(tables), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def save(evaluation: Evaluation, run_folder: Path) -> Path:
-    """Write RUN/evaluation.json, in place of an earlier one at once or not at all.
+    """Write RUN/evaluation.json atomically, replacing an earlier one.
 
     Raises:
         WriteError: if it cannot be written.
@@ -140,7 +140,7 @@ def save(evaluation: Evaluation, run_folder: Path) -> Path:
 
 
 def _loss(run: Run, data: PreparedData, progress: Progress) -> HeldOutLoss:
-    """On a GPU where there is one, in the format that the run was trained in; the model is left on the CPU."""
+    """Uses a GPU if there is one and the run's training precision; moves the model back to the CPU afterwards."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         return measure_loss(
@@ -157,7 +157,7 @@ def _loss(run: Run, data: PreparedData, progress: Progress) -> HeldOutLoss:
 def _completers(
     run: Run, data: PreparedData, cuts: Sequence[Cut], seed: int, progress: Progress
 ) -> tuple[dict[str, Completer], Baselines]:
-    """The model and the baselines, those fitted to the training documents."""
+    """The model and the baselines, which are fitted to the training documents."""
     if not cuts:
         return {}, Baselines()
     step = progress("baselines", len(cuts) + 2)
@@ -187,13 +187,13 @@ def _cuts(data: PreparedData, samples: int, seed: int, progress: Progress) -> di
 
 
 def _libraries(manifest: Mapping[str, Any]) -> list[str]:
-    """The packages that the data was chosen by, as far as they are names; the usual ones if it was not."""
+    """The data's keywords that are package names; the default libraries if the data was not selected by keywords."""
     named = [word for word in chosen_keywords(manifest) if word.isidentifier()]
     return list(dict.fromkeys([*(named or DATA_SCIENCE), *COMMON_LIBRARIES]))
 
 
 def _documents(data: PreparedData, seed: int) -> Iterator[tuple[int, str]]:
-    """Held-out documents in a random order, up to so many characters together."""
+    """Held-out documents in random order, up to a total number of characters."""
     file, characters = data.validation, 0
     starts = np.asarray(file.starts, dtype=np.int64)
     for number in np.random.default_rng(seed).permutation(len(starts) - 1).tolist():

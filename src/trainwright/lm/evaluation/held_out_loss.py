@@ -1,4 +1,4 @@
-"""How well a model predicts held-out text: nats per token, perplexity, bits per byte."""
+"""A model's loss on held-out text: nats per token, perplexity, bits per byte."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from trainwright.lm.network.precision import computing
 from trainwright.lm.tokens.pack import TokenFile
 from trainwright.lm.tokens.tokenizer import Tokenizer
 
-# Windows of one forward pass: enough to keep two cores busy, a few MB of activations.
+# Windows per forward pass: enough to keep two cores busy, with a few MB of activations.
 _WINDOWS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOutLoss:
-    """The cross-entropy of all tokens of the held-out documents, end tokens among them."""
+    """The cross-entropy of all tokens of the held-out documents, including end tokens."""
 
     nats_per_token: float
     bits_per_byte: float
-    """Bits of the documents and their ends, divided by the documents' bytes: comparable between tokenizers."""
+    """The total loss in bits, end tokens included, per byte of the documents: comparable between tokenizers."""
     tokens: int
-    """Predicted: all of them, each once."""
+    """Number of tokens, each predicted once."""
     bytes: int
-    """Of UTF-8 in exactly these tokens; an end token has none."""
+    """UTF-8 bytes of exactly these tokens; an end token has none."""
     precision: str
-    """Of the forward passes: fp32 or bf16."""
+    """Precision of the forward passes: fp32 or bf16."""
 
     @property
     def perplexity(self) -> float:
-        """e to the nats per token."""
-        return math.exp(min(self.nats_per_token, 700.0))  # e to the 710 is more than a float holds
+        """exp(nats per token)."""
+        return math.exp(min(self.nats_per_token, 700.0))  # exp(710) overflows a float
 
 
 def measure_loss(
@@ -49,18 +49,18 @@ def measure_loss(
     at_once: int = _WINDOWS,
     advance: Callable[[int], None] = lambda windows: None,
 ) -> HeldOutLoss:
-    """The loss over all tokens of the file, in windows of the model's context that follow each other.
+    """Measure the loss over all tokens of the file, in consecutive windows of the model's context length.
 
-    An end token stands before the first document, as one stands before all others. The last window is as long as the
-    tokens that are left for it. A window's tokens are predicted from that window alone.
+    An end token is placed before the first document, as one precedes every other. The last window has the remaining
+    tokens. Each token is predicted from its own window only.
 
     Args:
-        precision: fp32 or bf16, of the forward passes; sums are in fp32 and, over batches, in fp64.
-        at_once: Windows of a forward pass; they make no difference but in rounding.
-        advance: Called with how many windows were done.
+        precision: fp32 or bf16, for the forward passes; sums are in fp32 and, over batches, in fp64.
+        at_once: Windows per forward pass; affects only rounding.
+        advance: Called with the number of windows done.
 
     Raises:
-        ReadError: if the file holds no tokens, or the loss is no finite number.
+        ReadError: if the file has no tokens, or the loss is not finite.
     """
     targets = file.tokens
     if not len(targets):
@@ -83,12 +83,12 @@ def measure_loss(
 
 
 def count_windows(model: Transformer, file: TokenFile) -> int:
-    """How many windows `measure_loss` goes through."""
+    """The number of windows that `measure_loss` evaluates."""
     return -(-len(file.tokens) // int(model.config.context))
 
 
 def count_bytes(tokens: np.ndarray, tokenizer: Tokenizer) -> int:
-    """Bytes of the tokens' text; an end token has none."""
+    """The number of bytes of the tokens' text; an end token has none."""
     sizes = np.array([len(tokenizer.token_bytes(i)) for i in range(tokenizer.vocabulary_size)])
     sizes[tokenizer.end_id] = 0
     counts = np.bincount(tokens, minlength=len(sizes))
@@ -96,7 +96,7 @@ def count_bytes(tokens: np.ndarray, tokenizer: Tokenizer) -> int:
 
 
 def _batches(tokens: int, context: int, at_once: int) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The first token and the shape (windows, length) of each batch: whole windows, then what is left as one."""
+    """Each batch's first token and shape (windows, length): full windows, then the remainder as one window."""
     whole = tokens // context
     for first in range(0, whole, at_once):
         yield first * context, (min(at_once, whole - first), context)
@@ -105,7 +105,7 @@ def _batches(tokens: int, context: int, at_once: int) -> Iterator[tuple[int, tup
 
 
 def _nats(model: Transformer, file: TokenFile, first: int, shape: tuple[int, int]) -> float:
-    """The sum over windows (count, length) whose first target is token `first`."""
+    """The summed loss in nats over windows of shape (count, length) whose first target is token `first`."""
     last = first + shape[0] * shape[1]
     before = file.end_id if first == 0 else int(file.tokens[first - 1])
     row = np.concatenate([[before], file.tokens[first:last]]).astype(np.int64)

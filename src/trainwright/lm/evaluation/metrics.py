@@ -1,4 +1,4 @@
-"""How close a completion is to the original line, and means of that with bootstrap intervals."""
+"""Metrics of how close a completion is to the original line, and their means with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from trainwright.lm.evaluation.cuts import Cut
 
 METRICS = ("exact_match", "edit_similarity", "identifier_match")
 CONFIDENCE = 0.95
-# Efron and Tibshirani, An Introduction to the Bootstrap (1993), 14.2: 1,000 or more for percentiles; ours are cheap.
+# Efron and Tibshirani, An Introduction to the Bootstrap (1993), 14.2, ask for 1,000 or more; ours are cheap.
 _RESAMPLES = 2000
 
-# Strings and comments, which hold no identifiers; numbers, whose letters are none; names.
+# Strings and comments, whose words are not identifiers; numbers, whose letters are not; names.
 _PIECE = re.compile(
     r"""(?:[rbuft]{0,2})(?:"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|\#.*|\d\w*|(?P<name>[^\W\d]\w*)""", re.IGNORECASE
 )
@@ -34,23 +34,24 @@ class Interval:
 
 
 def exact_match(completion: str, cut: Cut) -> float:
-    """1 if the rest of the line is the reference's, but for space at its end; else 0."""
+    """1 if the rest of the line equals the reference, apart from trailing space; otherwise 0."""
     return float(first_line(completion) == cut.rest)
 
 
 def edit_similarity(completion: str, cut: Cut) -> float:
-    """Share of characters that stay when one text is made the other by insertions and deletions.
+    """The fraction of characters that remain when one text is turned into the other by insertions and deletions.
 
-    rapidfuzz's `ratio`, as CrossCodeEval (Ding and others, 2023) and RepoBench (Liu and others, 2023) take fuzzywuzzy's.
+    This is rapidfuzz's `ratio`; CrossCodeEval (Ding and others, 2023) and RepoBench (Liu and others, 2023) use
+    fuzzywuzzy's.
     """
     return float(fuzz.ratio(first_line(completion), cut.rest)) / 100
 
 
 def identifier_match(completion: str, cut: Cut) -> float:
-    """F1 of the identifiers of the completion against those of the reference, each as often as it stands there.
+    """F1 of the completion's identifiers against the reference's, counted with multiplicity.
 
-    After CrossCodeEval's identifier match (Ding and others, 2023), which counts each once. Keywords and what stands in
-    strings are no identifiers. NaN if the reference has none: the cut does not count.
+    Based on CrossCodeEval's identifier match (Ding and others, 2023), which counts each identifier once. Keywords and
+    words in strings do not count. NaN if the reference has no identifiers: the cut is ignored.
     """
     wanted = Counter(identifiers(cut.typed, cut.rest))
     if not wanted:
@@ -60,35 +61,35 @@ def identifier_match(completion: str, cut: Cut) -> float:
 
 
 def identifiers(typed: str, rest: str) -> list[str]:
-    """The identifiers of a line that end within its rest, the one that is cut in two as a whole."""
+    """The identifiers of a line that end in its rest; one that the cut splits is included whole."""
     found = _PIECE.finditer(typed + rest)
     names = [match for match in found if match["name"] and match.end() > len(typed)]
     return [match["name"] for match in names if not keyword.iskeyword(match["name"])]
 
 
 def first_line(completion: str) -> str:
-    """The completion up to its first end of line, without space at its end."""
+    """The completion up to its first line end, without trailing space."""
     return completion.split("\n", 1)[0].rstrip()
 
 
 def score(completions: Sequence[str], cuts: Sequence[Cut]) -> np.ndarray:
-    """Every metric of every completion: (cuts, metrics), NaN where a metric says nothing about a cut."""
+    """Every metric of every completion: (cuts, metrics), NaN if a metric is undefined for a cut."""
     metrics = (exact_match, edit_similarity, identifier_match)
     rows = [[metric(text, cut) for metric in metrics] for text, cut in zip(completions, cuts, strict=True)]
     return np.array(rows, dtype=np.float64).reshape(-1, len(METRICS))
 
 
 def intervals(scores: np.ndarray, cuts: Sequence[Cut], *, seed: int = 0) -> dict[str, Interval]:
-    """Mean and interval of every metric; what is drawn again and again are documents, not cuts.
+    """The mean and interval of every metric, bootstrapping over documents rather than cuts.
 
-    Lines of one document resemble each other: intervals from cuts alone would be too narrow (the cluster bootstrap:
-    Davison and Hinkley, Bootstrap Methods and their Application, 1997, 3.8). Of a single document nothing follows for
-    others: 0 to 1.
+    Lines of one document resemble each other, so intervals over cuts would be too narrow (the cluster bootstrap:
+    Davison and Hinkley, Bootstrap Methods and their Application, 1997, 3.8). A single document says nothing about
+    others, so its interval is 0 to 1.
 
     Args:
-        scores: (cuts, metrics), as `score` gives them.
-        cuts: Theirs.
-        seed: The same gives the same intervals.
+        scores: (cuts, metrics), from `score`.
+        cuts: The cuts of these scores.
+        seed: The same seed gives the same intervals.
     """
     return {
         name: _interval(scores[:, i], np.zeros(len(cuts)), cuts, seed, lowest=0.0) for i, name in enumerate(METRICS)
@@ -96,7 +97,7 @@ def intervals(scores: np.ndarray, cuts: Sequence[Cut], *, seed: int = 0) -> dict
 
 
 def differences(scores: np.ndarray, others: np.ndarray, cuts: Sequence[Cut], *, seed: int = 0) -> dict[str, Interval]:
-    """How far the scores lie above others of the same cuts, with intervals of the same draws of documents."""
+    """The mean difference from other scores on the same cuts, with intervals from the same bootstrap samples."""
     return {name: _interval(scores[:, i], others[:, i], cuts, seed, lowest=-1.0) for i, name in enumerate(METRICS)}
 
 
@@ -117,5 +118,5 @@ def _interval(scores: np.ndarray, others: np.ndarray, cuts: Sequence[Cut], seed:
     means = (draws @ sums) / (draws @ sizes)
     edge = (1 - CONFIDENCE) / 2
     low, high = np.quantile(means, [edge, 1 - edge])
-    # The quantiles of a mean that is the same in all draws may differ from it by rounding.
+    # Rounding can move the quantiles away from a mean that is the same in all samples.
     return Interval(mean=mean, low=min(float(low), mean), high=max(float(high), mean))

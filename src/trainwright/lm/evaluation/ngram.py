@@ -1,7 +1,7 @@
-"""An n-gram model of token ids, to measure a network against.
+"""An n-gram model of token ids, as a baseline for the network.
 
-Counts are never made: the training tokens' places are sorted by the tokens before each, last one first, so that what
-followed a context of any length is one stretch of the sorted places.
+It stores no counts. The positions of the training tokens are sorted by the tokens before each, nearest first, so that
+the followers of a context of any length are contiguous.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ import numpy as np
 # Brants and others, Large Language Models in Machine Translation (2007), section 4.
 BACKOFF = 0.4
 _ORDER = 5
-# 600 MB while they are sorted, 200 MB after that, five seconds.
+# Takes 600 MB while sorting, 200 MB afterwards, and five seconds.
 TOKEN_BUDGET = 20_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class NgramModel:
-    """Stupid backoff over what followed the last one to four tokens."""
+    """Stupid backoff with contexts of one to four tokens."""
 
     contexts: np.ndarray
-    """(places,) uint64, sorted: the tokens before a place, the nearest in the highest bits."""
+    """(places,) uint64, sorted: the tokens before each position, the nearest in the highest bits."""
     followers: np.ndarray
-    """(places,) the token at each of these places."""
+    """(places,) The token at each of these positions."""
     bits: int
-    """Of one token in a context."""
+    """Bits per token in a context."""
     totals: np.ndarray
-    """(vocabulary,) how often each token stands anywhere."""
+    """(vocabulary,) How often each token occurs."""
 
     @property
     def order(self) -> int:
-        """The most tokens that are looked at together: five, fewer if the vocabulary is above 65,536."""
+        """The model's maximum n: five, or less if the vocabulary is above 65,536."""
         return min(_ORDER, 64 // self.bits + 1)
 
     def scores(self, ids: Sequence[int]) -> np.ndarray:
-        """(vocabulary,) The score of each token as the next one, above 0 for every token that was ever seen.
+        """(vocabulary,) The score of each token as the next one; above 0 for every token that was ever seen.
 
-        The score of a token that followed the longest context is its share there; one that did not is scored after the
-        context shortened by its first token, times 0.4, and so on to its share of all tokens. Scores are no
-        probabilities: they add up to more than 1.
+        A token that followed the longest context is scored by its relative frequency there. Any other token gets 0.4
+        times its score after the context without its first token, and so on down to its overall frequency. Scores are
+        not probabilities: they add up to more than 1.
         """
         scores: np.ndarray = self.totals / max(1, self.totals.sum())
         for length in range(1, min(self.order - 1, len(ids)) + 1):
@@ -66,13 +66,13 @@ class NgramModel:
 
 
 def fit_ngrams(tokens: np.ndarray, *, vocabulary_size: int) -> NgramModel:
-    """The model of a stream of tokens; the first few, which have too little before them, are counted alone."""
+    """Fit the model to a stream of tokens; the first few have too little context and only count toward the totals."""
     bits = 16 if vocabulary_size <= 1 << 16 else max(int(vocabulary_size - 1).bit_length(), 17)
     reach = min(_ORDER, 64 // bits + 1) - 1
     stream = np.asarray(tokens)
     places = max(len(stream) - reach, 0)
     contexts = np.zeros(places, dtype=np.uint64)
-    for back in range(1, reach + 1):  # the nearest first, so that the others push it to the highest bits
+    for back in range(1, reach + 1):  # the nearest first, so that the others shift it to the highest bits
         contexts <<= np.uint64(bits)
         contexts |= stream[reach - back :][:places].astype(np.uint64)
     order = np.argsort(contexts, kind="stable")

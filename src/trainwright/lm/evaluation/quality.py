@@ -1,4 +1,4 @@
-"""Completion quality: the scores of a model and of its baselines on the same cuts."""
+"""Completion quality: scores of a model and its baselines on the same cuts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from trainwright.lm.evaluation.cuts import Cut
 from trainwright.lm.evaluation.metrics import Interval, differences, first_line, intervals, score
 
-# Completes the line of a cut; what follows the first line of its answer counts for nothing.
+# Completes the line of a cut; only the first line of its answer counts.
 Completer = Callable[[Cut], str]
 
 _EXAMPLES = 8
@@ -30,17 +30,17 @@ class Example:
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """Completions of one kind of cuts."""
+    """Results for one kind of cut."""
 
     cuts: int
     documents: int
-    """That the cuts lie in."""
+    """Documents that contain these cuts."""
     scores: Mapping[str, Mapping[str, Interval]]
-    """By who completed (model, ngram, frequent), then by metric."""
+    """By completer (model, ngram, frequent), then by metric."""
     ahead: Mapping[str, Mapping[str, Interval]]
-    """By baseline, then by metric: how far the model lies above it."""
+    """By baseline, then by metric: the model's score minus the baseline's."""
     libraries: Mapping[str, Mapping[str, float]]
-    """Library calls: by library the number of cuts, and by who completed the share of exact matches."""
+    """For library calls, by library: the number of cuts, and each completer's fraction of exact matches."""
     examples: Sequence[Example]
 
 
@@ -51,11 +51,11 @@ def measure_quality(
     seed: int = 0,
     advance: Callable[[int], None] = lambda completions: None,
 ) -> Quality:
-    """Scores of each completer on the same cuts; the first one is compared with the others.
+    """Score each completer on the same cuts and compare the first one with the others.
 
     Args:
-        seed: Of the bootstrap's draws.
-        advance: Called with how many completions were made.
+        seed: For the bootstrap.
+        advance: Called with the number of completions made.
     """
     texts: dict[str, list[str]] = {name: [] for name in completers}
     for name, complete in completers.items():
@@ -84,7 +84,7 @@ def _by_library(scores: Mapping[str, np.ndarray], cuts: Sequence[Cut]) -> dict[s
 
 
 def _examples(cuts: Sequence[Cut], texts: Sequence[str]) -> list[Example]:
-    """Some elements, evenly spaced."""
+    """Some of the cuts, evenly spaced."""
     count = min(_EXAMPLES, len(cuts))
     return [
         Example(typed=cuts[i].typed, rest=cuts[i].rest, completion=first_line(texts[i]))

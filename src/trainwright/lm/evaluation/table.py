@@ -1,4 +1,4 @@
-"""Prints an evaluation."""
+"""Displays an evaluation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN_EXAMPLES = 3
 
 
 def as_table(evaluation: Evaluation) -> RenderableType:
-    """The loss in one line, the completions of each kind in a table, and some examples."""
+    """The loss in one line, a table of completions per kind, and some examples."""
     loss = evaluation.loss
     parts: list[RenderableType] = [
         Text(
@@ -61,7 +61,7 @@ def _percent(interval: Interval) -> str:
 
 
 def _verdict(quality: Quality) -> Text:
-    """Whether the model is ahead of the better baseline, by exact matches."""
+    """Whether the model is better than the best baseline, by exact match."""
     ahead = min((one["exact_match"] for one in quality.ahead.values()), key=lambda one: one.mean)
     clear = "clearly above" if ahead.low > 0 else "clearly below" if ahead.high < 0 else "not clearly different from"
     return Text(

@@ -1,1 +1,1 @@
-"""Runs in other formats, and on the Hub."""
+"""Conversion of runs to and from other formats, and the Hub."""

@@ -1,4 +1,4 @@
-"""The model card of an export: what the model is, what it was trained on and how, what it reaches, how it is used."""
+"""The model card of an export: what the model is, how it was trained, its results, and how to use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainwright.lm.config import Recipe, as_tables
 from trainwright.lm.corpus.funnel import WHY
 from trainwright.lm.runs.folder import EVALUATION, Run, chosen_keywords, read_manifest
 
-# Licences that the Hub has a name for, besides "other" (huggingface.co/docs/hub/repositories-licenses).
+# Licenses that the Hub has a name for, besides "other" (huggingface.co/docs/hub/repositories-licenses).
 _HUB_LICENCES = (
     "afl-3.0", "agpl-3.0", "apache-2.0", "artistic-2.0", "bsd-2-clause", "bsd-3-clause", "bsd-3-clause-clear",
     "bsl-1.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-sa-4.0", "cc0-1.0", "epl-1.0", "epl-2.0", "eupl-1.2", "gpl-2.0",
@@ -29,7 +29,7 @@ _COMPLETERS = {"model": "this model", "ngram": "n-gram model", "frequent": "most
 
 
 def written(run: Run, title: str) -> str:
-    """The card as Markdown with the Hub's header. Names of local files and folders are not in it."""
+    """The card as Markdown with the Hub's header. It does not contain names of local files and folders."""
     manifest = read_manifest(run.folder)
     environment = Environment(
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
@@ -56,13 +56,13 @@ def written(run: Run, title: str) -> str:
 
 
 def licence(licences: Mapping[str, Any]) -> str:
-    """The one licence of all files by the Hub's name; "other" where there are several, or one is not known."""
+    """The Hub's name for the license that all files share; "other" if there are several or one is unknown."""
     names = [name.lower() for name in licences]
     return names[0] if len(names) == 1 and names[0] in _HUB_LICENCES else "other"
 
 
 def _sources(named: Sequence[str]) -> list[str]:
-    """Public sources by name; where other files lay is the trainer's own affair."""
+    """Public sources by name; the locations of other files are private."""
     public = {"installed": "installed Python packages"}
     shown = [public.get(one, one if one.startswith("hub:") else "the trainer's own files") for one in named]
     return list(dict.fromkeys(shown))
@@ -89,7 +89,7 @@ def _shares(licences: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _toml(recipe: Recipe) -> str:
-    """The recipe as `trainwright lm train --recipe` reads it. JSON's numbers, texts and lists are TOML's, too."""
+    """The recipe in the form `trainwright lm train --recipe` reads. JSON numbers, strings and lists are valid TOML."""
     lines = []
     for section, values in as_tables(recipe).items():
         lines += [
@@ -101,7 +101,7 @@ def _toml(recipe: Recipe) -> str:
 
 
 def _results(run: Run) -> dict[str, Any]:
-    """What `trainwright lm eval` found of this checkpoint; empty if it has not looked at it."""
+    """The results of `trainwright lm eval` for this checkpoint; empty if it was not evaluated."""
     file = run.folder / EVALUATION
     if not file.exists():
         return {}

@@ -1,4 +1,4 @@
-"""A run as a folder that transformers opens, and such a folder as a run. Neither way needs transformers."""
+"""Converts a run to a folder that transformers opens, and back. Neither direction needs transformers."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from trainwright.lm.runs.folder import Run, create_run, open_run
 from trainwright.lm.tokens.tokenizer import END, Tokenizer, load_tokenizer
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-# transformers' pipeline writes 256 tokens where nothing else is said, more than a small window has.
+# transformers' pipeline writes 256 tokens by default, more than a small window has.
 _NEW_TOKENS = 64
 
 
 def export_run(run: Path, folder: Path, *, checkpoint: str = "best", force: bool = False) -> None:
-    """Write the run's model, tokenizer, settings and card as a transformers folder, whole or not at all.
+    """Write the run's model, tokenizer, configuration and card as a transformers folder.
 
-    They are made beside the folder and moved: all at once where it is new, else file by file.
+    The files are written next to the folder, then moved: all at once if the folder is new, otherwise file by file.
 
     Args:
-        force: write into a folder that holds something; what has other names than our files stays there.
+        force: write into a nonempty folder; files with other names are kept.
 
     Raises:
-        UsageError: if the folder is a file, or holds something and force is off.
+        UsageError: if the folder is a file, or is not empty and force is off.
         ReadError: if the run cannot be read.
         WriteError: if the folder cannot be written.
     """
@@ -52,10 +52,10 @@ def export_run(run: Path, folder: Path, *, checkpoint: str = "best", force: bool
 
 
 def check_target(folder: Path, *, force: bool) -> None:
-    """Reject a place that an export must not go to.
+    """Reject a location that an export must not be written to.
 
     Raises:
-        UsageError: if it is a file, or holds something and force is off.
+        UsageError: if it is a file, or a nonempty folder and force is off.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"An export needs a folder; {folder} is a file.")
@@ -67,7 +67,7 @@ def check_target(folder: Path, *, force: bool) -> None:
 
 
 def write_files(run: Run, folder: Path, title: str) -> None:
-    """The files of an export, into a folder that is there; the card calls the model by the title.
+    """Write the files of an export into an existing folder; the card uses the title as the model's name.
 
     Raises:
         WriteError: if they cannot be written.
@@ -86,11 +86,11 @@ def write_files(run: Run, folder: Path, title: str) -> None:
 
 
 def import_folder(folder: Path, run: Path) -> None:
-    """Make a run of a folder that transformers wrote: a GPT-2 or Qwen3 of our kind with a byte-level BPE tokenizer.
+    """Turn a folder that transformers wrote into a run: a supported GPT-2 or Qwen3 with a byte-level BPE tokenizer.
 
     Raises:
-        ReadError: if the folder is anything else; the message says what it has to be.
-        UsageError: if the run's folder holds something already.
+        ReadError: if the folder contains anything else; the message says what is required.
+        UsageError: if the run's folder is not empty.
         WriteError: if the run cannot be written.
     """
     settings = _read_json(folder / "config.json")
@@ -99,7 +99,7 @@ def import_folder(folder: Path, run: Path) -> None:
     _check_vocabulary(settings, config, tokenizer)
     model = Transformer(config)
     model.load_state_dict(layout.our_weights(_read_weights(folder), model.state_dict(), config))
-    # The prompts of a sample belong to training; nothing else of a recipe is known either.
+    # Sample prompts belong to training, and the rest of the recipe is unknown.
     recipe = Recipe(model=config, run=RunConfig(prompts=()))
     create_run(run, recipe, tokenizer, {"imported": folder.name}, model.eval())
 
@@ -119,7 +119,7 @@ def _check_vocabulary(settings: Mapping[str, Any], config: ModelConfig, tokenize
 
 
 def _generation(config: ModelConfig, end_id: int) -> dict[str, Any]:
-    """generation_config.json: greedy, stops at the end token. No padding token is named, least of all the end token:
+    """generation_config.json: greedy, stops at the end token. It names no padding token, least of all the end token:
     a collator that masks padding in the labels would mask every end."""
     return {
         "bos_token_id": end_id,
@@ -131,7 +131,7 @@ def _generation(config: ModelConfig, end_id: int) -> dict[str, Any]:
 
 def _tokenizer_settings(config: ModelConfig) -> dict[str, Any]:
     return {
-        # The class that takes tokenizer.json as it is; GPT2Tokenizer of transformers 5 cuts text in its own way.
+        # This class uses tokenizer.json unchanged; transformers 5's GPT2Tokenizer splits text in its own way.
         "tokenizer_class": "PreTrainedTokenizerFast",
         "bos_token": END,
         "eos_token": END,
@@ -147,7 +147,7 @@ def _megabytes(weights: Mapping[str, Tensor]) -> int:
 
 
 def _move(made: Path, folder: Path) -> None:
-    """Put what was made in its place: the whole folder at once where it is new, else file by file."""
+    """Move the finished files into place: the whole folder at once if it is new, otherwise file by file."""
     if not folder.exists():
         made.rename(folder)
         return

@@ -1,4 +1,4 @@
-"""Our networks as transformers lays them out: settings and weights by its names, both ways.
+"""Maps our networks to and from transformers' names and layout, for configuration and weights.
 
 "gpt2" is its GPT2LMHeadModel, "modern" its Qwen3ForCausalLM with as many key and value heads as query heads.
 """
@@ -19,15 +19,15 @@ from trainwright.lm.network.model import INITIAL_DEVIATION, LAYER_NORM_EPSILON, 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A module of ours as modules of theirs."""
+    """The transformers modules that correspond to one of our modules."""
 
     theirs: tuple[str, ...]
-    """Several: ours lie in one matrix, in this order."""
+    """If there are several, our matrix holds theirs in this order."""
     transposed: bool = False
-    """GPT-2's matrices are (inputs, outputs)."""
+    """GPT-2 stores its matrices as (inputs, outputs)."""
 
 
-# `{}` is a layer's number.
+# `{}` is the layer number.
 _GPT2 = {
     "embedding": Part(theirs=("transformer.wte",)),
     "position": Part(theirs=("transformer.wpe",)),
@@ -55,7 +55,7 @@ _MODERN = {
 
 
 def their_settings(config: ModelConfig, end_id: int) -> dict[str, Any]:
-    """config.json's content."""
+    """The contents of config.json."""
     shared = {
         "vocab_size": config.vocabulary_size,
         "initializer_range": INITIAL_DEVIATION,
@@ -69,7 +69,7 @@ def their_settings(config: ModelConfig, end_id: int) -> dict[str, Any]:
         return {
             "architectures": ["GPT2LMHeadModel"],
             "model_type": "gpt2",
-            # Both: transformers reads n_positions, older tools n_ctx, and neither follows the other.
+            # transformers reads n_positions, older tools read n_ctx, and neither is derived from the other.
             "n_positions": config.context,
             "n_ctx": config.context,
             "n_embd": config.width,
@@ -107,7 +107,7 @@ def our_config(settings: Mapping[str, Any]) -> ModelConfig:
     """The network that a config.json describes.
 
     Raises:
-        ReadError: if it is not one of ours; the message says what would have to be otherwise.
+        ReadError: if it is not supported; the message says which settings differ.
     """
     kind = settings.get("model_type")
     if kind not in ("gpt2", "qwen3"):
@@ -128,7 +128,7 @@ def our_config(settings: Mapping[str, Any]) -> ModelConfig:
 
 
 def their_weights(state: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
-    """The parameters by transformers' names, in fp32."""
+    """The parameters under transformers' names, in fp32."""
     theirs: dict[str, Tensor] = {}
     for name, part in _parts(config).items():
         for kind in ("weight", "bias"):
@@ -140,13 +140,13 @@ def their_weights(state: Mapping[str, Tensor], config: ModelConfig) -> dict[str,
 
 
 def our_weights(theirs: Mapping[str, Tensor], wanted: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
-    """The parameters by our names, in fp32.
+    """The parameters under our names, in fp32.
 
     Args:
-        wanted: those of a network of ours, for their names and shapes.
+        wanted: the parameters of one of our networks, for their names and shapes.
 
     Raises:
-        ReadError: if one is missing, left over or has another shape.
+        ReadError: if a parameter is missing, unexpected or has the wrong shape.
     """
     left = _cleaned(theirs, config)
     ours: dict[str, Tensor] = {}
@@ -203,7 +203,7 @@ def _modern_config(settings: Mapping[str, Any]) -> ModelConfig:
 
 
 def _demands(settings: Mapping[str, Any], config: ModelConfig) -> dict[str, tuple[tuple[Any, ...], Any]]:
-    """What the other settings may be and are; where one is not written, transformers' default."""
+    """The other settings: allowed values and the actual value, or transformers' default if it is not given."""
 
     def demand(name: str, default: Any, *wanted: Any) -> tuple[str, tuple[tuple[Any, ...], Any]]:
         return name, (wanted, settings.get(name, default))
@@ -239,10 +239,10 @@ def _demands(settings: Mapping[str, Any], config: ModelConfig) -> dict[str, tupl
 
 
 def _cleaned(theirs: Mapping[str, Tensor], config: ModelConfig) -> dict[str, Tensor]:
-    """Without the output's weights, which are the embedding's, and what old files of GPT-2 have besides weights."""
+    """The weights without the output layer's, which equal the embedding's, and without old GPT-2 files' buffers."""
     kept = dict(theirs)
     if config.architecture == "gpt2":
-        if "wte.weight" in kept:  # the file that was published has the names of the inner model
+        if "wte.weight" in kept:  # the published file has the inner model's names
             kept = {f"transformer.{name}": tensor for name, tensor in kept.items()}
         kept = {n: t for n, t in kept.items() if not n.endswith((".attn.bias", ".attn.masked_bias"))}
     embedding = kept.get(f"{_parts(config)['embedding'].theirs[0]}.weight")

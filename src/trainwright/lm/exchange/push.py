@@ -1,4 +1,4 @@
-"""An export on the Hub. Only this module needs huggingface_hub."""
+"""Uploads an export to the Hub. Only this module needs huggingface_hub."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from trainwright.lm.runs.folder import open_run
 
 
 def push_run(run: Path, repo: str, *, private: bool = False, checkpoint: str = "best") -> str:
-    """Export the run and put it on the Hub, as one commit; the repository's address.
+    """Export the run, upload it to the Hub as one commit, and return the repository's address.
 
     Args:
-        repo: its name, or owner/name; made if it is not there.
+        repo: the repository's name, or owner/name; created if it does not exist.
 
     Raises:
-        UsageError: if there is no token, or the name is none.
+        UsageError: if there is no token, or the name is invalid.
         ReadError: if the run cannot be read.
         WriteError: if the Hub cannot be reached or refuses.
     """
@@ -27,7 +27,7 @@ def push_run(run: Path, repo: str, *, private: bool = False, checkpoint: str = "
     if get_token() is None:
         raise UsageError("A push needs a token with write access; there is none. Run `hf auth login`, or set HF_TOKEN.")
     hub = HfApi(library_name="trainwright")
-    # The root of what the Hub's HTTP client raises when nobody answers, whichever client that version uses.
+    # The base class of connection errors, whichever HTTP client this version of the Hub's library uses.
     unreachable = HfHubHTTPError.__mro__[1]
     opened = open_run(run, checkpoint)
     with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +45,7 @@ def push_run(run: Path, repo: str, *, private: bool = False, checkpoint: str = "
 
 
 def _reason(error: BaseException) -> str:
-    """The first line of what failed at the bottom of it."""
+    """The first line of the root cause."""
     while error.__cause__ is not None:
         error = error.__cause__
     return f"{error}".strip().splitlines()[0] if f"{error}".strip() else type(error).__name__

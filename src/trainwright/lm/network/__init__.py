@@ -1,1 +1,1 @@
-"""The network, its loss, and its fast forms."""
+"""The network, its loss, and a fast decoder."""

@@ -1,8 +1,8 @@
-"""The network one position at a time, for writing: what `model.Transformer` computes, from weights laid out for it.
+"""The network one position at a time, for generation: computes what `model.Transformer` does, with weights rearranged.
 
-Dimensions in tensors' names are those of model.py. A single position is a product of a row with a matrix, bound by
-reading the matrix; from a transposed copy that takes half the time (measured on an EPYC, 256 wide: 1.0 instead of
-2.2 ms a token), and without the modules' calls there is little else. The copy costs the model's memory once more.
+Dimensions in tensor names are those of model.py. A single position is a vector-matrix product, bound by reading the
+matrix. Reading a transposed copy takes half the time (measured on an EPYC, width 256: 1.0 instead of 2.2 ms per token),
+and skipping the module calls leaves little other overhead. The copy doubles the model's memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trainwright.lm.network.model import Cache, Layer, Transformer
 
 
 class Decoder:
-    """A model with a cache of its window, read from and written to one token after the other."""
+    """A model with a cache for its window, processing one token after another."""
 
     def __init__(self, model: Transformer) -> None:
         self._model = model
@@ -36,14 +36,14 @@ class Decoder:
 
     @property
     def context(self) -> int:
-        """Positions of its window."""
+        """Positions in its window."""
         return self._model.config.context
 
     def read(self, ids: Sequence[int], last: int = 1) -> Tensor:
-        """Start over with these tokens; returns logits (last, V) at the last of them.
+        """Start over with these tokens; returns logits (last, V) for the last ones.
 
         Raises:
-            UsageError: if there are more than the model has positions.
+            UsageError: if there are more tokens than the model has positions.
         """
         self._cache.length = 0
         self._ids = list(ids)
@@ -51,7 +51,7 @@ class Decoder:
         return self._model.hidden(ids_1T, self._cache)[0, -last:] @ self._output_DV
 
     def take_back(self, count: int) -> None:
-        """Forget the last tokens."""
+        """Forget the last `count` tokens."""
         if count:
             del self._ids[-count:]
             self._cache.length -= count
@@ -73,11 +73,11 @@ class Decoder:
 
 
 Turn = tuple[Tensor, Tensor] | None
-"""Cosine and sine of a position, each (S/2,), of a network with rotary positions."""
+"""Cosine and sine of one position, each (S/2,); None for a network without rotary positions."""
 
 
 def _position(layer: Layer) -> Callable[[Tensor, Turn, Cache, int], Tensor]:
-    """What the layer makes of one position's (1, D), given those before it in the cache."""
+    """A function that applies the layer to one position's (1, D), using the earlier positions in the cache."""
     attention, mlp = layer.attention, layer.mlp
     attention_norm, mlp_norm = _normalised(layer.attention_norm), _normalised(layer.mlp_norm)
     query_key_value, output, down = (
@@ -127,5 +127,5 @@ def _normalised(norm: nn.Module) -> Callable[[Tensor], Tensor]:
 
 
 def _rms(x: Tensor, epsilon: float) -> Tensor:
-    """Divided by the root of the mean square; torch's own takes four times as long on a row (2.13, CPU)."""
+    """x divided by its root mean square; torch's own function takes four times as long on one row (2.13, CPU)."""
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon)

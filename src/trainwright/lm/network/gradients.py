@@ -1,7 +1,7 @@
-"""Operations whose gradients are written by hand: torch would go over memory twice as often (measured on a CPU).
+"""Operations with handwritten gradients: autograd would pass over memory twice as often (measured on a CPU).
 
-Dimensions in tensors' names: B windows, T positions, H heads, S width of a head, R half of it; 2 is query and key, 3
-query, key and value. All arithmetic is in float32 at least, whatever the inputs' type.
+Dimensions in tensor names: B windows, T positions, H heads, S head width, R half of it; 2 is query and key, 3 is query,
+key and value. All arithmetic is at least float32, whatever the inputs' type.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class RmsNorm(nn.Module):
         self.eps = epsilon
 
     def reset_parameters(self) -> None:
-        """All weights to 1."""
+        """Set all weights to 1."""
         nn.init.ones_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -30,16 +30,16 @@ class RmsNorm(nn.Module):
 
 
 def query_key_value(parts_BT3HS: Tensor, weights_2S: Tensor, cos_TR: Tensor, sin_TR: Tensor, epsilon: float) -> Tensor:
-    """(3, B, H, T, S), contiguous: query and key under RMSNorm, then turned by their positions' angles; value as it is.
+    """(3, B, H, T, S), contiguous: query and key normalized by RMSNorm, then rotated by position; value unchanged.
 
-    Feature i turns with feature i + S/2, by the angle whose cosine and sine are given for i and the position.
+    Feature i is rotated with feature i + S/2, by the angle whose cosine and sine are given for i and the position.
     """
     parts_3BHTS: Tensor = _QueryKeyValue.apply(parts_BT3HS, weights_2S, cos_TR, sin_TR, epsilon)
     return parts_3BHTS
 
 
 def rotated(x: Tensor, cos_TR: Tensor, sin_TR: Tensor) -> Tensor:
-    """Each pair of features (i, i + S/2) of the last dimension turned by the angle given for i and the position."""
+    """Rotate each pair of features (i, i + S/2) of the last dimension by the angle given for i and the position."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat(
         (torch.addcmul(first * cos_TR, second, sin_TR, value=-1), torch.addcmul(second * cos_TR, first, sin_TR)), dim=-1
@@ -51,13 +51,13 @@ def _exact(x: Tensor) -> Tensor:
 
 
 def _scale(x: Tensor, epsilon: float) -> Tensor:
-    """1 / sqrt(mean(x²) + epsilon) over the last dimension, which stays."""
+    """1 / sqrt(mean(x²) + epsilon) over the last dimension, which is kept."""
     norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return norm.square_().div_(x.shape[-1]).add_(epsilon).rsqrt_()
 
 
 def _before_norm(grad: Tensor, normalised: Tensor, scale: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Gradients with respect to the norm's input, and grad x normalised, whose sum is the weight's."""
+    """The gradient of the norm's input, and grad x normalised, which sums to the weight's gradient."""
     products = grad * normalised
     means = (products * weight).mean(-1, keepdim=True)
     return (grad * weight).addcmul_(normalised, means, value=-1).mul_(scale), products

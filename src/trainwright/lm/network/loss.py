@@ -1,10 +1,10 @@
-"""Cross-entropy fused with the output layer, in chunks of rows: the full logits never exist. Weights of key tokens.
+"""Cross-entropy fused with the output layer, in chunks of rows: the full logits never exist. Key token weights.
 
-Dimensions in tensors' names: N rows (windows x positions), C rows of a chunk, D width, V vocabulary, B windows,
+Dimensions in tensor names: N rows (windows x positions), C rows of a chunk, D width, V vocabulary, B windows,
 T positions.
 
-Each chunk's logits become its loss and its gradients at once, in the forward pass, and are gone; the backward pass only
-scales. The method is that of Liger Kernel (arXiv 2410.10989) and of Apple's cut cross-entropy (2411.09009).
+The forward pass turns each chunk's logits directly into its loss and gradients and frees them; the backward pass only
+scales. This is the method of Liger Kernel (arXiv 2410.10989) and of Apple's cut cross-entropy (2411.09009).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from torch import Tensor
 from trainwright.errors import UsageError
 from trainwright.lm.network.model import Transformer
 
-IGNORED = -100  # torch's own mark of a target that is not counted
-# Measured on two cores at vocabulary 8,192 and width 256: fewer rows add up the weight's gradient too often, more leave
-# the processor's cache. A GPU needs more rows to be busy.
+IGNORED = -100  # torch's default for targets that do not count
+# Measured on two cores at vocabulary 8,192 and width 256: fewer rows accumulate the weight gradient too often, more
+# exceed the processor's cache. A GPU needs more rows to be busy.
 CHUNK_ROWS = 512
 CHUNK_ROWS_GPU = 4096
 
 
 class Encoder(Protocol):
-    """What key tokens need of a tokenizer."""
+    """The part of a tokenizer that key tokens need."""
 
     def encode(self, text: str) -> list[int]:
         """The text's token ids."""
@@ -36,10 +36,10 @@ class Encoder(Protocol):
 def training_loss(
     model: Transformer, inputs_BT: Tensor, targets_BT: Tensor, weights_B: Tensor | None = None, z_loss: float = 0.0
 ) -> Tensor:
-    """The weighted sum of nats over all targets that count; the caller divides by the update's `total_weight`.
+    """The weighted sum of nats over all targets that count; the caller divides it by the update's `total_weight`.
 
     Args:
-        weights_B: what each window's tokens count; None: 1.
+        weights_B: the weight of each window's tokens; None: 1.
     """
     hidden_BTD = model.hidden(inputs_BT)
     weights_N = None if weights_B is None else weights_B.repeat_interleave(inputs_BT.shape[1])
@@ -49,7 +49,7 @@ def training_loss(
 
 
 def total_weight(targets_BT: Tensor, weights_B: Tensor | None = None) -> Tensor:
-    """The sum of the weights of all targets that count: their number where all weigh 1. A scalar in float64."""
+    """The sum of the weights of all targets that count, or their number without weights. A float64 scalar."""
     counted_B = (targets_BT != IGNORED).sum(1, dtype=torch.float64)
     return counted_B.sum() if weights_B is None else (counted_B * weights_B).sum()
 
@@ -63,19 +63,19 @@ def linear_cross_entropy(
     z_loss: float = 0.0,
     chunk_rows: int = 0,
 ) -> Tensor:
-    """The weighted SUM of cross-entropies in nats of softmax(hidden @ weight.T) at the targets: a scalar.
+    """The weighted SUM of the cross-entropies of softmax(hidden @ weight.T) at the targets: a scalar in nats.
 
-    Matrix products run in autocast's type where it is on, else in hidden's; softmax in float32 at least. Only first
-    derivatives exist.
+    Matrix products use autocast's type if it is on, otherwise hidden's; softmax is at least float32. Only first
+    derivatives are supported.
 
     Args:
         targets_N: classes 0..V-1, or -100 for rows that do not count.
-        weights_N: what each row counts; None: 1.
-        z_loss: times the square of log(sum(exp(logits))), added to each row's loss (PaLM, arXiv 2204.02311: 1e-4).
-        chunk_rows: rows at a time; 0: as measured for the device.
+        weights_N: the weight of each row; None: 1.
+        z_loss: coefficient of log(sum(exp(logits)))², added to each row's loss (PaLM, arXiv 2204.02311: 1e-4).
+        chunk_rows: rows at a time; 0: the number measured to be fast on the device.
 
     Raises:
-        UsageError: if shapes do not fit each other, or on a second derivative.
+        UsageError: if shapes do not match, or on a second derivative.
     """
     rows, width = hidden_ND.shape
     if weight_VD.shape[1] != width or targets_N.shape != (rows,):
@@ -138,7 +138,7 @@ def _in_chunks(
     chunk_rows: int,
     wanted: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss, and the gradients with respect to hidden and weight where they are wanted (else empty)."""
+    """The loss, and the gradients of hidden and weight if they are wanted (otherwise empty)."""
     exact = torch.promote_types(weight_VD.dtype, torch.float32)
     loss = hidden_ND.new_zeros((), dtype=exact)
     grad_hidden_ND = torch.empty_like(hidden_ND) if wanted else hidden_ND.new_empty(0)
@@ -146,7 +146,7 @@ def _in_chunks(
     counts_N = (targets_N != IGNORED).to(exact)
     if weights_N is not None:
         counts_N = counts_N * weights_N.to(exact)
-    # Made once: fresh memory for each chunk's logits costs a tenth of a training step on a CPU.
+    # Allocated once: new memory for each chunk's logits costs a tenth of a training step on a CPU.
     shape = (min(chunk_rows, len(targets_N)), len(weight_VD))
     products, logits, grads = (hidden_ND.new_empty(shape, dtype=d) for d in (weight_VD.dtype, exact, exact))
     for start in range(0, len(targets_N), chunk_rows):
@@ -158,7 +158,7 @@ def _in_chunks(
         torch.mm(hidden_CD, weight_VD.t(), out=product_CV)
         logits_CV.copy_(product_CV)
         torch.softmax(logits_CV, dim=1, out=grad_CV)
-        # log(sum(exp(logits))) without a second exponential: the largest share is exp(largest logit) / that sum.
+        # log(sum(exp(logits))) without a second exponential: the largest probability is exp(largest logit) / that sum.
         norms_C1 = logits_CV.amax(1, keepdim=True) - grad_CV.amax(1, keepdim=True).log()
         nats_C1 = norms_C1 - logits_CV.gather(1, targets_C1)
         loss += (counts_C1 * (nats_C1 + z_loss * norms_C1.square())).sum()
@@ -168,7 +168,7 @@ def _in_chunks(
             grad_CV.mul_(1 + 2 * z_loss * norms_C1)
         grad_CV.scatter_add_(1, targets_C1, torch.full_like(nats_C1, -1.0))
         grad_CV = product_CV.copy_(grad_CV)
-        # Rows are weighed where they are narrow: D wide instead of V.
+        # Rows are weighted where they are narrow: D wide instead of V.
         grad_hidden_ND[rows] = (grad_CV @ weight_VD) * counts_C1
         weighed_CD = (hidden_CD * counts_C1).to(weight_VD.dtype)
         if exact == weight_VD.dtype:
@@ -179,7 +179,7 @@ def _in_chunks(
 
 
 def key_token_ids(tokenizer: Encoder, words: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Ids of the words that are one token, each with and without a leading space; and the spellings that are not one."""
+    """The ids of words that are one token, each with and without a leading space, and the spellings that are not."""
     spellings = [spelling for word in words for spelling in (word, f" {word}")]
     encoded = {spelling: tokenizer.encode(spelling) for spelling in spellings}
     ids = sorted({tokens[0] for tokens in encoded.values() if len(tokens) == 1})
@@ -187,6 +187,6 @@ def key_token_ids(tokenizer: Encoder, words: Sequence[str]) -> tuple[list[int], 
 
 
 def window_weights(inputs_BT: Tensor, ids: Sequence[int], key_weight: float) -> Tensor:
-    """(B,) float32: 1 + key_weight x the window's count of key tokens."""
+    """(B,) float32: 1 + key_weight x the window's number of key tokens."""
     keys = torch.tensor(list(ids), dtype=inputs_BT.dtype, device=inputs_BT.device)
     return 1.0 + key_weight * torch.isin(inputs_BT, keys).sum(1, dtype=torch.float32)

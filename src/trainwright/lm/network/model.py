@@ -1,12 +1,12 @@
-"""The network: a decoder-only Transformer as GPT-2 was published, or with today's parts.
+"""The network: a decoder-only Transformer, either GPT-2 as published or with modern components.
 
-Dimensions in tensors' names:
-    B windows, T positions, D width, V vocabulary, L layers, H heads, S width of a head, F width inside the MLP,
-    P positions that a cache has room for; 3D is query, key and value side by side.
+Dimensions in tensor names:
+    B windows, T positions, D width, V vocabulary, L layers, H heads, S head width, F width inside the MLP,
+    P positions that fit in a cache; 3D is query, key and value side by side.
 
-architecture "gpt2" computes what transformers' GPT2LMHeadModel does (Radford et al. 2019): learned positions, LayerNorm
-before each part, GELU by tanh, biases, output tied to the embedding. "modern" computes what its Qwen3ForCausalLM does
-with tied embeddings: rotary positions (arXiv 2104.09864), RMSNorm (1910.07467), normalised queries and keys
+Architecture "gpt2" computes what transformers' GPT2LMHeadModel does (Radford et al. 2019): learned positions, LayerNorm
+before each block, tanh GELU, biases, output tied to the embedding. "modern" computes what its Qwen3ForCausalLM does
+with tied embeddings: rotary positions (arXiv 2104.09864), RMSNorm (1910.07467), normalized queries and keys
 (2302.05442), SwiGLU (2002.05202), no biases.
 """
 
@@ -24,25 +24,25 @@ from trainwright.lm.network.gradients import RmsNorm, query_key_value
 
 LAYER_NORM_EPSILON = 1e-5  # GPT-2's
 RMS_NORM_EPSILON = 1e-6  # Qwen3's
-ROPE_BASE = 10_000.0  # as published; larger ones are for contexts of many thousands of positions
-# GPT-2's and OLMo 2's (arXiv 2501.00656); what is added to the residual stream is divided by sqrt(2 layers) more, as
-# GPT-2 does, so that the stream's variance does not grow with depth.
+ROPE_BASE = 10_000.0  # as published; larger values are for contexts of many thousands of positions
+# GPT-2's and OLMo 2's (arXiv 2501.00656). Projections into the residual stream are divided by another sqrt(2 layers),
+# as in GPT-2, so that the stream's variance does not grow with depth.
 INITIAL_DEVIATION = 0.02
-# Where attention with all scores at once is faster in bf16 on a CPU than torch's kernel; more positions need much memory.
+# Up to here, computing all attention scores at once beats torch's bf16 kernel on a CPU; beyond, it needs much memory.
 PLAIN_ATTENTION_POSITIONS = 256
-# Matrices that lie in one parameter, so that one product makes them all: how many, by the last part of its module's name.
+# Matrices fused into one parameter, for a single product: how many, by the last part of the module's name.
 FUSED = {"query_key_value": 3, "gate_up": 2}
 
 
 def mlp_width(config: ModelConfig) -> int:
-    """F: 4 x width in GPT-2; for SwiGLU's three matrices 8/3 x width, up to a multiple of 32: as many parameters."""
+    """F: 4 x width in GPT-2; 8/3 x width for SwiGLU's three matrices (as many parameters), up to a multiple of 32."""
     if config.architecture == "gpt2":
         return 4 * config.width
     return math.ceil(8 * config.width / 3 / 32) * 32
 
 
 class Cache:
-    """Keys and values of the positions seen so far, with room for all that may come."""
+    """Keys and values of the positions seen so far, preallocated for all positions."""
 
     def __init__(
         self,
@@ -53,16 +53,16 @@ class Cache:
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        """Room for `positions` of each of `batch` sequences; None: for as many as the model's context."""
+        """Allocate `positions` for each of `batch` sequences; None: the model's context length."""
         self.positions = config.context if positions is None else positions
         self.length = 0
-        """Positions that are filled. A smaller number, set by hand, forgets the positions after it."""
+        """Number of filled positions. Setting it to a smaller value forgets the positions after it."""
         shape = (config.layers, batch, config.heads, self.positions, config.width // config.heads)
         self.keys_LBHPS = torch.zeros(shape, device=device, dtype=dtype)
         self.values_LBHPS = torch.zeros(shape, device=device, dtype=dtype)
 
     def put(self, layer: int, key_BHTS: Tensor, value_BHTS: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values of the layer up to and with these, which follow what is filled; the length stays."""
+        """Store the layer's new keys and values after the filled positions, and return all; `length` is unchanged."""
         end = self.length + key_BHTS.shape[2]
         keys_BHPS, values_BHPS = self.keys_LBHPS[layer], self.values_LBHPS[layer]
         keys_BHPS[:, :, self.length : end] = key_BHTS
@@ -71,7 +71,7 @@ class Cache:
 
 
 class Attention(nn.Module):
-    """Causal self-attention; with a cache, over the positions before as well."""
+    """Causal self-attention; with a cache, it also attends to the cached positions."""
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
@@ -112,14 +112,14 @@ class Attention(nn.Module):
 
 
 def _short_on_cpu(query_BHTS: Tensor) -> bool:
-    """Whether torch's own kernel is the slower one: its backward pass in bf16 on a CPU takes 3.5 times as long at 128."""
+    """Whether torch's kernel is slower: its bf16 backward pass on a CPU takes 3.5 times as long at 128 positions."""
     positions: int = query_BHTS.shape[2]
     on_cpu = query_BHTS.device.type == "cpu" and query_BHTS.dtype == torch.bfloat16
     return on_cpu and positions <= PLAIN_ATTENTION_POSITIONS
 
 
 def _plain_attention(query_BHTS: Tensor, key_BHTS: Tensor, value_BHTS: Tensor, dropout: float) -> Tensor:
-    """Causal attention with all scores of a layer at once."""
+    """Causal attention that computes all of a layer's scores at once."""
     B, H, T, S = query_BHTS.shape
     query_NTS, key_NTS, value_NTS = (x.reshape(B * H, T, S) for x in (query_BHTS, key_BHTS, value_BHTS))
     future_TT = torch.full((T, T), -math.inf, dtype=query_BHTS.dtype, device=query_BHTS.device).triu(1)
@@ -129,7 +129,7 @@ def _plain_attention(query_BHTS: Tensor, key_BHTS: Tensor, value_BHTS: Tensor, d
 
 
 class Mlp(nn.Module):
-    """GPT-2's two matrices about a GELU, or SwiGLU's three."""
+    """GPT-2's two matrices around a GELU, or SwiGLU's three."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -152,14 +152,14 @@ class Mlp(nn.Module):
 
 
 def _gelu(x: Tensor) -> Tensor:
-    """GELU by tanh. In bf16 on a CPU torch's exact GELU stands for it: as near (relative error 1.75e-3, against 1.74e-3
-    of the tanh kernel itself: bf16's own rounding) and three times as fast."""
+    """Tanh GELU. In bf16 on a CPU, torch's exact GELU replaces it: as accurate (relative error 1.75e-3, against 1.74e-3
+    for the tanh kernel itself, which is bf16's own rounding) and three times as fast."""
     exact = x.dtype == torch.bfloat16 and x.device.type == "cpu"
     return F.gelu(x, approximate="none" if exact else "tanh")
 
 
 class Layer(nn.Module):
-    """Attention, then the MLP, each on the normalised stream and added to it."""
+    """Attention, then the MLP, each applied to the normalized stream and added to it."""
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
@@ -175,7 +175,7 @@ class Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The whole network; `config.vocabulary_size` must be known."""
+    """The whole network; `config.vocabulary_size` must be set."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ class Transformer(nn.Module):
         self.initialise()
 
     def initialise(self) -> None:
-        """Reinitialize all weights, with torch's global generator."""
+        """Reinitialize all weights with torch's global generator."""
         scaled = INITIAL_DEVIATION / math.sqrt(2 * self.config.layers)
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
@@ -209,11 +209,11 @@ class Transformer(nn.Module):
 
     @property
     def output_weight(self) -> Tensor:
-        """(V, D): the embedding's own weight."""
+        """(V, D): the embedding's weight."""
         return self.embedding.weight
 
     def hidden(self, ids_BT: Tensor, cache: Cache | None = None) -> Tensor:
-        """(B, T, D) after the last norm. With a cache, ids follow what it holds, and it holds them afterwards.
+        """(B, T, D) after the last norm. With a cache, the ids follow its contents and are added to it.
 
         Raises:
             UsageError: if there are more positions than the model or the cache has.
@@ -241,7 +241,7 @@ class Transformer(nn.Module):
         return hidden_BTD
 
     def forward(self, ids_BT: Tensor) -> Tensor:
-        """Logits (B, T, V); for training, `loss.training_loss` never holds them all."""
+        """Logits (B, T, V); for training, use `loss.training_loss`, which never holds all of them."""
         return F.linear(self.hidden(ids_BT), self.output_weight)
 
     def _rotation(self, start: int, end: int, like: Tensor) -> tuple[Tensor, Tensor]:

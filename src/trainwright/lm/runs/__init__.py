@@ -1,1 +1,1 @@
-"""The folder of a run, and its checkpoints."""
+"""A run's folder and its checkpoints."""

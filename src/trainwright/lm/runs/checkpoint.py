@@ -1,9 +1,9 @@
-"""Checkpoints: folders that are there whole or not at all, and are checked before they are believed.
+"""Checkpoints: folders that are written atomically and verified when loaded.
 
 checkpoints/step-00000200/
     model.safetensors      weights, by the model's names
     optimizer.safetensors  the optimizer's state
-    state.json             where the training stands; sizes and checksums of the two files, and of itself
+    state.json             the progress of the training; sizes and checksums of the two files, and of itself
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FORMAT = "trainwright-lm-checkpoint"
 VERSION = 1
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 _NAME = re.compile(r"step-(\d{8,})")
-# Folders that are being written or removed; whoever finds one may remove it.
+# Folders being written or removed; any process that finds one may remove it.
 _UNFINISHED = ".unfinished-"
 _PIECE_BYTES = 1 << 22
 
@@ -39,7 +39,7 @@ _PIECE_BYTES = 1 << 22
 class State:
     """The state of a training after an update, except weights and optimizer.
 
-    Random numbers are none of it: those of an update follow from the recipe's seed and the update's number.
+    It has no random state: an update's random numbers follow from the recipe's seed and the update's number.
     """
 
     update: int
@@ -49,33 +49,33 @@ class State:
     data: str
     """The data's fingerprint."""
     validation_loss: float | None = None
-    """Nats per token after this update, where it was measured."""
+    """Nats per token after this update, if it was measured."""
     best_update: int | None = None
     best_loss: float | None = None
     open_nats: float = 0.0
-    """Loss and weight of the updates that the log has no line of yet."""
+    """Loss and weight of the updates since the last line of the log."""
     open_weight: float = 0.0
     seconds: float = 0.0
-    """Time trained so far."""
+    """Training time so far."""
     precision: str = "fp32"
-    """fp32 or bf16, of forward and backward passes: what "auto" was."""
+    """fp32 or bf16, for forward and backward passes; "auto" is resolved."""
     muon_precision: str = "bf16"
-    """... of Muon's products: what it always was before there was a choice."""
+    """The same for Muon's products; the default is the format used before this setting existed."""
     threads: int = 0
-    """Of torch on the CPU; 0: not known, or on a GPU."""
+    """torch's CPU threads; 0: unknown, or on a GPU."""
     processes: int = 1
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """What a folder held."""
+    """The contents of a checkpoint folder."""
 
     folder: Path
     state: State
     model: dict[str, Tensor]
     optimizer: dict[str, Tensor]
-    """Empty for weights that came from elsewhere."""
+    """Empty for imported weights."""
 
 
 def step_folder(checkpoints: Path, update: int) -> Path:
@@ -84,7 +84,7 @@ def step_folder(checkpoints: Path, update: int) -> Path:
 
 
 def steps(checkpoints: Path) -> list[int]:
-    """Updates that have a checkpoint, ascending; whether those are whole is not looked at."""
+    """Updates that have a checkpoint folder, ascending; the folders are not verified."""
     if not checkpoints.is_dir():
         return []
     return sorted(int(m[1]) for p in checkpoints.iterdir() if (m := _NAME.fullmatch(p.name)) and p.is_dir())
@@ -94,7 +94,7 @@ def save(checkpoints: Path, state: State, model: Mapping[str, Tensor], optimizer
     """Write a checkpoint under a temporary name, then rename it; return its folder.
 
     Raises:
-        WriteError: if it cannot be written (a full disk); what was saved before is left as it was.
+        WriteError: if it cannot be written (a full disk); earlier checkpoints are unchanged.
     """
     folder = step_folder(checkpoints, state.update)
     passing = checkpoints / f"{_UNFINISHED}{folder.name}"
@@ -107,7 +107,7 @@ def save(checkpoints: Path, state: State, model: Mapping[str, Tensor], optimizer
             _to_disk(passing / name)
         _write_state(passing, state)
         _to_disk(passing)
-        if folder.exists():  # one that was refused, and is made again
+        if folder.exists():  # it was rejected, and is being written again
             remove(folder)
         passing.rename(folder)
         _to_disk(checkpoints)
@@ -122,10 +122,10 @@ def save(checkpoints: Path, state: State, model: Mapping[str, Tensor], optimizer
 
 
 def load(folder: Path) -> Checkpoint:
-    """A checkpoint, each of its files checked.
+    """Load a checkpoint and verify each of its files.
 
     Raises:
-        ReadError: if it is not whole, or not a checkpoint of this version.
+        ReadError: if it is incomplete, or not a checkpoint of this version.
     """
     state = read_state(folder)
     tensors = {}
@@ -148,13 +148,13 @@ def read_state(folder: Path) -> State:
 
 
 def newest_whole(checkpoints: Path, fits: Callable[[State], str], say: Callable[[str], None]) -> Checkpoint | None:
-    """The newest checkpoint that is complete and matches. Skipped ones are reported with the reason and set aside.
+    """The newest checkpoint that is complete and matches. Others are reported with the reason and set aside.
 
     Args:
-        fits: why a state is not this run's; "" if it is.
+        fits: returns why a state does not belong to this run; "" if it does.
 
     Raises:
-        ReadError: if there are checkpoints, and none of them will do.
+        ReadError: if there are checkpoints but none is usable.
     """
     refused: dict[Path, str] = {}
     for update in reversed(steps(checkpoints)):
@@ -179,7 +179,7 @@ def newest_whole(checkpoints: Path, fits: Callable[[State], str], say: Callable[
 
 
 def prune(checkpoints: Path, keep: int, best: int | None) -> None:
-    """Remove all checkpoints except the newest N and the best one, and unfinished ones."""
+    """Remove unfinished checkpoints, and all others except the newest `keep` and the best one."""
     stay = {*steps(checkpoints)[-max(keep, 1) :], best}
     for update in steps(checkpoints):
         if update not in stay:
@@ -189,7 +189,7 @@ def prune(checkpoints: Path, keep: int, best: int | None) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a checkpoint, so that it is never there in part under its own name."""
+    """Remove a checkpoint atomically, so that no partial one remains under its name."""
     leaving = folder.with_name(f"{_UNFINISHED}old-{folder.name}")
     _remove(leaving)
     folder.rename(leaving)
@@ -197,10 +197,10 @@ def remove(folder: Path) -> None:
 
 
 def fill(model: torch.nn.Module, checkpoint: Checkpoint) -> None:
-    """Give a model the checkpoint's weights.
+    """Load the checkpoint's weights into a model.
 
     Raises:
-        ReadError: if their names or shapes are not the model's.
+        ReadError: if names or shapes differ from the model's.
     """
     wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     came = {name: tuple(tensor.shape) for name, tensor in checkpoint.model.items()}
@@ -263,8 +263,8 @@ def _checksum_of(body: Mapping[str, Any]) -> str:
 
 
 def _to_disk(path: Path) -> None:
-    """Until a file and the folder that names it are flushed, a power cut may take either."""
-    if os.name == "nt" and path.is_dir():  # Windows opens no folders
+    """Flush a file or folder; until both a file and its folder are flushed, a power loss may destroy either."""
+    if os.name == "nt" and path.is_dir():  # Windows cannot open folders
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -279,7 +279,7 @@ def _remove(folder: Path) -> None:
 
 
 def _set_aside(folder: Path) -> Path:
-    """Its new place, where it is no checkpoint any more."""
+    """Rename a checkpoint so that it no longer counts as one; return the new path."""
     aside = folder.with_name(f"{folder.name}.refused")
     _remove(aside)
     return folder.rename(aside)

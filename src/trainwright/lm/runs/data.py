@@ -1,4 +1,4 @@
-"""The prepared data that a run was trained on, found again."""
+"""Finds the prepared data that a run was trained on."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from trainwright.lm.tokens.prepared import PreparedData, open_data
 
 
 def open_data_of(run: Run, folder: Path | None = None) -> PreparedData:
-    """The prepared data of a run: where it was when the run began, or in a folder that is named.
+    """The prepared data of a run, from its original location or the given folder.
 
     Raises:
-        ReadError: if it is not there any more, or cannot be read.
-        UsageError: if the run does not say where it was.
+        ReadError: if it no longer exists or cannot be read.
+        UsageError: if the run does not record its location.
     """
     if folder is not None:
         return open_data(folder)
@@ -27,10 +27,10 @@ def open_data_of(run: Run, folder: Path | None = None) -> PreparedData:
 
 
 def check_same_data(run: Run, data: PreparedData) -> None:
-    """Reject data that the run was not trained on: its held-out documents may be among those it was trained on.
+    """Reject other data than the run's: its held-out documents may be among the run's training documents.
 
     Raises:
-        UsageError: if it is other data.
+        UsageError: if the data differs.
     """
     trained_on = read_manifest(run.folder).get("fingerprint")
     if trained_on is not None and trained_on != data.manifest.get("fingerprint"):

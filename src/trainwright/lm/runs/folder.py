@@ -1,4 +1,4 @@
-"""A run's folder: recipe, tokenizer, where its data came from, log and checkpoints.
+"""A run's folder: recipe, tokenizer, data description, log and checkpoints.
 
 RUN/recipe.json, data.json, tokenizer.json, log.jsonl, checkpoints/step-00000200/, evaluation.json
 """
@@ -27,29 +27,29 @@ _LOCK = ".lock"
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A trained model, ready to be used."""
+    """A trained model, ready to use."""
 
     folder: Path
     recipe: Recipe
-    """With the vocabulary's size."""
+    """Includes the vocabulary size."""
     model: Transformer
     """In evaluation mode, fp32, on the CPU."""
     tokenizer: Tokenizer
     step: int
-    """Updates it was trained for."""
+    """Updates after which the checkpoint was saved."""
     precision: str = "fp32"
-    """fp32 or bf16: what the training's passes were computed in."""
+    """fp32 or bf16: the format of the training's forward and backward passes."""
 
 
 def open_run(folder: Path, checkpoint: str | int = "best") -> Run:
-    """A run as it stood at one of its checkpoints.
+    """Open a run at one of its checkpoints.
 
     Args:
-        checkpoint: "best" (lowest validation loss; the last one where none was measured), "last", or a step's number.
+        checkpoint: "best" (lowest validation loss; the last one if none was measured), "last", or a step's number.
 
     Raises:
-        ReadError: if the folder is no run, or has no such checkpoint, or that is not whole.
-        UsageError: if the checkpoint is named in another way.
+        ReadError: if the folder is not a run, or the checkpoint is missing or incomplete.
+        UsageError: if `checkpoint` has another form.
     """
     recipe = read_recipe(folder)
     tokenizer = load_tokenizer(folder / TOKENIZER)
@@ -65,10 +65,10 @@ def open_run(folder: Path, checkpoint: str | int = "best") -> Run:
 def create_run(
     folder: Path, recipe: Recipe, tokenizer: Tokenizer, manifest: Mapping[str, Any], model: Transformer, step: int = 0
 ) -> None:
-    """Make a run of a model that came from elsewhere: it can be used and exported, but not gone on with.
+    """Make a run of an imported model; it can be used and exported, but not resumed.
 
     Raises:
-        UsageError: if the folder holds something already.
+        UsageError: if the folder is not empty.
         WriteError: if it cannot be written.
     """
     begin_run(folder, recipe, tokenizer, manifest)
@@ -79,13 +79,13 @@ def create_run(
 def begin_run(
     folder: Path, recipe: Recipe, tokenizer: Tokenizer, manifest: Mapping[str, Any], *, anew: bool = False
 ) -> None:
-    """Write a run's initial files; the recipe last, because it is what makes the folder a run.
+    """Write a run's initial files, the recipe last, because it marks the folder as a run.
 
     Args:
         anew: first remove the existing run, but no other files.
 
     Raises:
-        UsageError: if the folder holds something already.
+        UsageError: if the folder is not empty.
         WriteError: if it cannot be written.
     """
     if anew:
@@ -102,7 +102,7 @@ def begin_run(
 
 
 def clear_run(folder: Path) -> None:
-    """Remove a run and nothing else in its folder; the recipe last, so that the folder is a run until then.
+    """Remove a run and nothing else in its folder; the recipe goes last, so the folder counts as a run until then.
 
     Raises:
         WriteError: if something cannot be removed.
@@ -118,7 +118,7 @@ def clear_run(folder: Path) -> None:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a run was begun there."""
+    """Whether a run was begun in the folder."""
     return (folder / RECIPE).is_file()
 
 
@@ -126,11 +126,11 @@ def check_free(folder: Path) -> None:
     """Reject a folder in which a run cannot begin.
 
     Raises:
-        UsageError: if it is a file, or holds what is not a begun run's.
+        UsageError: if it is a file, or contains files other than the leftovers of an interrupted start.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"A run needs a folder; {folder} is a file. Choose another --out.")
-    begun = {f"{name}.part" for name in (DATA, RECIPE, TOKENIZER)}  # by a process that was killed
+    begun = {f"{name}.part" for name in (DATA, RECIPE, TOKENIZER)}  # from a process that was killed
     ours = {_LOCK, DATA, TOKENIZER, *begun}
     held = sorted(p.name for p in folder.iterdir() if p.name not in ours) if folder.is_dir() else []
     if held:
@@ -141,11 +141,11 @@ def check_free(folder: Path) -> None:
 
 
 def find_step(folder: Path, checkpoint: str | int) -> int:
-    """The number of the step that "best", "last" or a number names.
+    """The step number for "best", "last" or a number.
 
     Raises:
         ReadError: if there is no such checkpoint.
-        UsageError: if it is named in another way.
+        UsageError: if `checkpoint` has another form.
     """
     there = checkpoints.steps(folder / CHECKPOINTS)
     if not there:
@@ -167,7 +167,7 @@ def read_recipe(folder: Path) -> Recipe:
     """The recipe a run was begun with.
 
     Raises:
-        ReadError: if the folder is no run, or its recipe is not one of this version.
+        ReadError: if the folder is not a run, or its recipe is not of this version.
     """
     if not folder.is_dir():
         raise ReadError(f"A run must be a folder; {folder} is {'a file' if folder.exists() else 'missing'}.")
@@ -187,7 +187,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def chosen_keywords(manifest: Mapping[str, Any]) -> list[str]:
-    """The words by which files of the data were chosen; none where all of a source's files were taken."""
+    """The keywords that selected the data's files; empty if no source was filtered by keywords."""
     options = manifest.get("options", {})
     found = [options.get(name, {}).get("keywords", ()) for name in ("filters", "own_filters")]
     return list(dict.fromkeys(word for words in found for word in words))
@@ -195,14 +195,14 @@ def chosen_keywords(manifest: Mapping[str, Any]) -> list[str]:
 
 @contextlib.contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Hold the folder, so that no second process trains in it; a killed process lets it go.
+    """Lock the folder so that no second process trains in it; the lock ends with the process.
 
     Raises:
         UsageError: if another process holds it.
     """
     try:
         import fcntl
-    except ImportError:  # Windows: two trainings in one folder are not noticed there
+    except ImportError:  # on Windows, two trainings in one folder are not detected
         yield
         return
     try:

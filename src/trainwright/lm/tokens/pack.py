@@ -1,6 +1,6 @@
-"""Token ids on disk, two bytes each where the vocabulary allows, and the windows that training reads from them.
+"""Token ids on disk, two bytes each if the vocabulary allows it, and the windows that training reads from them.
 
-A token file is a header, the ids, zeros up to a multiple of eight bytes, and where each document starts:
+A token file contains a header, the ids, zeros up to a multiple of eight bytes, and the start of each document:
 
     8 bytes magic | version, bytes a token (uint32) | vocabulary size, end id, documents, tokens (uint64)
     | checksum of these and of the starts (uint32) | zeros up to byte 64 | ids (uint16 or uint32) | starts (uint64)
@@ -37,27 +37,27 @@ _BUFFER_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TokenFile:
-    """Documents' ids, mapped from the disk: only what is read takes memory."""
+    """The ids of all documents, memory-mapped: only the parts that are read take memory."""
 
     path: Path
     tokens: NDArray[Any]
-    """All documents' ids in a row, each with its end token: uint16 or uint32."""
+    """The ids of all documents, each followed by its end token: uint16 or uint32."""
     starts: NDArray[np.uint64]
-    """(documents + 1): where each begins in `tokens`, and where the last one ends."""
+    """(documents + 1,) The start of each document in `tokens`, and the end of the last one."""
     vocabulary_size: int
     end_id: int
 
     @property
     def documents(self) -> int:
-        """How many."""
+        """The number of documents."""
         return len(self.starts) - 1
 
 
 def open_tokens(file: Path) -> TokenFile:
-    """The token file, after its header, its length and its document index are found sound.
+    """Open a token file after validating its header, length and document index.
 
     Raises:
-        ReadError: if it is missing, truncated, of another version or another kind.
+        ReadError: if it is missing, truncated, of another version or not a token file.
     """
     try:
         size = file.stat().st_size
@@ -89,12 +89,12 @@ def open_tokens(file: Path) -> TokenFile:
 
 
 class TokenWriter:
-    """Writes a token file document by document, as a context manager; memory does not grow with the file.
+    """Writes a token file document by document, as a context manager; memory use does not grow with the file.
 
-    Ids go to FILE.part and starts to FILE.part-starts; leaving the `with` makes FILE of them at once. Left by an
-    exception there is no FILE: the parts are removed, or kept where `resume` was asked for. A writer that resumes goes
-    on after the last whole document that an earlier one, killed or left by an exception, put on the disk;
-    `documents` says how many there are.
+    Ids go to FILE.part and starts to FILE.part-starts; leaving the `with` turns them into FILE atomically. If an
+    exception leaves the block, FILE is not written, and the parts are removed, or kept with `resume`. A resuming writer
+    continues after the last whole document that an earlier one (killed or ended by an exception) put on disk;
+    `documents` is the number of these.
     """
 
     def __init__(self, file: Path, vocabulary_size: int, *, end_id: int, resume: bool = False) -> None:
@@ -113,7 +113,7 @@ class TokenWriter:
         self._starts_part = file.with_name(file.name + ".part-starts")
 
     def __enter__(self) -> TokenWriter:
-        """Raises ReadError if what it should go on with was written for another vocabulary."""
+        """Raises ReadError if the parts to resume were written for another vocabulary."""
         if self._resume and self._part.exists() and self._starts_part.exists():
             self._find_whole_documents()
         if not self.documents:
@@ -126,10 +126,10 @@ class TokenWriter:
         return self
 
     def append(self, ids: Sequence[int] | NDArray[Any]) -> None:
-        """Write one document's ids, and the end token after them.
+        """Write one document's ids, then the end token.
 
         Raises:
-            UsageError: if an id lies outside the vocabulary or is the end token's, which would end the document early.
+            UsageError: if an id is outside the vocabulary, or is the end token's, which would end the document early.
         """
         document = np.asarray(ids, dtype=None if len(ids) else np.uint8)
         if document.ndim != 1 or document.dtype.kind not in "ui":
@@ -153,7 +153,7 @@ class TokenWriter:
         self._starts.write(self.tokens.to_bytes(_START_BYTES, "little"))
 
     def flush(self) -> None:
-        """Have everything appended so far survive the machine's sudden end, for a writer that resumes."""
+        """Sync everything appended so far to disk, so that a resuming writer finds it after a power loss."""
         for part in (self._ids, self._starts):
             part.flush()
             os.fsync(part.fileno())
@@ -171,7 +171,7 @@ class TokenWriter:
             self._leave(keep=self._resume and kind is not None)
 
     def _finish(self) -> None:
-        """Put the starts after the ids, then the header before them, then all of it where it belongs."""
+        """Append the starts to the ids, write the header, then move the file into place."""
         self.flush()
         header = self._header()
         checksum = zlib.crc32(header.packed())
@@ -189,7 +189,7 @@ class TokenWriter:
 
     def _leave(self, *, keep: bool) -> None:
         for part, path in ((self._ids, self._part), (self._starts, self._starts_part)):
-            with suppress(OSError):  # a full disk, say, of which the `with` already tells
+            with suppress(OSError):  # a full disk, say, which the `with` already reports
                 part.close()
             if not keep:
                 path.unlink(missing_ok=True)
@@ -205,7 +205,7 @@ class TokenWriter:
         )
 
     def _find_whole_documents(self) -> None:
-        """Count the documents of an earlier writer whose ids and starts both reached the disk."""
+        """Count the earlier writer's documents whose ids and starts both reached the disk."""
         with self._part.open("rb") as part:
             head = part.read(_HEADER_BYTES)
         if len(head) < _HEADER_BYTES:
@@ -220,7 +220,7 @@ class TokenWriter:
             return
         starts = np.memmap(self._starts_part, dtype="<u8", mode="r", shape=(whole,))
         written = (self._part.stat().st_size - _HEADER_BYTES) // self._type.itemsize
-        # A block that never reached the disk reads as zeros: the starts stop rising there.
+        # A block that never reached the disk reads as zeros, so the starts stop increasing there.
         sound = max(1, int(np.searchsorted(starts, written, side="right")))
         fallen = np.flatnonzero(starts[1:sound] <= starts[: sound - 1])
         self.documents = int(fallen[0]) if len(fallen) else sound - 1
@@ -231,9 +231,9 @@ class TokenWriter:
 class Windows:
     """The windows of `context` + 1 tokens that training reads: inputs are all but the last, targets all but the first.
 
-    Consecutive windows share one token, the last target of one being the first input of the next, so that each token is
-    predicted once. join: the file is one row, cut from its beginning; less than a window at its end is dropped.
-    tail: each document with its end token is cut by itself; less than a window at its end is dropped.
+    Consecutive windows share one token: the last target of one is the first input of the next. Each token is predicted
+    once. join: the file is one sequence, cut from its beginning; an incomplete window at its end is dropped. tail: each
+    document, with its end token, is cut separately; an incomplete window at its end is dropped.
 
     Raises:
         UsageError: if the context is below 1, the limit below 0 or the packing unknown.
@@ -243,7 +243,7 @@ class Windows:
     context: int
     packing: Literal["join", "tail"] = "join"
     limit: int = 0
-    """Only the first so many; 0: all."""
+    """Use only the first N windows; 0: all."""
 
     def __post_init__(self) -> None:
         if self.context < 1:
@@ -261,10 +261,10 @@ class Windows:
         return min(count, self.limit) if self.limit else count
 
     def batch(self, indices: NDArray[Any]) -> NDArray[np.int64]:
-        """(len(indices), context + 1): the windows of these numbers; nothing else is read from the disk.
+        """(len(indices), context + 1): the windows with these numbers; nothing else is read from disk.
 
         Raises:
-            UsageError: if a number lies outside 0 to the count of windows.
+            UsageError: if a number is negative or not below the number of windows.
         """
         windows = np.asarray(indices, dtype=np.int64)
         if len(windows) and (windows.min() < 0 or windows.max() >= len(self)):
@@ -276,7 +276,7 @@ class Windows:
         return batch
 
     def _first_tokens(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where each window begins in the file's row of tokens."""
+        """The position of each window's first token in the file."""
         if self.packing == "join":
             return windows * self.context
         document = np.searchsorted(self._until, windows, side="right")
@@ -286,7 +286,7 @@ class Windows:
 
     @cached_property
     def _until(self) -> NDArray[np.int64]:
-        """(documents,): how many windows there are up to the end of each document; tail only."""
+        """(documents,) The number of windows up to the end of each document; only for tail packing."""
         lengths = np.diff(self.tokens.starts).astype(np.int64)
         until: NDArray[np.int64] = np.cumsum((lengths - 1) // self.context)
         return until
@@ -298,12 +298,12 @@ class Windows:
 
 
 def order(count: int, *, seed: int, epoch: int) -> NDArray[Any]:
-    """(count,): one epoch's order of the windows, a permutation decided by seed and epoch alone.
+    """(count,): the order of the windows in one epoch, a permutation determined by seed and epoch alone.
 
-    numpy keeps RandomState's stream as it is for all time and on all platforms, which it does not promise of Generator.
+    numpy guarantees RandomState's stream for all time and on all platforms, but not Generator's.
 
     Raises:
-        UsageError: if a number is below 0.
+        UsageError: if a number is negative.
     """
     for name, number in {"count": count, "seed": seed, "epoch": epoch}.items():
         if number < 0:
@@ -315,11 +315,11 @@ def order(count: int, *, seed: int, epoch: int) -> NDArray[Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Header:
-    """What a token file says of itself."""
+    """A token file's header."""
 
     version: int
     width: int
-    """Bytes a token."""
+    """Bytes per token."""
     vocabulary_size: int
     end_id: int
     documents: int
@@ -342,7 +342,7 @@ class _Header:
 
     @property
     def starts_at(self) -> int:
-        """The byte at which the starts begin: after the ids, a multiple of eight."""
+        """The byte offset of the starts: after the ids, rounded up to a multiple of eight."""
         return -(-(_HEADER_BYTES + self.tokens * self.width) // _START_BYTES) * _START_BYTES
 
     @property
@@ -350,13 +350,13 @@ class _Header:
         return self.starts_at + (self.documents + 1) * _START_BYTES
 
     def packed(self) -> bytes:
-        """All fields but the checksum."""
+        """All fields except the checksum."""
         return _FIELDS.pack(
             _MAGIC, self.version, self.width, self.vocabulary_size, self.end_id, self.documents, self.tokens
         )
 
     def fits(self, other: _Header) -> bool:
-        """Whether the other's tokens mean the same."""
+        """Whether the other file's tokens have the same meaning."""
         return (self.version, self.vocabulary_size, self.end_id) == (other.version, other.vocabulary_size, other.end_id)
 
 

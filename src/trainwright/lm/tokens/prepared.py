@@ -23,7 +23,7 @@ MANIFEST = "data.json"
 TOKENIZER = "tokenizer.json"
 SPLITS: tuple[Literal["train"], Literal["validation"]] = ("train", "validation")
 
-# Text of one row group: what is in memory when texts are written or read.
+# Text per row group, which is the amount in memory when texts are written or read.
 _GROUP_BYTES = 8 << 20
 _BATCH_ROWS = 64
 _BUFFER_BYTES = 1 << 20
@@ -34,21 +34,21 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedData:
-    """What training and evaluation read."""
+    """The data that training and evaluation read."""
 
     folder: Path
     tokenizer: Tokenizer
     train: TokenFile
     validation: TokenFile
     manifest: dict[str, Any]
-    """data.json: format, options, funnel, licences, each split's documents, bytes and tokens, proof, fingerprint."""
+    """data.json: format, options, funnel, licenses, each split's documents, bytes and tokens, proof, fingerprint."""
 
 
 def open_data(folder: Path) -> PreparedData:
-    """The prepared data of a folder.
+    """Open a folder of prepared data.
 
     Raises:
-        ReadError: if it is not there, was not finished, or its files do not belong together.
+        ReadError: if it does not exist, is unfinished, or its files do not belong together.
     """
     manifest = read_manifest(folder)
     tokenizer = load_tokenizer(folder / TOKENIZER)
@@ -66,7 +66,7 @@ def open_data(folder: Path) -> PreparedData:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """data.json of a folder.
+    """Read a folder's data.json.
 
     Raises:
         ReadError: if it is missing, damaged, or of another version.
@@ -88,14 +88,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def documents(folder: Path, split: Literal["train", "validation"]) -> Iterator[Document]:
-    """The split's documents in the order in which they were packed, read row group by row group.
+    """The split's documents in packing order, read one row group at a time.
 
     Raises:
         ReadError: if they cannot be read.
     """
     file = texts_file(folder, split)
     try:
-        # pre_buffer would hold all of the file's row groups at once.
+        # pre_buffer would hold all of the file's row groups in memory.
         with parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER_BYTES) as opened:
             for batch in opened.iter_batches(_BATCH_ROWS):
                 for text, path, group, licence in zip(*(column.to_pylist() for column in batch.columns)):
@@ -106,7 +106,7 @@ def documents(folder: Path, split: Literal["train", "validation"]) -> Iterator[D
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """A split's documents, which can be iterated over again and again."""
+    """A split's documents, which can be iterated repeatedly."""
 
     folder: Path
     split: Literal["train", "validation"]
@@ -116,7 +116,7 @@ class Texts:
 
 
 def write_texts(file: Path, chosen: Iterable[Document]) -> None:
-    """Write documents as parquet, atomically, in memory of one row group."""
+    """Write documents as parquet, atomically, holding one row group in memory."""
     with (
         replacing(file) as stream,
         parquet.ParquetWriter(stream, _SCHEMA, compression="zstd", use_dictionary=["group", "license"]) as writer,
@@ -134,7 +134,7 @@ def write_texts(file: Path, chosen: Iterable[Document]) -> None:
 
 
 def fingerprint(folder: Path) -> str:
-    """A hash of the tokenizer and of both splits' tokens: runs on equal ones saw the same data."""
+    """A hash of the tokenizer and of both splits' tokens: runs with equal fingerprints saw the same data."""
     digest = xxhash.xxh3_128()
     for file in (folder / TOKENIZER, *(tokens_file(folder, split) for split in SPLITS)):
         with file.open("rb") as stream:
@@ -144,10 +144,10 @@ def fingerprint(folder: Path) -> str:
 
 
 def texts_file(folder: Path, split: str) -> Path:
-    """Where a split's texts lie."""
+    """The path of a split's texts."""
     return folder / f"{split}.parquet"
 
 
 def tokens_file(folder: Path, split: str) -> Path:
-    """Where a split's tokens lie."""
+    """The path of a split's tokens."""
     return folder / f"{split}.bin"

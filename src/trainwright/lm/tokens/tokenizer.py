@@ -18,21 +18,21 @@ from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from trainwright.errors import ReadError, UsageError
 
 END = "<|endoftext|>"
-"""The end of a document, as GPT-2 spells it; its id is the vocabulary's last, as GPT-2's is."""
+"""The end of a document, spelled as in GPT-2; as in GPT-2, its id is the vocabulary's last."""
 
 _LETTER = r"[^\x00-@\[-`{-\x7f]"
-"""ASCII's letters and whatever is not ASCII, so that no engine's edition of Unicode decides what a letter is."""
+"""ASCII letters and all non-ASCII characters, so that letters do not depend on an engine's Unicode version."""
 
 PIECES = "|".join(
     (
-        # Newlines and the indentation after them are one piece: one token a line instead of two, and a line's first
+        # Newlines and the indentation after them form one piece: one token per line instead of two, and a line's first
         # word is the same token at every depth.
         r"[\r\n]+[ \t]*",
-        # A word, with the space or underscores before it: `read_csv` is `read` and `_csv`, 6 % fewer tokens than with
-        # GPT-2's pieces on Python files at 50,000 entries (4 % at 8,192). Other marks stay apart from words: after
-        # `plt.` the model has seen every name as a token of its own.
+        # A word with the space or underscores before it: `read_csv` is `read` and `_csv`, which takes 6 % fewer tokens
+        # than GPT-2's pieces on Python files at 50,000 entries (4 % at 8,192). Other characters stay separate from
+        # words: after `plt.`, the model has seen every name as a token of its own.
         rf" ?_*{_LETTER}+",
-        # Long numbers in threes, so that the vocabulary does not fill with them.
+        # Digits in groups of up to three, so that long numbers do not fill the vocabulary.
         r" ?[0-9]{1,3}",
         r" ?[!-/:-@\[-^`{-~]+",
         r" ?_+",
@@ -40,15 +40,15 @@ PIECES = "|".join(
         r"[\x00-\x1f\x7f]",
     )
 )
-"""Where text is cut before bytes are merged. Without lookahead, which GPT-2's has, tiktoken's engine for regular
-languages runs it, at twice the speed; `tokenizers` and `re` read it, too, and cut at the same places."""
+"""The pieces into which text is cut before BPE merges. It avoids GPT-2's lookahead, so tiktoken can run it in its regex
+engine for regular languages, at twice the speed; `tokenizers` and `re` read it too and cut at the same places."""
 
 _GPT2_PIECES = (
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # of a ByteLevel with use_regex
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # for a ByteLevel with use_regex
 )
 _LEAST_FREQUENCY = 2  # a pair seen once says nothing about other text
-_PART_CHARACTERS = 1 << 16  # of a text given to the trainer at a time, so that memory stays bounded
-_SAMPLED_TOKENS = 4096  # joined to the sample that both encoders must agree on; takes some 10 ms
+_PART_CHARACTERS = 1 << 16  # per text given to the trainer, to bound memory use
+_SAMPLED_TOKENS = 4096  # appended to the sample on which both encoders must agree; takes about 10 ms
 _SAMPLE = (
     "import numpy as np\r\n\r\nclass Größe(_Base):\n\t'''naïve 漢字 🙂 \u00a0\u3000 <|endoftext|>'''\n\n\n"
     "    def __init__(self, x=1_000.25, *args):  # don't\n        self._x_y  = [x  **2]\n   \n \x00\x0c\r"
@@ -56,15 +56,15 @@ _SAMPLE = (
 
 
 class Tokenizer:
-    """Byte-level BPE with a token for each byte, so that any text has ids; `load_tokenizer` and `train_tokenizer` make one.
+    """Byte-level BPE with a token for each byte, so it encodes any text; see `load_tokenizer` and `train_tokenizer`.
 
-    A lone surrogate, which no UTF-8 can hold, is encoded as U+FFFD; surrogates in pairs as the character they stand for.
+    A lone surrogate, which UTF-8 cannot represent, is encoded as U+FFFD, a surrogate pair as its character.
     """
 
     def __init__(
         self, backend: tokenizers.Tokenizer, token_bytes: list[bytes], encoding: tiktoken.Encoding | None
     ) -> None:
-        """`encoding` has the backend's pieces and merges; None: the backend encodes."""
+        """`encoding` must have the backend's pieces and merges; if it is None, the backend encodes."""
         self._backend = backend
         self._bytes = token_bytes
         self._encoding = encoding
@@ -72,12 +72,12 @@ class Tokenizer:
         self.end_id: int = backend.token_to_id(END) or 0
 
     def encode(self, text: str) -> list[int]:
-        """The text's ids, never `end_id`: a literal control token in the text stays text."""
+        """The text's ids, never `end_id`: a literal control token in the text is encoded as ordinary text."""
         ids: list[int] = self.encode_array(text).tolist()
         return ids
 
     def encode_array(self, text: str) -> NDArray[np.uint32]:
-        """The same ids as an array, without a list on the way."""
+        """The same ids as an array, without an intermediate list."""
         if self._encoding is None:
             found = self._backend.encode(_without_surrogates(text), add_special_tokens=False)
             return np.array(found.ids, dtype=np.uint32)
@@ -87,29 +87,29 @@ class Tokenizer:
         except UnicodeEncodeError:
             return self.encode_array(_without_surrogates(text))
         except ValueError:
-            # Where pieces look ahead, as GPT-2's, a run of a million spaces overflows the stack of tiktoken's engine, and
-            # tokenizers' panics: such a text is encoded in parts.
+            # If pieces use lookahead, as GPT-2's do, a run of a million spaces overflows the stack of tiktoken's engine
+            # and makes tokenizers panic, so such a text is encoded in parts.
             return np.concatenate([self.encode_array(part) for part in _parts(text)])
         return ids
 
     def encode_batch(self, texts: Sequence[str], *, threads: int = 1) -> list[list[int]]:
-        """`encode` for each text, on so many threads."""
+        """`encode` for each text, on this many threads."""
         return _mapped(self.encode, texts, threads)
 
     def encode_arrays(self, texts: Sequence[str], *, threads: int = 1) -> list[NDArray[np.uint32]]:
-        """`encode_array` for each text, on so many threads: what packing takes."""
+        """`encode_array` for each text, on this many threads; used for packing."""
         return _mapped(self.encode_array, texts, threads)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The ids' text; bytes that are no UTF-8, as where a character is cut, become U+FFFD."""
+        """The text of the ids; invalid UTF-8, such as an incomplete character, becomes U+FFFD."""
         return self.decode_bytes(ids).decode(errors="replace")
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        """The ids' bytes, those of `end_id` being none."""
+        """The bytes of the ids; `end_id` has none."""
         return b"".join(self.token_bytes(id) for id in ids)
 
     def token_bytes(self, id: int) -> bytes:
-        """One token's bytes; none for `end_id`, which stands for no text.
+        """One token's bytes; empty for `end_id`.
 
         Raises:
             UsageError: if the vocabulary has no such id.
@@ -119,7 +119,7 @@ class Tokenizer:
         return self._bytes[id]
 
     def save(self, file: Path) -> None:
-        """Write tokenizer.json, which transformers opens, too; a file that is there is replaced at once or not at all."""
+        """Write tokenizer.json, which transformers can also open; an existing file is replaced atomically."""
         part = file.with_name(file.name + ".part")
         try:
             part.write_text(self._backend.to_str(pretty=True), encoding="utf-8")
@@ -129,14 +129,14 @@ class Tokenizer:
 
 
 def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int, byte_budget: int) -> Tokenizer:
-    """A tokenizer trained on the texts' first `byte_budget` bytes (of UTF-8); reading stops there.
+    """Train a tokenizer on the first `byte_budget` bytes (of UTF-8) of the texts; reading stops there.
 
-    The texts count in the order they come, so the caller mixes them: sorted by package, the budget would see the first
-    packages alone. Where the texts hold too few repeated pairs the vocabulary is smaller than asked for;
-    `vocabulary_size` of the result states it.
+    Texts are used in input order, so the caller must mix them: sorted by package, the budget would cover only the first
+    packages. If the texts have too few repeated pairs, the vocabulary is smaller than requested; see the result's
+    `vocabulary_size`.
 
     Args:
-        vocabulary_size: All 256 bytes, the end token and the merges together; at least 257.
+        vocabulary_size: The 256 bytes, the end token and the merges together; at least 257.
 
     Raises:
         UsageError: if a number is too small or the texts are empty.
@@ -170,7 +170,7 @@ def train_tokenizer(texts: Iterable[str], *, vocabulary_size: int, byte_budget: 
 
 
 def load_tokenizer(file: Path) -> Tokenizer:
-    """The tokenizer of a tokenizer.json: ours, or another byte-level BPE that has our end token, as GPT-2's.
+    """Load a tokenizer.json: ours, or another byte-level BPE that has our end token, such as GPT-2's.
 
     Raises:
         ReadError: if the file is missing, damaged, or another kind of tokenizer.
@@ -184,7 +184,7 @@ def load_tokenizer(file: Path) -> Tokenizer:
     if fault is None:
         try:
             backend = tokenizers.Tokenizer.from_str(text)
-        except Exception as error:  # tokenizers raises the bare class
+        except Exception as error:  # tokenizers raises plain Exception
             fault = f"tokenizers cannot read it ({error})"
         else:
             return _made(backend, _pieces(layout["pre_tokenizer"]) or "")
@@ -192,13 +192,13 @@ def load_tokenizer(file: Path) -> Tokenizer:
 
 
 class _Budget:
-    """Bytes of text that may still be read."""
+    """The number of bytes of text still to read."""
 
     def __init__(self, budget: int) -> None:
         self.left = budget
 
     def within(self, texts: Iterable[str]) -> Iterator[str]:
-        """The texts, in parts, until the budget is used up; the last one is cut where it ends."""
+        """Yield the texts in parts until the budget is used up; the last part is cut there."""
         for text in texts:
             for part in _parts(text):
                 encoded = _without_surrogates(part).encode()[: self.left]
@@ -209,7 +209,7 @@ class _Budget:
 
 
 def _made(backend: tokenizers.Tokenizer, pieces: str) -> Tokenizer:
-    """With tiktoken where it gives the same ids; a literal control token is text either way."""
+    """A tokenizer that uses tiktoken if it gives the same ids; a literal control token is text either way."""
     backend.encode_special_tokens = True
     backend.no_truncation()
     backend.no_padding()
@@ -227,21 +227,21 @@ def _made(backend: tokenizers.Tokenizer, pieces: str) -> Tokenizer:
 
 
 def _spread(vocabulary_size: int) -> list[int]:
-    """Ids from all over the vocabulary, neighbours far apart."""
+    """Ids from all over the vocabulary; consecutive ones are far apart."""
     return [i * 7919 % vocabulary_size for i in range(min(vocabulary_size, _SAMPLED_TOKENS))]
 
 
 def _encoding(backend: tokenizers.Tokenizer, token_bytes: list[bytes], pieces: str) -> tiktoken.Encoding | None:
-    """tiktoken with the backend's pieces and merges; None where it cannot have them."""
+    """A tiktoken encoding with the backend's pieces and merges; None if tiktoken cannot represent them."""
     added = backend.get_added_tokens_decoder()
     if not all(token.special for token in added.values()):
-        return None  # plain text is searched for them before it is cut, which tiktoken does not do
+        return None  # added tokens are searched for before text is cut, which tiktoken does not do
     try:
         return tiktoken.Encoding(
             "trainwright",
             pat_str=pieces,
             mergeable_ranks={token: id for id, token in enumerate(token_bytes) if token and id not in added},
-            # With the end token known, the search for control tokens is one pass; none is ever allowed.
+            # With the end token registered, the search for control tokens is one pass; none is ever allowed.
             special_tokens={END: backend.token_to_id(END) or 0},
         )
     except ValueError:
@@ -249,7 +249,7 @@ def _encoding(backend: tokenizers.Tokenizer, token_bytes: list[bytes], pieces: s
 
 
 def _fault(layout: Any) -> str | None:
-    """Why a tokenizer.json is not one that this module can apply; None if it is."""
+    """Why this module does not support a tokenizer.json; None if it does."""
     if not isinstance(layout, dict) or not isinstance(layout.get("model"), dict):
         return "it has no model"
     model, added = layout["model"], layout.get("added_tokens") or []
@@ -274,7 +274,7 @@ def _fault(layout: Any) -> str | None:
 
 
 def _pieces(cutter: Any) -> str | None:
-    """The regular expression by which a byte-level tokenizer.json's pre_tokenizer cuts."""
+    """The regular expression that a byte-level tokenizer.json's pre_tokenizer splits by."""
     match cutter:
         case {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}:
             return _GPT2_PIECES
@@ -290,14 +290,14 @@ def _pieces(cutter: Any) -> str | None:
 
 
 def _byte_of_letter() -> dict[str, int]:
-    """The printable letter by which byte-level BPE writes a byte, as GPT-2 published it: itself, or one from U+0100 on."""
+    """Maps each letter of byte-level BPE to its byte, as published with GPT-2: itself, or one from U+0100 on."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
 def _token_bytes(backend: tokenizers.Tokenizer) -> list[bytes]:
-    """Each id's bytes; an added token's are its text, the end token's and a missing id's none."""
+    """Each id's bytes: an added token's are its text; the end token and missing ids have none."""
     to_byte = str.maketrans({letter: chr(byte) for letter, byte in _byte_of_letter().items()})
     added = backend.get_added_tokens_decoder()
     vocabulary = backend.get_vocab(with_added_tokens=True)
@@ -311,7 +311,7 @@ def _token_bytes(backend: tokenizers.Tokenizer) -> list[bytes]:
 def _mapped(encode: Any, texts: Sequence[str], threads: int) -> list[Any]:
     if threads < 2:
         return [encode(text) for text in texts]
-    with ThreadPoolExecutor(threads) as pool:  # both encoders leave the interpreter lock while they work
+    with ThreadPoolExecutor(threads) as pool:  # both encoders release the GIL
         return list(pool.map(encode, texts))
 
 
@@ -321,5 +321,5 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _without_surrogates(text: str) -> str:
-    """Pairs as their character, lone ones as U+FFFD; other text as it is."""
+    """Replace surrogate pairs with their character and lone surrogates with U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

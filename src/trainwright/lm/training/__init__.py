@@ -1,1 +1,1 @@
-"""The training of a network, and the folder of a run."""
+"""Training of a network."""

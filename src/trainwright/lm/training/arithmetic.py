@@ -1,6 +1,6 @@
-"""How a run computes: number formats and threads, as requested, as before, or as measured. Decided once per run.
+"""A run's number formats and threads: as requested, as before, or as measured. Decided once per run.
 
-They alter the last digits, so a resumed run keeps them, whatever is fastest by then.
+They alter the last digits of results, so a resumed run keeps them even if another choice has become faster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trainwright.lm.runs.checkpoint import State
 from trainwright.lm.training import speed
 from trainwright.lm.training.processes import Processes
 
-# What OpenMP and MKL ask for the number of threads; torch follows them.
+# The variables from which OpenMP and MKL, and so torch, take the number of threads.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 AS_BEGUN = "as this run began"
 _MILLISECONDS = 1000
@@ -26,34 +26,34 @@ _MILLISECONDS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Arithmetic:
-    """The settings that alter a computation's last digits."""
+    """The settings that alter the last digits of results."""
 
     precision: str
-    """fp32 or bf16: of forward and backward passes."""
+    """fp32 or bf16, for forward and backward passes."""
     muon_precision: str
-    """... of Muon's Newton-Schulz products."""
+    """The same for Muon's Newton-Schulz products."""
     threads: int
-    """Of torch on the CPU; 0: as many as it takes by itself (on a GPU they decide nothing)."""
+    """torch's CPU threads; 0: torch's default (on a GPU they do not matter)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """An arithmetic, and where it comes from."""
+    """The settings and the reason for them."""
 
     arithmetic: Arithmetic
     line: str = ""
-    """For the user."""
+    """The message for the user."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """What was measured."""
+    """The measured times."""
 
     @property
     def record(self) -> dict[str, Any]:
-        """For the log."""
+        """The entry for the log."""
         return {**asdict(self.arithmetic), "line": self.line, "seconds": self.seconds}
 
 
 def decided(recipe: Recipe, held: State | None, processes: Processes) -> Decision:
-    """The same in all processes: the first one's."""
+    """Decide in the first process and send the settings to all others."""
     decision = _decided(recipe, held, processes) if processes.first else None
     if processes.count == 1 and decision is not None:
         return decision
@@ -68,7 +68,7 @@ def decided(recipe: Recipe, held: State | None, processes: Processes) -> Decisio
 
 
 def for_evaluation(recipe: Recipe, trained_in: str, device: torch.device) -> str:
-    """The format of a run's loss: what it was trained in, but fp32 on a machine where that is emulated."""
+    """The format for evaluating a run's loss: as in training, except fp32 on a machine that emulates bf16."""
     if recipe.run.precision != "auto" or trained_in == "fp32":
         return trained_in
     return "fp32" if speed.is_emulated(speed.Stopwatch(recipe, device)) else trained_in
@@ -111,10 +111,10 @@ def _decided(recipe: Recipe, held: State | None, processes: Processes) -> Decisi
 
 
 def _given_threads(recipe: Recipe, begun: State | None, processes: Processes) -> tuple[int | None, str]:
-    """How many, and who says so; None: to be measured."""
+    """The number of threads and its origin; None: to be measured."""
     wanted = recipe.run.threads
     if begun is not None and wanted in (0, begun.recipe["run"].get("threads", 0)):
-        # A run of before threads were noted had those that torch takes by itself.
+        # Older runs did not record threads; they used torch's default.
         return begun.threads or _torchs(processes), AS_BEGUN if processes.device.type == "cpu" else ""
     if wanted:
         return wanted, "as asked"
@@ -131,7 +131,7 @@ def _torchs(processes: Processes) -> int:
 
 
 def _given_formats(recipe: Recipe, begun: State | None) -> tuple[str, str, str]:
-    """That of passes, that of Muon's products, and who says so; "": to be measured."""
+    """The format of passes, the format of Muon's products, and their origin; "": to be measured."""
     wanted = recipe.run.precision
     if begun is not None and wanted in ("auto", begun.recipe["run"]["precision"]):
         return begun.precision, begun.muon_precision, AS_BEGUN

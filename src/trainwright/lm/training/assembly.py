@@ -1,4 +1,4 @@
-"""A training's parts, made from its recipe and put together once."""
+"""Assembles the components of a training from its recipe."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from trainwright.lm.training.start import surroundings, versions
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """All that the loop uses, assembled once."""
+    """Everything that the training loop uses."""
 
     recipe: Recipe
     folder: Path
@@ -42,17 +42,17 @@ class Training:
     model: Transformer
     loss: SummedLoss
     module: nn.Module
-    """The loss as it is called in training: wrapped where several processes train."""
+    """The training loss; wrapped if several processes train."""
     optimizer: Optimizer
     key_ids: list[int]
     live: Live
 
 
 def with_vocabulary(recipe: Recipe, data: PreparedData) -> Recipe:
-    """The recipe with the vocabulary's size, which is the data's.
+    """The recipe with the data's vocabulary size.
 
     Raises:
-        UsageError: if it names another one.
+        UsageError: if the recipe gives a different one.
     """
     size, named = data.tokenizer.vocabulary_size, recipe.model.vocabulary_size
     if named not in (0, size):
@@ -71,18 +71,18 @@ def assembled(
     live: Live,
     arithmetic: Arithmetic,
 ) -> Training:
-    """The parts of a training, as they stood at the checkpoint, or new; new ones are walked by the debugger first.
+    """The components of a training, new or restored from the checkpoint; the debugger checks new ones first.
 
     Raises:
         UsageError: if the recipe does not fit the data or the processes, or the debugger finds an error.
-        ReadError: if the checkpoint is not of this model.
+        ReadError: if the checkpoint belongs to another model.
     """
     model_of, data_of = recipe.model, recipe.data
     windows = Windows(data.train, model_of.context, data_of.packing, data_of.limit)
     plan = planned(windows, recipe, processes)
     if plan.much_repeated and held is None:
         live.say(plan.much_repeated)
-    rate_share(0, plan.updates, recipe.schedule)  # refuses a warm-up that does not end
+    rate_share(0, plan.updates, recipe.schedule)  # rejects a warm-up that does not end
     key_ids, split = key_token_ids(data.tokenizer, recipe.loss.key_tokens)
     if split:
         live.say(
@@ -92,7 +92,7 @@ def assembled(
     if held is not None:
         checkpoints.fill(model, held)
     elif recipe.run.check and processes.first and not walked(model, plan, recipe, live, arithmetic):
-        model = _new_model(recipe, processes)  # a walk that broke off may not have put all back
+        model = _new_model(recipe, processes)  # an interrupted check may not have restored everything
     if recipe.run.compile:
         for layer in model.layers:
             layer.compile()
@@ -125,7 +125,7 @@ def _new_model(recipe: Recipe, processes: Processes) -> Transformer:
 
 
 def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmetic: Arithmetic) -> bool:
-    """Whether the debugger walked everything it should have; reports what it found or where it failed.
+    """Whether the debugger checked everything it should have; reports its findings or its failure.
 
     Raises:
         UsageError: if it found an error.
@@ -143,7 +143,7 @@ def walked(model: Transformer, plan: Plan, recipe: Recipe, live: Live, arithmeti
 
 
 def first_state(training: Training, held: Checkpoint | None) -> State:
-    """Where the loop begins; reports what has changed since the checkpoint."""
+    """The state from which the loop starts; reports what has changed since the checkpoint."""
     fresh = State(
         update=0,
         recipe=as_tables(training.recipe),

@@ -1,4 +1,4 @@
-"""The display of a running training: a progress line on a terminal, plain lines elsewhere."""
+"""Displays a running training: a progress line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Number = float | None
 
 
 class Live:
-    """The line of a training, on standard error; silent where another process speaks."""
+    """The progress line, on standard error; silent in all processes but the first."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self.console = Console(stderr=True, quiet=silent)
@@ -23,18 +23,18 @@ class Live:
         self._first = self._total = 0
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self.console.print(Text(text), soft_wrap=True)
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
-        """What is done for some seconds, on a terminal."""
+        """Show a spinner during work that takes some seconds, on a terminal only."""
         with self.console.status(text) if self.console.is_terminal else nullcontext():
             yield
 
     @contextmanager
     def shown(self, done: int, total: int) -> Iterator[None]:
-        """From here on updates are counted."""
+        """Show the progress of updates inside the context."""
         self._started, self._first, self._total = time.monotonic(), done, total
         if not self.console.is_terminal or self.console.quiet:
             yield
@@ -46,7 +46,7 @@ class Live:
         self._progress = None
 
     def update(self, done: int, loss_nats: Number = None, tokens_per_second: Number = None) -> None:
-        """Move on; a loss makes a line of its own where nothing moves."""
+        """Advance the progress line; without a terminal, a loss prints a line instead."""
         left = (time.monotonic() - self._started) / max(done - self._first, 1) * (self._total - done)
         if self._progress is not None:
             self._progress.update(self._progress.task_ids[0], completed=done)
@@ -60,7 +60,7 @@ class Live:
 
 
 def duration(seconds: float) -> str:
-    """1:02:03 or 2:03."""
+    """Format as 1:02:03 or 2:03."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

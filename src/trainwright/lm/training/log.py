@@ -1,4 +1,4 @@
-"""The log of a training: always log.jsonl; TensorBoard, trackio and W&B on request."""
+"""A training's log: always log.jsonl; TensorBoard, trackio and W&B on request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sink(Protocol):
     """A destination for a training's numbers."""
 
     def write(self, values: Mapping[str, float], update: int) -> None:
-        """Keep an update's numbers, by name."""
+        """Record an update's numbers, by name."""
         ...
 
     def close(self) -> None:
@@ -30,10 +30,10 @@ class Sink(Protocol):
 
 
 class Log:
-    """log.jsonl and the sinks; one record a line, in the order of updates."""
+    """log.jsonl and the sinks; one record per line, in the order of updates."""
 
     def __init__(self, file: Path, sinks: Sequence[Sink] = (), heading: Mapping[str, Any] | None = None) -> None:
-        """heading: the first record of a log that has none; it goes to no sink."""
+        """heading: the first record of a new log; it is not sent to the sinks."""
         self._file = file
         self._heading = heading
         self._sinks = sinks
@@ -66,7 +66,7 @@ class Log:
         return stream
 
     def settle(self) -> None:
-        """Have it on the disk, before a checkpoint says that it is there."""
+        """Sync the log to disk, before a checkpoint refers to it."""
         if self._stream is not None:
             os.fsync(self._stream.fileno())
 
@@ -79,7 +79,7 @@ class Log:
 
 
 def cut(file: Path, update: int) -> None:
-    """Remove the records after an update, and a last line that was not written to its end."""
+    """Remove the records after an update, and an incomplete last line."""
     if not file.exists():
         return
     keep = 0
@@ -96,25 +96,25 @@ def cut(file: Path, update: int) -> None:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    """The records of a log."""
+    """Read the records of a log."""
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def check_sinks(names: Sequence[str]) -> None:
-    """Reject sinks whose package is missing, before anything is spent.
+    """Reject sinks whose package is missing, before training starts.
 
     Raises:
-        UsageError: if one is.
+        UsageError: if one is missing.
     """
     for name in names:
-        if importlib.util.find_spec(name) is None:  # a sink has its package's name
+        if importlib.util.find_spec(name) is None:  # a sink is named after its package
             raise UsageError(
                 f"run.sinks names {name}, whose package is not installed. Run pip install {name}, or remove it."
             )
 
 
 def open_sinks(names: Sequence[str], folder: Path, recipe: Recipe, update: int) -> list[Sink]:
-    """The sinks by name; a run that resumes after `update` resumes there, too."""
+    """Open the sinks by name; a run that resumes after `update` resumes there too."""
     return [_OPENED[name](folder, recipe, update) for name in names]
 
 
@@ -133,7 +133,7 @@ class _TensorBoard:
 
 
 class _Tracker:
-    """trackio, or W&B, whose functions have the same names."""
+    """trackio or W&B, whose functions have the same names."""
 
     def __init__(self, package: str, recipe: Recipe, **named: Any) -> None:
         self._tracker: Any = importlib.import_module(package)
@@ -155,7 +155,7 @@ def _wandb(folder: Path, recipe: Recipe, update: int) -> Sink:
 
 
 def _identity(folder: Path) -> str:
-    """The run's name: the same when it resumes, a new one when a run is started over in the same folder."""
+    """The run's name: unchanged when it resumes, new when a run is restarted in the same folder."""
     begun = f"{folder.resolve()} {(folder / RECIPE).stat().st_mtime_ns}"
     return f"{folder.resolve().name}-{xxhash.xxh32_hexdigest(begun.encode())}"
 

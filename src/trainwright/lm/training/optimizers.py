@@ -1,4 +1,4 @@
-"""Which parameters are trained how: groups with and without weight decay, AdamW and Muon, and the rate over the updates."""
+"""Optimizers and learning rate schedule: groups with and without weight decay, AdamW and Muon."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from trainwright.errors import ReadError, UsageError
 from trainwright.lm.config import OptimizerConfig, ScheduleConfig
 from trainwright.lm.network.model import FUSED
 
-# Keller Jordan's numbers (https://kellerjordan.github.io/posts/muon): momentum, and the quintic that drives all singular
-# values towards 1, steepest at 0, in five steps.
+# Keller Jordan's values (https://kellerjordan.github.io/posts/muon): momentum, and the quintic that drives all singular
+# values toward 1, steepest at 0, in five steps.
 MUON_MOMENTUM = 0.95
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 5
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig, muon_format: torch.dtype = torch.bfloat16) -> Optimizer:
-    """AdamW, or Muon for the layers' matrices and AdamW for the rest. Each group has its highest rate as "base_lr".
+    """AdamW, or Muon for the layers' matrices and AdamW for the rest. Each group stores its peak rate as "base_lr".
 
-    Weight decay is for matrices (embeddings too, as in GPT-2's published trainings); norms and biases have none.
+    Weight decay applies to matrices (including embeddings, as in GPT-2's published training), not to norms and biases.
 
     Args:
-        muon_format: of Muon's products; bf16 as its author has it.
+        muon_format: format of Muon's products; its author uses bf16.
     """
     named = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
     muon = [(n, p) for n, p in named if config.name == "muon" and p.ndim == 2 and n.startswith("layers.")]
@@ -54,15 +54,15 @@ def _group(members: list[tuple[str, Tensor]], rate: float, decay: float, **more:
 
 
 def _parts(name: str) -> int:
-    """How many matrices lie below each other in the parameter."""
+    """The number of matrices stacked in the parameter."""
     return FUSED.get(name.split(".")[-2], 1)
 
 
 class MuonAdamW(Optimizer):
-    """Muon for the groups that say of how many matrices ("parts") each parameter is made; AdamW for the others.
+    """Muon for the groups that have "parts", the number of matrices in each parameter; AdamW for the others.
 
-    Muon is Keller Jordan's (https://kellerjordan.github.io/posts/muon): momentum, made orthogonal by Newton and Schulz,
-    times sqrt(max(1, rows / columns)). Fused matrices are made orthogonal each by itself, as he advises.
+    Muon is Keller Jordan's (https://kellerjordan.github.io/posts/muon): momentum, orthogonalized by Newton-Schulz,
+    times sqrt(max(1, rows / columns)). Matrices fused in one parameter are orthogonalized separately, as he recommends.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class MuonAdamW(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One update of all parameters that have a gradient; the closure's result, if there is one."""
+        """Update all parameters that have a gradient once; returns the closure's result, if any."""
         result = None
         if closure is not None:
             with torch.enable_grad():
@@ -132,9 +132,9 @@ class MuonAdamW(Optimizer):
 
 
 def _apart(update: Tensor, parts: int, muon_format: torch.dtype) -> Tensor:
-    """The matrices that lie below each other in an update, each made orthogonal by itself.
+    """Orthogonalize each of the matrices stacked in an update separately.
 
-    One that lies in shards (FSDP2) is put together in each process; each keeps its own rows of the result.
+    A sharded update (FSDP2) is gathered in each process, and each keeps its own rows of the result.
     """
     if isinstance(update, DTensor):
         whole = _apart(update.full_tensor(), parts, muon_format)
@@ -159,7 +159,7 @@ def orthogonal(matrices: Tensor, computed_in: torch.dtype = torch.bfloat16, step
 
 
 def optimizer_tensors(optimizer: Optimizer) -> dict[str, Tensor]:
-    """The optimizer's state as flat tensors, named "parameter:state"; the rates are the schedule's, not kept here."""
+    """The optimizer's state as flat tensors named "parameter:state"; rates are not included: the schedule sets them."""
     return {
         f"{name}:{key}": value
         for name, parameter in _named(optimizer)
@@ -168,10 +168,10 @@ def optimizer_tensors(optimizer: Optimizer) -> dict[str, Tensor]:
 
 
 def load_optimizer_tensors(optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Give the optimizer the state that `optimizer_tensors` returned; copies are made.
+    """Load the state that `optimizer_tensors` returned into the optimizer, as copies.
 
     Raises:
-        ReadError: if the tensors are not those of this optimizer's parameters.
+        ReadError: if the tensors do not match the optimizer's parameters.
     """
     named = dict(_named(optimizer))
     expected = _expected(optimizer) if tensors else set()
@@ -196,7 +196,7 @@ def load_optimizer_tensors(optimizer: Optimizer, tensors: Mapping[str, Tensor]) 
 
 
 def _expected(optimizer: Optimizer) -> set[str]:
-    """Names of the state's tensors after a step."""
+    """The names of the state's tensors after a step."""
     return {
         f"{name}:{key}"
         for group in optimizer.param_groups
@@ -211,9 +211,9 @@ def _named(optimizer: Optimizer) -> Iterable[tuple[str, Tensor]]:
 
 
 def rate_share(update: int, total: int, config: ScheduleConfig) -> float:
-    """The share of the highest rate in this update, 0 to total - 1; the floor would be reached by update `total`.
+    """The fraction of the peak rate in this update, 0 to total - 1; update `total` would reach the floor.
 
-    Warm-up rises linearly and ends at 1. "wsd" falls as 1 - sqrt over its last share (Hägele et al., arXiv 2405.18392).
+    Warm-up rises linearly to 1. "wsd" decays as 1 - sqrt over its last fraction (Hägele et al., arXiv 2405.18392).
 
     Raises:
         UsageError: if warm-up takes all updates.

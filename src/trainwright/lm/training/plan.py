@@ -1,4 +1,4 @@
-"""Which windows an update trains on: a function of its number alone, so that there is nothing to skip or to save."""
+"""Which windows an update trains on: a function of its number alone, so resuming needs no skipping or saved state."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from trainwright.lm.config import Recipe
 from trainwright.lm.tokens.pack import Windows, order
 from trainwright.lm.training.processes import Processes
 
-# Beyond some 16 passes over the same tokens more of them hardly help (Muennighoff et al., arXiv 2305.16264).
+# Beyond about 16 epochs, repeating the same tokens hardly helps (Muennighoff et al., arXiv 2305.16264).
 MOST_PASSES = 16
-# An order of 16 million windows takes a second and 134 MB: the current epoch's is kept, and the next one's at its edge.
+# An order of 16 million windows takes a second and 134 MB; the current epoch's is cached, and the next's at its end.
 _order = functools.lru_cache(maxsize=2)(lambda count, seed, epoch: order(count, seed=seed, epoch=epoch))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is trained on, update by update: the windows in the orders of epoch 0, 1, … one after another."""
+    """The windows of each update: the orders of epochs 0, 1, … in sequence."""
 
     windows: Windows
     seed: int
     at_once: int
-    """Windows of an update."""
+    """Windows per update."""
     updates: int
 
     def indices(self, update: int) -> np.ndarray:
-        """The windows of an update (from 0); at an epoch's end the rest are the next one's first."""
+        """The windows of an update (from 0); at an epoch's end, the next epoch's first windows fill it up."""
         count = len(self.windows)
         places = np.arange(update * self.at_once, (update + 1) * self.at_once)
         indices = np.empty(self.at_once, dtype=np.int64)
@@ -51,7 +51,7 @@ class Plan:
 
     @property
     def much_repeated(self) -> str:
-        """That the windows are gone over too often to learn more from, and what to do; "" if they are not."""
+        """A warning, with a remedy, if the windows are repeated too often to help; otherwise ""."""
         passes = self.updates * self.at_once / len(self.windows)
         if passes <= MOST_PASSES:
             return ""
@@ -63,15 +63,15 @@ class Plan:
 
     @property
     def tokens(self) -> int:
-        """Targets of an update."""
+        """Targets per update."""
         return self.at_once * self.windows.context
 
 
 def planned(windows: Windows, recipe: Recipe, processes: Processes) -> Plan:
-    """The plan of a recipe.
+    """Make the plan of a recipe.
 
     Raises:
-        UsageError: if there are no windows, or the processes cannot share those of an update out evenly.
+        UsageError: if there are no windows, or an update's windows cannot be divided evenly among the processes.
     """
     at_once = recipe.data.windows
     if not len(windows):
@@ -91,5 +91,5 @@ def planned(windows: Windows, recipe: Recipe, processes: Processes) -> Plan:
 
 
 def seed_of(seed: int, update: int, rank: int) -> int:
-    """The seed of an update's random numbers (dropout), in one process."""
+    """The seed of an update's random numbers (dropout) in one process."""
     return int(np.random.SeedSequence((seed, update, rank)).generate_state(1, np.uint64)[0] >> 1)

@@ -1,4 +1,4 @@
-"""One process or several under torchrun: which of them this is, and what they do together."""
+"""One process, or several under torchrun: this process's role, and collective operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trainwright.lm.network.model import Transformer
 
 @dataclass(frozen=True, kw_only=True)
 class Processes:
-    """This process among those that train together."""
+    """This process and its group."""
 
     rank: int = 0
     count: int = 1
@@ -30,17 +30,17 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether this is the one that writes and speaks."""
+        """Whether this process writes files and messages."""
         return self.rank == 0
 
     def total(self, value: Tensor) -> Tensor:
-        """The sum of all processes' values; the same tensor is filled."""
+        """The sum over all processes, in place."""
         if self.count > 1:
             distributed.all_reduce(value)
         return value
 
     def any(self, flag: bool) -> bool:
-        """Whether it holds in one of them."""
+        """Whether the flag is set in any process."""
         if self.count == 1:
             return flag
         return bool(self.total(torch.tensor(float(flag), device=self.device)))
@@ -56,9 +56,9 @@ class Processes:
 
 @contextlib.contextmanager
 def joined() -> Iterator[Processes]:
-    """This process, connected to the others if torchrun started several; on a GPU of its own where there are some.
+    """This process, connected to the others if torchrun started several, with its own GPU if there are any.
 
-    A process group that is there already is used, and stays.
+    An existing process group is used and not destroyed.
     """
     count, gpu = int(os.environ.get("WORLD_SIZE", "1")), torch.cuda.is_available()
     if count == 1:
@@ -78,7 +78,7 @@ def joined() -> Iterator[Processes]:
 
 
 class SummedLoss(nn.Module):
-    """A model as the wrappers need it: its forward pass is the loss, a weighted sum of nats."""
+    """A model as the wrappers need it: its forward pass returns the loss, a weighted sum of nats."""
 
     def __init__(self, model: Transformer, z_loss: float = 0.0) -> None:
         super().__init__()
@@ -91,9 +91,9 @@ class SummedLoss(nn.Module):
 
 
 def spread(loss: SummedLoss, layout: Literal["ddp", "fsdp"], processes: Processes) -> nn.Module:
-    """What is called in training: the loss itself, or wrapped so that gradients become the processes' mean.
+    """The training loss: the module itself, or wrapped so that gradients are averaged over processes.
 
-    Under "fsdp" the model's own parameters become shards: an optimizer is built after this.
+    "fsdp" turns the model's own parameters into shards, so build the optimizer afterwards.
     """
     if processes.count == 1:
         return loss
@@ -108,7 +108,7 @@ def spread(loss: SummedLoss, layout: Literal["ddp", "fsdp"], processes: Processe
 
 @contextlib.contextmanager
 def exchanging(module: nn.Module, now: bool) -> Iterator[None]:
-    """A forward and backward pass, whose gradients are exchanged now or stay until an update's last pass."""
+    """A context for a forward and backward pass: exchange gradients now, or leave that to the update's last pass."""
     if isinstance(module, FSDPModule):
         module.set_requires_gradient_sync(now)
     if isinstance(module, DistributedDataParallel) and not now:
@@ -119,7 +119,7 @@ def exchanging(module: nn.Module, now: bool) -> Iterator[None]:
 
 
 def whole(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors without shards, on the CPU; all processes call this together."""
+    """Gather sharded tensors onto the CPU; all processes must call this together."""
     return {
         name: (tensor.full_tensor() if isinstance(tensor, DTensor) else tensor).detach().cpu()
         for name, tensor in tensors.items()
@@ -127,7 +127,7 @@ def whole(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def shared_out(tensors: Mapping[str, Tensor], optimizer: Optimizer) -> dict[str, Tensor]:
-    """An optimizer's whole tensors, sharded as the parameters are that they belong to ("parameter:state")."""
+    """Shard an optimizer's full tensors ("parameter:state") like the parameters they belong to."""
     named = {n: p for group in optimizer.param_groups for n, p in zip(group["param_names"], group["params"])}
     shared = dict(tensors)
     for name, tensor in tensors.items():

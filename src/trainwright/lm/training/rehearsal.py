@@ -1,4 +1,4 @@
-"""The walk before the training: the debugger checks data, model, loss and optimizer, and restores everything."""
+"""Checks a training before it starts: the debugger walks data, model, loss and optimizer, and restores everything."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trainwright.lm.network.model import Transformer
 from trainwright.lm.training.optimizers import build_optimizer
 from trainwright.lm.training.plan import Plan
 
-# Enough for what the debugger compares within and between batches, and few enough for a walk of seconds.
+# Enough windows for comparisons within and between batches, and few enough to take only seconds.
 WINDOWS = 4
 BATCHES = 8
 TOKENS = 32
@@ -26,7 +26,7 @@ BUDGET_SECONDS = 20.0
 
 
 def rehearse(model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.dtype = torch.bfloat16) -> Report:
-    """The debugger's report on the first windows of the training, with a separate optimizer.
+    """The debugger's report on the training's first windows, using a separate optimizer.
 
     Raises:
         UsageError: if it found an error.
@@ -52,7 +52,7 @@ def rehearse(model: Transformer, plan: Plan, recipe: Recipe, muon_format: torch.
 
 
 def told(report: Report) -> str:
-    """The result of the walk; "no fault found" refers only to the stages that were walked."""
+    """The walk's result as a message; "no fault found" covers only the stages that were walked."""
     if why := failure_of(report):
         return own_failure(why, _stages(report, through=True))
     found = [f"{f.code} {f.name} ({f.severity}): {f.message}" for f in report.findings if str(f.severity) != "note"]
@@ -65,7 +65,7 @@ def told(report: Report) -> str:
 
 
 def failure_of(report: Report) -> str:
-    """Why the walk did not come to its end, which here is Trainwright's own fault: so is all the code; "" if it did."""
+    """Why the walk failed: an error in Trainwright itself, since all the code is its own; "" if it did not fail."""
     if report.internal_errors:
         return "; ".join(report.internal_errors)
     failed = [f"{run.stage.label}: {run.why}" for run in report.stages if run.status is Status.FAILED]
@@ -84,17 +84,17 @@ def own_failure(why: str, walked: Sequence[StageRun] = ()) -> str:
 
 
 def _stages(report: Report, *, through: bool) -> list[StageRun]:
-    """Those walked to their end, or not; evaluation is the training's own and not given to the walk."""
+    """The stages that were walked to their end, or were not; evaluation is excluded because training does its own."""
     return [run for run in report.stages if run.status.through is through and run.stage is not Stage.EVALUATION]
 
 
 def mean_nats(logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:
-    """The ordinary loss, per token."""
+    """The ordinary loss per token."""
     return F.cross_entropy(logits_BTV.flatten(0, 1).float(), targets_BT.flatten())
 
 
 def _first_batches(plan: Plan) -> list[tuple[Tensor, Tensor]]:
-    """Small batches of the beginnings of the first update's windows, and of those that follow."""
+    """Small batches from the beginnings of the first windows, over as many updates as needed."""
     updates = -(-WINDOWS * BATCHES // plan.at_once)
     indices = [index for update in range(updates) for index in plan.indices(update)][: WINDOWS * BATCHES]
     rows = torch.from_numpy(plan.windows.batch(np.array(indices)))[:, : TOKENS + 1]

@@ -1,4 +1,4 @@
-"""Completions of a recipe's prompts while the model is trained."""
+"""Completes a recipe's prompts during training."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainwright.lm.tokens.tokenizer import Tokenizer
 
 
 def sample(model: Transformer, tokenizer: Tokenizer, recipe: Recipe, update: int) -> dict[str, str]:
-    """The likeliest end of the line of each prompt; no random number is drawn."""
+    """The greedy completion of each prompt to the end of the line; draws no random numbers."""
     training = model.training
     run = Run(folder=Path(), recipe=recipe, model=model.eval(), tokenizer=tokenizer, step=update)
     try:
@@ -24,7 +24,7 @@ def sample(model: Transformer, tokenizer: Tokenizer, recipe: Recipe, update: int
 
 
 def unsharded(recipe: Recipe, tensors: dict[str, Tensor]) -> Transformer:
-    """A model of its own with these weights, to complete with where the trained one lies in shards."""
+    """A separate model with these weights, for completions while the trained one is sharded."""
     model = Transformer(recipe.model)
     model.load_state_dict(tensors)
     return model

@@ -1,4 +1,4 @@
-"""Where a training begins: in a new folder, or at the state of the folder's run if it is the same one."""
+"""Starts a training: in a new folder, or from the state of the same run in an existing folder."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from trainwright.lm.tokens.prepared import PreparedData
 from trainwright.lm.training import log as logs
 from trainwright.lm.training.processes import Processes
 
-# Settings that may change when a run goes on: they alter no weight and no line of the log's training, but for precision
-# and threads, which alter their last digits, and whose change is said.
+# Settings that may change when a run resumes. They do not affect the weights or the logged training, except that
+# precision and threads alter the last digits, and changing those is reported.
 FREE = {
     "run.precision",
     "run.threads",
@@ -40,14 +40,14 @@ def opened(
     processes: Processes,
     say: Callable[[str], None],
 ) -> Checkpoint | None:
-    """The checkpoint to resume from, in all processes; None: from the beginning. Afterwards the folder is this run's.
+    """The checkpoint to resume from, in all processes; None: start from the beginning. Claims the folder for this run.
 
     Args:
-        resume: True: there must be a run; False: an existing run is removed; None: resume if there is one.
+        resume: True: a run must exist; False: an existing run is removed; None: resume if there is one.
 
     Raises:
-        UsageError: if the folder's run is another one, or its state does not allow what is asked.
-        ReadError: if no checkpoint of it is whole.
+        UsageError: if the folder has another run, or its state does not allow the request.
+        ReadError: if the run has no complete checkpoint.
     """
     held = _opened(data, folder, recipe, resume, say) if processes.first else None
     update = processes.told(held.state.update if held else -1)
@@ -66,7 +66,7 @@ def _opened(
             )
         begin_run(folder, recipe, data.tokenizer, _manifest(data))
         return None
-    # Without a checkpoint nothing was trained: a recipe that was refused, say, may be replaced by a better one.
+    # Without a checkpoint nothing was trained, so the recipe may be replaced, for example after it was rejected.
     if resume is False or not checkpoints.steps(folder / CHECKPOINTS):
         begin_run(folder, recipe, data.tokenizer, _manifest(data), anew=True)
         return None
@@ -85,7 +85,7 @@ def _opened(
 
 
 def first_difference(begun: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """The first setting that matters and differs between two recipes' tables, with its values; "" if none does."""
+    """The first relevant setting that differs between two recipes' tables, with its values; "" if none does."""
     for section, settings in now.items():
         for key, value in settings.items():
             name, before = f"{section}.{key}", begun.get(section, {}).get(key)
@@ -95,7 +95,7 @@ def first_difference(begun: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def surroundings(state: State, now: State) -> list[str]:
-    """What has changed since the checkpoint was written and alters the last digits from here on."""
+    """The changes since the checkpoint that alter the last digits from here on."""
     told = []
     if state.precision != now.precision:
         told.append(f"precision changes from {state.precision} to {now.precision}")
@@ -112,7 +112,7 @@ def surroundings(state: State, now: State) -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """The versions that determine a computation's last digits."""
+    """The package versions that determine the last digits of results."""
     return {"torch": str(torch.__version__)}
 
 
@@ -135,5 +135,5 @@ def _unlike(state: State, recipe: Recipe, data: str) -> str:
 
 
 def _manifest(data: PreparedData) -> dict[str, Any]:
-    """What the run keeps of its data: their description, and where they lay."""
+    """The data's description that the run keeps, including the data's location."""
     return {**data.manifest, "folder": str(data.folder.resolve())}

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the update is finished and saved before the training ends."""
+"""Ctrl-C and SIGTERM: finish and save the current update before the training ends."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 
 class Stopping:
-    """While it is entered, a first signal is kept for the loop to see; a second one ends the program at once."""
+    """A context in which a first signal is stored for the loop to check; a second one ends the program at once."""
 
     def __init__(self) -> None:
         self.signal = 0
-        """The signal's number; 0: none came."""
+        """The signal's number; 0: none so far."""
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Stopping:
-        if threading.current_thread() is threading.main_thread():  # others may not set handlers
+        if threading.current_thread() is threading.main_thread():  # only the main thread may set handlers
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._before[number] = signal.signal(number, self._came)
         return self
@@ -29,7 +29,7 @@ class Stopping:
 
     @property
     def asked(self) -> bool:
-        """Whether a signal came."""
+        """Whether a signal arrived."""
         return self.signal != 0
 
     def _came(self, number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""The training of a model from scratch: assemble, resume from a checkpoint; update, log, evaluate, save."""
+"""Trains a model from scratch: assemble, resume from a checkpoint; update, log, evaluate, save."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ class Outcome:
     """Lowest validation loss in nats per token."""
     best_update: int | None
     seconds: float
-    """Spent on updates, in all sessions of the run."""
+    """Time spent on updates, over all sessions of the run."""
     signal: int = 0
-    """Of Ctrl-C or SIGTERM, if one came to this process or another before the last update."""
+    """Ctrl-C's or SIGTERM's number, if any process received it before the last update; otherwise 0."""
 
 
 def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | None = None) -> Outcome:
-    """Train to the recipe's last update, in one process or those that torchrun started; checkpoints go to the folder.
+    """Train to the recipe's last update, in one process or all that torchrun started; checkpoints go to the folder.
 
     Args:
         resume: True: resume the folder's run; False: remove it and start over; None: resume if there is one.
 
     Raises:
-        UsageError: if recipe, data and folder do not fit each other, or the debugger finds an error.
-        ReadError: if none of the run's checkpoints is whole.
-        WriteError: if something cannot be written; what was saved before is whole.
-        TrainwrightError: if the loss is no longer a finite number.
+        UsageError: if recipe, data and folder do not match, or the debugger finds an error.
+        ReadError: if none of the run's checkpoints is complete.
+        WriteError: if something cannot be written; earlier checkpoints stay intact.
+        TrainwrightError: if the loss is no longer finite.
     """
     recipe = with_vocabulary(recipe, data)
     logs.check_sinks(recipe.run.sinks)
@@ -94,7 +94,7 @@ def train(data: PreparedData, folder: Path, recipe: Recipe, *, resume: bool | No
 
 
 def train_from(state: State, training: Training, log: logs.Log, stopping: Stopping) -> Outcome:
-    """The loop, from a state to the last update or to a signal."""
+    """The training loop, from a state to the last update or a signal."""
     run, plan, processes, live = training.recipe.run, training.plan, training.processes, training.live
     tally = Tally(state, processes)
     training.module.train()
@@ -128,10 +128,10 @@ def train_from(state: State, training: Training, log: logs.Log, stopping: Stoppi
 
 
 def take_update(training: Training, update: int) -> tuple[Tensor, Tensor | float, Tensor]:
-    """One update, number 0 or more; this process's nats, all processes' weight, and the gradients' norm.
+    """Do update `update` (from 0); returns this process's nats, all processes' weight, and the gradients' norm.
 
-    The gradient is that of the sum of nats over the sum of weights of the whole update, however it is shared out
-    among micro-batches and processes.
+    The gradient is that of the update's summed nats divided by its total weight, however the update is divided into
+    micro-batches and processes.
     """
     recipe, processes = training.recipe, training.processes
     share = rate_share(update, training.plan.updates, recipe.schedule)
@@ -150,7 +150,7 @@ def take_update(training: Training, update: int) -> tuple[Tensor, Tensor | float
                 summed = training.module(
                     inputs_BT[piece], targets_BT[piece], None if weights_B is None else weights_B[piece]
                 )
-            # Wrapped modules take the mean over processes, where the sum is meant.
+            # Wrapped modules average over processes, but the sum is needed.
             (summed * (processes.count / weight)).backward()
         nats += summed.detach()
     norm = clipped(training)
@@ -160,7 +160,7 @@ def take_update(training: Training, update: int) -> tuple[Tensor, Tensor | float
 
 
 def weighed(training: Training, inputs_BT: Tensor) -> tuple[Tensor | None, Tensor | float]:
-    """What each of this process's windows counts, and what all tokens of the update count together."""
+    """The weights of this process's windows, and the total weight of the whole update."""
     if not training.key_ids:
         return None, float(training.plan.tokens)
     weights_B = window_weights(inputs_BT, training.key_ids, training.recipe.loss.key_weight)
@@ -168,10 +168,10 @@ def weighed(training: Training, inputs_BT: Tensor) -> tuple[Tensor | None, Tenso
 
 
 def write_line(training: Training, log: logs.Log, tally: Tally, update: int, norm: Tensor) -> None:
-    """The log's line of the updates since the last one, up to and with this one (from 0).
+    """Write a log line for the updates since the last one, up to and including this one (from 0).
 
     Raises:
-        TrainwrightError: if the loss is no longer a finite number.
+        TrainwrightError: if the loss is no longer finite.
     """
     plan, recipe = training.plan, training.recipe
     nats, weight = tally.settled(training.processes)
@@ -197,10 +197,10 @@ def write_line(training: Training, log: logs.Log, tally: Tally, update: int, nor
 
 
 def evaluated(state: State, training: Training, log: logs.Log) -> State:
-    """The state with the loss on the validation windows, and with the best one so far.
+    """The state with the new validation loss, and with the best one so far.
 
     Raises:
-        TrainwrightError: if it is not finite.
+        TrainwrightError: if the loss is not finite.
     """
     if not len(training.validation):
         return state
@@ -221,10 +221,10 @@ def evaluated(state: State, training: Training, log: logs.Log) -> State:
 
 
 def write_samples(training: Training, log: logs.Log, update: int) -> None:
-    """Show and log how the prompts are completed."""
+    """Show and log completions of the prompts."""
     model = training.model
     if training.processes.count > 1 and training.recipe.run.distributed == "fsdp":
-        tensors = whole(model.state_dict())  # in all processes
+        tensors = whole(model.state_dict())  # a collective call
         model = unsharded(training.recipe, tensors) if training.processes.first else model
     if not training.processes.first:
         return
@@ -235,11 +235,11 @@ def write_samples(training: Training, log: logs.Log, update: int) -> None:
 
 
 def saved(state: State, training: Training, log: logs.Log, tally: Tally) -> State:
-    """The state that was written as a checkpoint, with the log before it.
+    """Write the state as a checkpoint, syncing the log first; returns the state.
 
     Raises:
-        WriteError: if that cannot be written.
-        TrainwrightError: if the loss is no longer a finite number: such weights replace none that were good.
+        WriteError: if it cannot be written.
+        TrainwrightError: if the loss is no longer finite, so that bad weights never replace good ones.
     """
     nats, weight = tally.settled(training.processes)
     check_finite(nats, state.update)
@@ -254,7 +254,7 @@ def saved(state: State, training: Training, log: logs.Log, tally: Tally) -> Stat
 
 
 def check_finite(nats: float, update: int) -> None:
-    """Raise if a sum of losses is not finite."""
+    """Raise TrainwrightError if a sum of losses is not finite."""
     if not math.isfinite(nats):
         raise TrainwrightError(
             f"The loss is {nats} at update {update}: training has diverged. The earlier checkpoints are intact. "
@@ -263,12 +263,12 @@ def check_finite(nats: float, update: int) -> None:
 
 
 def due(every: int, done: int) -> bool:
-    """Whether an action that is due every N updates is due now; 0: never."""
+    """Whether an action that runs every N updates is due now; 0: never."""
     return every > 0 and done % every == 0
 
 
 def clipped(training: Training) -> Tensor:
-    """The norm of all gradients together, before they are made shorter where it is above `optimizer.clip`."""
+    """The norm of all gradients together, before clipping them to `optimizer.clip`."""
     limit = training.recipe.optimizer.clip or math.inf
     norm: Tensor = nn.utils.clip_grad_norm_(training.model.parameters(), limit)
     return norm

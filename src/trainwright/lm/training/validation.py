@@ -1,4 +1,4 @@
-"""Nats per token of held-out windows: each token counted once, whatever the batches and processes."""
+"""Nats per token on held-out windows; each token counts once, however it is batched and distributed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from trainwright.lm.network.precision import computing
 from trainwright.lm.tokens.pack import Windows
 from trainwright.lm.training.processes import Processes, SummedLoss
 
-# Windows of a forward pass; the loss is chunked, so that layers' activations are what counts.
+# Windows per forward pass; the loss is chunked, so the layers' activations dominate memory.
 AT_ONCE = 32
 
 
 def evaluate_windows(
     model: Transformer, windows: Windows, *, precision: str = "fp32", at_once: int = AT_ONCE, limit: int = 0
 ) -> float:
-    """Nats per token over all targets of all windows; NaN where there are none.
+    """Nats per token over all targets of all windows; NaN if there are none.
 
     Args:
-        precision: fp32 or bf16, of the forward passes.
-        at_once: windows of a forward pass; the result depends on it by rounding alone.
-        limit: so many windows, spread evenly over them all; 0: all of them.
+        precision: fp32 or bf16, for the forward passes.
+        at_once: windows per forward pass; affects only rounding.
+        limit: use this many windows, evenly spaced; 0: all.
     """
     device = next(model.parameters()).device
     return mean_nats(SummedLoss(model), windows, Processes(device=device), precision, at_once=at_once, limit=limit)
@@ -33,7 +33,7 @@ def evaluate_windows(
 def mean_nats(
     loss: SummedLoss, windows: Windows, processes: Processes, precision: str, *, at_once: int = AT_ONCE, limit: int = 0
 ) -> float:
-    """The same for a model whose windows several processes share out; all of them call it and are told the result."""
+    """The same for a model trained by several processes: each evaluates a part of the windows and gets the result."""
     chosen = _spread_evenly(len(windows), limit)
     own = chosen[processes.rank :: processes.count]
     passes = math.ceil(len(chosen[:: processes.count]) / at_once)
@@ -43,7 +43,7 @@ def mean_nats(
     with torch.no_grad(), computing(precision, processes.device):
         for number in range(passes):
             indices = own[number * at_once : (number + 1) * at_once]
-            # Sharded models exchange weights in a forward pass: a process without windows left takes part all the same.
+            # Sharded models exchange weights in a forward pass, so a process without windows left must take part too.
             rows = torch.from_numpy(windows.batch(indices if len(indices) else chosen[:1])).to(processes.device)
             summed = loss(rows[:, :-1], rows[:, 1:])
             nats += summed.double() if len(indices) else 0.0

@@ -1,1 +1,1 @@
-"""Lets the CPU stand in for a GPU that a script asks for and that is not here, in fp32, while the script is checked."""
+"""Lets the CPU stand in, in fp32, for a missing GPU that a script asks for, while the script is checked."""

@@ -1,4 +1,4 @@
-"""The one seam: while a script is checked, the CPU stands in for devices that it asks for and that are not here."""
+"""The entry point: while a script is checked, the CPU stands in for missing devices that it asks for."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from trainwright.seams.devices.redirection import KINDS, Redirection, current, g
 from trainwright.seams.devices.tensors import patch_factories, patch_tensors
 from trainwright.seams.source.places import is_users
 
-# What hides a machine's GPUs from the frameworks, where it is set before they are imported.
+# Environment variables that hide GPUs from the frameworks if set before import.
 _HIDING = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
-# Ours that know functions of torch by identity: they are to know them as they are.
+# Our modules that compare torch functions by identity, and need the originals.
 _KNOWING = ("trainwright.seams.torch.watch", "trainwright.seams.torch.graph", "trainwright.seams.torch.evaluation")
 NOT_FOR_REAL = (
     "It asks for a GPU, and there is none here: `run` trains for real, on the script's own device; "
@@ -35,11 +35,11 @@ NOT_FOR_REAL = (
 
 
 class Devices:
-    """What a script is told of devices, and whether it has to be told something else.
+    """What a script is told about devices, and whether its answers must differ from the truth.
 
     Args:
-        redirects: the CPU may stand in: not where the script trains for real.
-        forced: devices that are here are not to be used.
+        redirects: whether the CPU may stand in; not if the script trains for real.
+        forced: do not use existing devices.
     """
 
     def __init__(self, *, redirects: bool, forced: bool = False) -> None:
@@ -50,7 +50,7 @@ class Devices:
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:
-        """While it lasts, scripts are told so."""
+        """Give scripts these answers while the context lasts."""
         if self.redirection is None:
             yield
             return
@@ -74,27 +74,27 @@ class Devices:
 
     @property
     def seen(self) -> Redirected | None:
-        """For the report: what the script asks for that is not here."""
+        """For the report: the missing devices that the script asks for."""
         return self.redirection.seen if self.redirection is not None else None
 
     @property
     def own_error(self) -> Exception | None:
-        """What failed here, and is no fault of the script's."""
+        """An exception in this code that is not the script's fault."""
         return self.redirection.own_error if self.redirection is not None else None
 
     def remarks(self, error: BaseException) -> list[str]:
-        """What is to be said of devices where an exception ended the script before training."""
+        """Remarks about devices if an exception ended the script before training."""
         if self.redirection is not None:
             return list(dict.fromkeys(self.redirection.remarks))
         return [NOT_FOR_REAL] if lacks_device(error) else []
 
     def starts_anew(self, error: BaseException | None) -> bool:
-        """Whether a script that ended before training is to be run once more, with what it is told from now on."""
+        """Whether a script that ended before training should run once more with a different answer."""
         redirection = self.redirection
         if redirection is None:
             return False
         if error is not None and lacks_device(error):
-            if redirection.begun or not redirection.absent:  # everything was done that can be
+            if redirection.begun or not redirection.absent:  # nothing more can be done
                 return False
             redirection._begin()
         elif error is not None and lacks_launcher(error):
@@ -110,7 +110,7 @@ class Devices:
         return True
 
     def _forget_script(self) -> None:
-        """Let the user's modules be imported anew, and frameworks choose their device anew, from where it began."""
+        """Make user modules import again, and frameworks choose their device again, from the original state."""
         sys.argv = self._argv
         os.chdir(self._folder)
         for name in set(sys.modules) - self._modules:
@@ -135,7 +135,7 @@ def _install() -> None:
 
 
 def _patch_torch(torch: Any) -> None:
-    """Everything of torch's, where a device is not here. An error is ours, and kept as such."""
+    """Patch everything in torch, for missing devices. Errors in this code are recorded as our own."""
     redirection = current()
     if redirection is None or redirection.absent & set(KINDS):
         return
@@ -158,11 +158,11 @@ def _patch_all(torch: Any, redirection: Redirection) -> None:
 
 
 def _begun(torch: Any) -> None:
-    """A device was asked for that is not here: from now on it may be by any function."""
+    """A missing device was requested: from now on, any function may request it."""
     patch_factories(torch, _patches)
     patch_losses(torch, _patches)
     stance: Callable[[str], Any] | None = getattr(torch.compiler, "set_stance", None)
-    if stance is not None:  # code for a CPU takes minutes to compile, and is not what would run
+    if stance is not None:  # compiling for a CPU takes minutes and is not what would run
         stance("force_eager")
         _patches.later(lambda: stance("default"))
 
@@ -170,7 +170,7 @@ def _begun(torch: Any) -> None:
 def _absent(torch: Any, forced: bool) -> frozenset[str]:
     if forced:
         return frozenset(KINDS)
-    if torch.cuda.device_count() > 0:  # asks the driver's library, which does not keep a process from forking
+    if torch.cuda.device_count() > 0:  # queries the driver's library, so the process can still fork
         return frozenset()
     here = {
         "cuda": False,

@@ -15,7 +15,7 @@ from trainwright.seams.devices.redirection import Redirection, current
 from trainwright.seams.source.places import is_users
 
 NAME = "no GPU: the CPU stands in"
-# An A100's: a script that asks for its memory or for what it can do gets an answer that it can go on with.
+# An A100's properties, so that a script that queries memory or capabilities can continue.
 _BYTES = 80 * 2**30
 _CAPABILITY = (8, 0)
 
@@ -45,7 +45,7 @@ _OF_MPS = {n: (lambda: None) for n in ("empty_cache", "synchronize", "set_per_pr
 
 
 class Stream:
-    """Work in order, as everything on the CPU is."""
+    """Executes work in order, as the CPU always does."""
 
     cuda_stream = 0
 
@@ -59,18 +59,18 @@ class Stream:
         pass
 
     def synchronize(self) -> None:
-        """Nothing is under way."""
+        """Does nothing: no work is pending."""
 
     wait_stream = wait_event = lambda self, other: None
 
     def record_event(self, event: Any = None) -> Any:
-        """An event of now."""
+        """An event recorded now."""
         event = event or Event()
         event.record()
         return event
 
     def query(self) -> bool:
-        """Everything is done."""
+        """Always true: all work is done."""
         return True
 
 
@@ -81,7 +81,7 @@ class Event:
         self._seconds = time.perf_counter()
 
     def record(self, stream: Any = None) -> None:
-        """Now."""
+        """Record the current time."""
         self._seconds = time.perf_counter()
 
     def elapsed_time(self, end: Event) -> float:
@@ -91,12 +91,12 @@ class Event:
     synchronize = wait = lambda self, *args: None
 
     def query(self) -> bool:
-        """It is over."""
+        """Always true: the event is over."""
         return True
 
 
 def patch_cuda(torch: Any, patches: Patches) -> None:
-    """Answers for the user's code, and for libraries once the script has asked for the device."""
+    """Answer the user's code, and libraries once the script has asked for the device."""
     cuda = torch.cuda
     for name, answer in _ANSWERS.items():
         if hasattr(cuda, name):
@@ -119,7 +119,7 @@ def patch_cuda(torch: Any, patches: Patches) -> None:
 
 
 def patch_questions(torch: Any, patches: Patches) -> None:
-    """Whether there is a device, and how many: the user's code may be told what is not so."""
+    """Whether there is a device, and how many: the user's code may get an untrue answer."""
     for owner, name, kind, there, not_there in (
         (torch.cuda, "is_available", "cuda", True, False),
         (torch.cuda, "device_count", "cuda", 1, 0),
@@ -146,7 +146,7 @@ def _questioned(original: Callable[..., Any], kind: str, there: Any, not_there: 
 
 
 def _stands_in(kind: str) -> Redirection | None:
-    """The redirection, where a call is answered in a device's place: the user's, or any once the device was asked for."""
+    """The redirection, if calls are answered for a missing device: the user's, or any once the device was requested."""
     redirection = current()
     if redirection is None or kind not in redirection.absent:
         return None
@@ -164,7 +164,7 @@ def _answering(original: Callable[..., Any], answer: Callable[[], Any], kind: st
 
 
 def _standing_in(original: Any, other: Callable[..., Any]) -> Any:
-    """A class, with instances of another where the device is not here."""
+    """A class that creates instances of another class if the device is missing."""
 
     if isinstance(original, type):
         return _either(original, other)
@@ -178,17 +178,17 @@ def _standing_in(original: Any, other: Callable[..., Any]) -> Any:
 
 def _either(original: Any, other: Callable[..., Any]) -> Any:
     class Either(type(original)):  # type: ignore[misc]
-        """Makes the one or the other, and knows both as its own."""
+        """Creates instances of either class, and recognizes both as its own."""
 
         def __instancecheck__(cls, instance: Any) -> bool:
             return isinstance(instance, (original, other) if isinstance(other, type) else original)
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            if cls is not made:  # a class of the user's, made from it
+            if cls is not made:  # a user's subclass
                 return super().__call__(*args, **kwargs)
             return original(*args, **kwargs) if _stands_in("cuda") is None else other(*args, **kwargs)
 
-    # A class of the original's: torch itself asks for that.
+    # A subclass of the original's, because torch checks for that.
     made = Either(original.__name__, (original,), {"__module__": original.__module__})
     return made
 
@@ -198,7 +198,7 @@ def _context(*args: Any, **kwargs: Any) -> contextlib.AbstractContextManager[Non
 
 
 class _Type:
-    """`torch.cuda.FloatTensor`: makes tensors on the CPU where there is no CUDA, and is named as before."""
+    """`torch.cuda.FloatTensor`: creates tensors on the CPU if there is no CUDA, and keeps its name."""
 
     def __init__(self, there: Any, here: Any) -> None:
         self._there, self._here = there, here

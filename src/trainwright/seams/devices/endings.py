@@ -1,4 +1,4 @@
-"""Whether a script ended before training because it was told that there is no GPU; then it is run with another answer."""
+"""Whether a script ended before training because it was told there is no GPU; then it runs with another answer."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from trainwright.seams.devices.redirection import Redirection
 from trainwright.seams.source.places import is_users
 from trainwright.seams.source.written import syntax_tree
 
-# How torch says that a device is not here, where it was asked in a way that is not watched from the beginning.
+# torch's messages for a missing device, for requests that are not watched from the beginning.
 _LACKING = re.compile(
     r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|compiled without CUDA|requires CUDA"
     r"|not linked with support for (cuda|mps|xpu)|from the '(CUDA|MPS|XPU)' backend|ATen_cuda library"
     r"|Cannot access accelerator device|deserialize object on a|no attribute '_cuda_"
 )
-# How a script speaks of it, in a condition, a message or the line that failed.
+# Words for devices in a script's condition, message or failing line.
 _SPOKEN_OF = re.compile(
     r"cuda|gpu|nvidia|\bmps\b|is_available|device_count|current_accelerator|list_physical_devices", re.IGNORECASE
 )
-# How functions are called that train.
+# Names of functions that train.
 _TRAINING = re.compile(r"train|^fit|^main$|^run|backward|launch", re.IGNORECASE)
 
 
 def lacks_device(error: BaseException) -> bool:
-    """Whether an exception says that a device is not here."""
+    """Whether an exception says that a device is missing."""
     return any(_LACKING.search(str(e)) for e in _chain(error))
 
 
 def lacks_launcher(error: BaseException) -> bool:
-    """Whether a script asks for what a launcher of several processes sets."""
+    """Whether a script needs variables that a launcher of several processes sets."""
     return isinstance(error, KeyError) and any(name in LAUNCHED for name in error.args)
 
 
@@ -41,7 +41,7 @@ def ended_for_want(redirection: Redirection, error: BaseException | None) -> boo
     """Whether the answer that there is no GPU explains why the script ended before training.
 
     Args:
-        error: what ended it; None where it ran to its end.
+        error: what ended it; None if it ran to its end.
     """
     if not redirection.questions:
         return False
@@ -51,10 +51,10 @@ def ended_for_want(redirection: Redirection, error: BaseException | None) -> boo
 
 
 def _trains_where_available(file: str) -> bool:
-    """Whether a file does what training is made of under a condition that speaks of devices."""
+    """Whether a file has training code under a condition that mentions devices."""
     tree = syntax_tree(file)
     text = "".join(linecache.getlines(file))
-    if "spawn(" in text and "device_count" in text:  # a process for each
+    if "spawn(" in text and "device_count" in text:  # one process per device
         return True
     return any(
         isinstance(node, ast.If)
@@ -72,7 +72,7 @@ def _trains(node: ast.AST) -> bool:
 
 
 def _conditions(error: BaseException) -> Iterator[str]:
-    """The user's lines on the way to an exception, and the conditions around them."""
+    """The user's lines in an exception's traceback, and the conditions around them."""
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
         if not is_users(file):
@@ -86,7 +86,7 @@ def _conditions(error: BaseException) -> Iterator[str]:
 
 
 def _meaning(test: ast.expr, tree: ast.Module | None) -> Iterator[str]:
-    """What the names in a condition were set to."""
+    """The values assigned to the names in a condition."""
     names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in node.targets):

@@ -1,6 +1,6 @@
-"""What transformers, Lightning and TensorFlow are told of devices and precisions that are not here.
+"""Answers to transformers, Lightning and TensorFlow about missing devices and precisions.
 
-These patches stay for good, since others stand on them, and pass everything through where no check redirects.
+These patches are permanent, since others build on them; they pass everything through unless a check redirects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QUANTIZED = "Weights in 8 or 4 bits (bitsandbytes) need a GPU: this cannot be ch
 
 
 def patch_arguments(module: Any) -> None:
-    """TrainingArguments in half precision, which TRL's are unless they are told otherwise."""
+    """Half-precision TrainingArguments, which is also TRL's default."""
     original = module.TrainingArguments.__post_init__
 
     @functools.wraps(original)
@@ -45,7 +45,7 @@ def patch_arguments(module: Any) -> None:
 
 
 def patch_accelerator(module: Any) -> None:
-    """An Accelerator in fp16, which leaves it out on a CPU and still says that it has it."""
+    """An Accelerator in fp16, which does not use fp16 on a CPU but still reports it."""
     original = module.Accelerator.__init__
 
     @functools.wraps(original)
@@ -62,7 +62,7 @@ def patch_accelerator(module: Any) -> None:
 
 
 def patch_pretrained(module: Any) -> None:
-    """Models that are loaded onto a GPU, with attention that only a GPU has, or in 8 bits."""
+    """Models loaded onto a GPU, with GPU-only attention, or in 8 bits."""
     owner = module.PreTrainedModel
     original = owner.from_pretrained.__func__
 
@@ -92,7 +92,7 @@ def _quantized(given: dict[str, Any]) -> bool:
 
 
 def _lacks_map(redirection: Redirection, device_map: Any) -> bool:
-    """Whether a `device_map` names a device that is not here; it is asked for then."""
+    """Whether a `device_map` names a missing device, which is then recorded as requested."""
     named = device_map.values() if isinstance(device_map, dict) else [device_map]
     missing = [d for d in named if redirection.lacks(d)]
     for device in missing:
@@ -101,7 +101,7 @@ def _lacks_map(redirection: Redirection, device_map: Any) -> bool:
 
 
 def _whole(redirection: Redirection, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with float32 in place of half precision."""
+    """The arguments, with float32 in place of half precision."""
     for name in ("dtype", "torch_dtype"):
         if half_name(given.get(name)) is not None:
             redirection.ask_for_half(given[name])
@@ -124,12 +124,12 @@ def _patch_attention(owner: Any) -> None:
 
 
 def patch_lightning(module: Any) -> None:
-    """Lightning's Trainer on GPUs: one CPU, in fp32."""
+    """Run Lightning's Trainer for GPUs on one CPU, in fp32."""
     _redirect_keywords(module._AcceleratorConnector)
 
 
 def patch_fabric(module: Any) -> None:
-    """Fabric on GPUs."""
+    """Run Fabric for GPUs on the CPU."""
     _redirect_keywords(module._Connector)
 
 
@@ -148,7 +148,7 @@ def _redirect_keywords(owner: Any) -> None:
 
 
 def _on_cpu(redirection: Redirection, given: dict[str, Any]) -> dict[str, Any]:
-    """A Trainer's keywords, where it asks for a GPU or for fp16."""
+    """A Trainer's keywords, changed if it asks for a GPU or fp16."""
     accelerator, precision = given.get("accelerator", "auto"), str(given.get("precision") or "")
     named = accelerator if isinstance(accelerator, str) else type(accelerator).__name__.lower()
     asks = next((kind for kind in _GPUS if kind in named), None)
@@ -166,7 +166,7 @@ def _on_cpu(redirection: Redirection, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def patch_tensorflow(module: Any) -> None:
-    """TensorFlow puts on the CPU what is to go to a GPU that is not there: that is said, and no more."""
+    """TensorFlow itself places work for a missing GPU on the CPU, so this only records it."""
     place, physical, logical = (module.device, module.config.list_physical_devices, module.config.list_logical_devices)
 
     @functools.wraps(place)
@@ -201,7 +201,7 @@ def patch_tensorflow(module: Any) -> None:
 
 
 def _unless_made_up(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A setting of devices, which one that is not there does not need."""
+    """Skip a device setting for a device that does not exist."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Who holds the memory of the machine's GPUs, by the list of NVIDIA's driver (pynvml); no framework is asked."""
+"""Which processes use the memory of the machine's GPUs, according to NVIDIA's driver (pynvml), without a framework."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from trainwright.stages.setup import Accelerator, OtherProcess
 
-# The driver answers within some 0.1 s while a process uses the GPU; one that does not is not waited for.
+# The driver answers within about 0.1 s while a process uses the GPU; beyond this, do not wait.
 MOST_SECONDS = 1.0
 _ENDED = re.compile(
     r"out of memory|RESOURCE_EXHAUSTED|OOM when allocating|Dst tensor is not initialized", re.IGNORECASE
@@ -19,17 +19,17 @@ _ON_CPU = re.compile(r"allocator cpu|CPUAllocator", re.IGNORECASE)
 
 
 def memory_ended(text: str) -> bool:
-    """Whether an exception's text says that a device's memory ended, in the words of torch, TensorFlow or JAX."""
+    """Whether an exception's text says that a device ran out of memory, in torch's, TensorFlow's or JAX's words."""
     return bool(_ENDED.search(text))
 
 
 def lacks_gpu_memory(text: str) -> bool:
-    """The same of a device that does not say to be the CPU."""
+    """The same, for a device that is not identified as the CPU."""
     return memory_ended(text) and not _ON_CPU.search(text)
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an exception says that a device's memory ended; a framework may have raised another from it."""
+    """Whether an exception, or the one it was raised from, says that a device ran out of memory."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -42,10 +42,10 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def accelerators(device: str) -> tuple[Accelerator, ...]:
-    """The GPUs that this process uses, or where that is not told, may use; empty where it uses none.
+    """The GPUs that this process uses, or if that is unknown, may use; empty if it uses none.
 
     Args:
-        device: where the model lies, by torch's names.
+        device: where the model is, by torch's names.
     """
     told: list[Accelerator] = []
     if device == "cuda":
@@ -56,7 +56,7 @@ def accelerators(device: str) -> tuple[Accelerator, ...]:
 
 
 def _told() -> list[Accelerator]:
-    """What the driver says now; nothing where there is none, where it fails, or without its library."""
+    """The driver's current data; empty if there is no driver, it fails, or its library is missing."""
     try:
         import pynvml
     except ImportError:
@@ -88,7 +88,7 @@ def _listed(driver: Any) -> list[Accelerator]:
 
 
 def _others(driver: Any, processes: Iterable[Any]) -> tuple[OtherProcess, ...]:
-    """The processes of this machine but our own; in a container the driver may list those outside, us among them."""
+    """The machine's other processes; in a container, the driver may list outside ones, including this process."""
     found = [
         OtherProcess(pid=p.pid, name=_name(driver, p.pid), held_bytes=p.usedGpuMemory)
         for p in processes
@@ -100,7 +100,7 @@ def _others(driver: Any, processes: Iterable[Any]) -> tuple[OtherProcess, ...]:
 def _name(driver: Any, pid: int) -> str:
     try:
         name = str(driver.nvmlSystemGetProcessName(pid))
-    except (driver.NVMLError, UnicodeDecodeError):  # it ended just now; it is named in no UTF-8
+    except (driver.NVMLError, UnicodeDecodeError):  # it ended just now, or its name is not UTF-8
         return "process"
     return re.split(r"[/\\]", name)[-1]
 
@@ -110,7 +110,7 @@ def _exists(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # another user's
+    except OSError:  # another user's process
         return True
     return True
 

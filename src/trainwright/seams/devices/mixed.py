@@ -1,7 +1,7 @@
-"""Tensors on two devices, as a GPU would refuse them: seen where it is sure where both would be.
+"""Tensors on two devices, which a GPU would reject: reported only if both locations are certain.
 
-That is so in plain torch, in a script that never asked whether there is a GPU: a library puts its batches where it was
-told that there is none, and so does the user's code where it was told the same.
+They are certain in plain torch, in a script that never asked whether there is a GPU: libraries, and user code, place
+batches according to the answer that there is none.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from trainwright.seams.devices.places import GPU, HOST, Storages
 from trainwright.seams.devices.redirection import current
 from trainwright.seams.failures.blame import of_pipeline, passed_on
 
-# What the losses of torch.nn.functional call, which is not known by identity as they are; outputs and targets come first.
+# Functions that torch.nn.functional's losses call; unlike the losses, nobody compares them by identity. Outputs come
+# first.
 _LOSSES = ("cross_entropy_loss", "nll_loss_nd", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
            "binary_cross_entropy")  # fmt: skip
-# Where one of these is loaded, it is the library that moves batches; Accelerate and Lightning are seen themselves.
+# If one of these is loaded, a library moves batches; Accelerate and Lightning are detected on their own.
 _MOVERS = ("ignite", "fastai", "skorch")
 
 
 def patch_mixed(torch: Any, patches: Patches) -> None:
-    """Layers and losses refuse a batch that was left on the CPU."""
+    """Make layers and losses reject a batch that was left on the CPU."""
     loader = importlib.import_module("torch.utils.data.dataloader")
     for owner in (loader._SingleProcessDataLoaderIter, loader._MultiProcessingDataLoaderIter):
         original = owner._next_data
@@ -44,7 +45,7 @@ def patch_mixed(torch: Any, patches: Patches) -> None:
 
 
 def patch_losses(torch: Any, patches: Patches) -> None:
-    """Losses refuse targets that were left on the CPU: from the first asking on."""
+    """Make losses reject targets that were left on the CPU, from the first request for a device on."""
     for name in _LOSSES:
         patches.replace(torch._C._nn, name, _comparing(getattr(torch._C._nn, name)))
     with_logits = torch.binary_cross_entropy_with_logits
@@ -52,7 +53,7 @@ def patch_losses(torch: Any, patches: Patches) -> None:
 
 
 def _sure() -> Storages | None:
-    """The record of places, while it can be relied on."""
+    """The record of locations, while it is reliable."""
     redirection = current()
     if redirection is None or not redirection.begun or redirection.questions or not redirection.asked:
         return None
@@ -60,7 +61,7 @@ def _sure() -> Storages | None:
 
 
 def _note(torch: Any, storages: Storages, value: Any) -> None:
-    """The tensors of a batch lie where the loader made them."""
+    """Record that a batch's tensors are where the loader created them."""
     if isinstance(value, torch.Tensor):
         if storages.device(value) is None:
             storages.put(value, HOST)
@@ -73,7 +74,7 @@ def _note(torch: Any, storages: Storages, value: Any) -> None:
 
 
 def _enters(module: Any, args: Any) -> None:
-    """A layer of torch's own gets its input."""
+    """Check the input of one of torch's own layers."""
     weight = _weight(module)
     storages = _sure() if weight is not None and args else None
     if storages is None or not hasattr(args[0], "untyped_storage"):
@@ -85,7 +86,7 @@ def _enters(module: Any, args: Any) -> None:
 
 
 def _left(module: Any, args: Any, output: Any) -> None:
-    """What a layer on the GPU makes lies there."""
+    """Record that the output of a layer on the GPU is there too."""
     weight = _weight(module)
     storages = _sure() if weight is not None else None
     if storages is not None and storages.on_gpu(weight) and hasattr(output, "untyped_storage"):
@@ -93,7 +94,7 @@ def _left(module: Any, args: Any, output: Any) -> None:
 
 
 def _weight(module: Any) -> Any:
-    """The first parameter of a layer of torch's own; None for any other module."""
+    """The first parameter of one of torch's own layers; None for any other module."""
     if not type(module).__module__.startswith("torch.nn.modules"):
         return None
     return next((p for p in module._parameters.values() if p is not None), None)
@@ -111,7 +112,7 @@ def _comparing(original: Any) -> Any:
 
 
 def _refuse(one: str | None, other: str | None, which: str) -> None:
-    """Raise what torch does where both devices are known and differ."""
+    """Raise torch's error if both devices are known and differ."""
     if one is not None and other is not None and one != other:
         raise of_pipeline(
             RuntimeError(

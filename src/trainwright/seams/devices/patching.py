@@ -1,4 +1,4 @@
-"""Replaces attributes while a check goes on, and puts them back after it."""
+"""Replaces attributes during a check and restores them afterwards."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 class Patches:
-    """What was replaced, to be put back in the other order."""
+    """Replaced attributes, to be restored in reverse order."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
-        """Give an object another attribute; one that it inherited is deleted again later."""
+        """Replace an object's attribute; an inherited one is deleted again when restoring."""
         if name in vars(owner):
             original = vars(owner)[name]
             self._undo.append(lambda: setattr(owner, name, original))
@@ -22,7 +22,7 @@ class Patches:
         setattr(owner, name, value)
 
     def later(self, undo: Callable[[], None]) -> None:
-        """Do this, too, when all is put back."""
+        """Also call this when everything is restored."""
         self._undo.append(undo)
 
     def put_back(self) -> None:

@@ -1,4 +1,4 @@
-"""Mixed precision and several GPUs in torch's own words, for a script that has neither here."""
+"""torch's mixed precision and multi-GPU functions, for a script on a machine without either."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from trainwright.seams.devices.patching import Patches
 from trainwright.seams.devices.redirection import Redirection, current
 
-# No loss is scaled on the CPU, and no number of updates makes the scale grow.
+# The CPU needs no loss scaling, and the scale never grows.
 _UNSCALED: dict[str, Any] = {"init_scale": 1.0, "growth_interval": 2**31 - 1}
 _OF_SCALER = ("init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled")
-# What torchrun sets for a training of one process.
+# The variables that torchrun sets for single-process training.
 LAUNCHED = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1",
             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}  # fmt: skip
 
 
 def patch_precision(torch: Any, patches: Patches) -> None:
-    """autocast does nothing for a device that is not here; a GradScaler scales by 1, and watches its use as ever."""
+    """Make autocast a no-op for a missing device; a GradScaler scales by 1 and still checks how it is used."""
     autocast = torch.amp.autocast_mode.autocast
     of_autocast = autocast.__init__
 
@@ -62,7 +62,7 @@ def _patch_scaler(torch: Any, patches: Patches) -> None:
 
 
 def _patch_scaler_of_cuda(torch: Any, patches: Patches) -> None:
-    """Before torch 2.3, a GradScaler is CUDA's: without one, it is there and does nothing."""
+    """Before torch 2.3, a GradScaler requires CUDA: without it, it exists and does nothing."""
     scaler = torch.cuda.amp.GradScaler
     original = scaler.__init__
 
@@ -80,7 +80,7 @@ def _patch_scaler_of_cuda(torch: Any, patches: Patches) -> None:
 
 
 def patch_parallel(torch: Any, patches: Patches) -> None:
-    """DistributedDataParallel on the CPU, and nccl's groups by gloo."""
+    """Run DistributedDataParallel on the CPU, and replace nccl groups with gloo."""
     ddp = torch.nn.parallel.DistributedDataParallel
     original = ddp.__init__
 
@@ -103,7 +103,7 @@ def patch_parallel(torch: Any, patches: Patches) -> None:
 
 
 def _patch_data_parallel(torch: Any, patches: Patches) -> None:
-    """DataParallel brings its inputs to its GPUs by itself."""
+    """DataParallel moves its inputs to its GPUs by itself."""
     owner = torch.nn.DataParallel
     original = owner.__init__
 
@@ -139,6 +139,6 @@ def _patch_groups(torch: Any, patches: Patches) -> None:
 
 
 def _is_alone(redirection: Redirection, init_method: Any, given: dict[str, Any]) -> bool:
-    """Whether a process would join a group by a launcher's variables, and no launcher set them."""
+    """Whether a process would join a group through a launcher's variables that no launcher set."""
     named = init_method not in (None, "env://") or given.get("store") is not None
     return not named and (redirection.alone or not {"RANK", "WORLD_SIZE"} & set(os.environ))

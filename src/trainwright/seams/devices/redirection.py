@@ -1,4 +1,4 @@
-"""What a script asks of devices that are not here, and what it is told of them."""
+"""Which missing devices a script asks for, and what it is told about them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainwright.core.report import Redirected
 from trainwright.seams.devices.places import Storages
 from trainwright.seams.source.places import is_users
 
-# The kinds of devices that the CPU stands in for, by torch's names.
+# The kinds of devices that the CPU can stand in for, by torch's names.
 KINDS = ("cuda", "mps", "xpu")
 _HALVES = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
 _NO_GPU = "there is no GPU here"
@@ -23,52 +23,52 @@ _current: list[Redirection] = []
 
 @dataclass
 class Redirection:
-    """The devices of one check: which are not here, what was asked of them, and what was answered.
+    """The devices of one check: which are missing, what was requested, and what was answered.
 
     Args:
-        forced: devices that are here are not to be used.
+        forced: do not use existing devices.
     """
 
     forced: bool = False
     absent: frozenset[str] = frozenset()
-    """Of `KINDS`, once torch is imported."""
+    """Missing kinds among `KINDS`, once torch is imported."""
     asked: dict[str, None] = field(default_factory=dict)
-    """Devices that the script cannot do without, by name."""
+    """Devices that the script needs, by name."""
     halved: dict[str, None] = field(default_factory=dict)
-    """fp16, bf16: what the script would compute in on such a device."""
+    """fp16, bf16: the precision that the script would use on such a device."""
     further: dict[str, None] = field(default_factory=dict)
-    """What else only such a device has: nccl, tf32, flash_attention_2."""
+    """Other features that only such a device has: nccl, tf32, flash_attention_2."""
     questions: dict[str, str] = field(default_factory=dict)
-    """Kinds that the user's code asked after and was told not to be there, and the file that asked first."""
+    """Kinds that the user's code asked about and was told are missing, and the first file that asked."""
     pretends: frozenset[str] = frozenset()
-    """Kinds that the user's code is told to be there: without them it ended before training."""
+    """Kinds that the user's code is told exist, because without them it ended before training."""
     alone: bool = False
-    """A launcher's variables were set as for its only process."""
+    """Whether a launcher's variables were set for a single process."""
     remarks: list[str] = field(default_factory=list)
-    """What cannot be checked without such a device, in sentences."""
+    """Sentences about what cannot be checked without such a device."""
     storages: Storages = field(default_factory=Storages)
     first_asked: list[Callable[[], None]] = field(default_factory=list)
-    """Called once, when a device that is not here is asked for."""
+    """Called once, when a missing device is requested."""
 
     begun: bool = False
-    """Something was asked for without which the script would not have gone on."""
+    """Whether something was requested without which the script would have stopped."""
     own_error: Exception | None = None
-    """What failed here, and is no fault of the script's."""
+    """An exception in this code that is not the script's fault."""
 
     def lacks(self, device: Any) -> bool:
-        """Whether a device, by any of torch's ways to name one, is not here."""
+        """Whether a device, in any of torch's notations, is missing."""
         return kind_of(device) in self.absent
 
     def ask(self, device: Any = "cuda") -> None:
-        """The script asks for a device that is not here."""
+        """Record a request for a missing device."""
         self.asked[kind_of(device) or str(device)] = None
         self._begin()
 
     def ask_for_half(self, dtype: Any, *, needed: bool = False) -> None:
-        """The script would compute in half precision there.
+        """Record that the script would use half precision on the device.
 
         Args:
-            needed: without such a device it would end, or do something else.
+            needed: without such a device, it would end or do something else.
         """
         if (word := half_name(dtype)) is not None:
             self.halved[word] = None
@@ -76,7 +76,7 @@ class Redirection:
                 self._begin()
 
     def ask_for(self, word: str) -> None:
-        """The script asks for something else that is not here."""
+        """Record a request for another missing feature."""
         self.further[word] = None
         self._begin()
 
@@ -87,7 +87,7 @@ class Redirection:
             told()
 
     def question(self, kind: str, frame: Any) -> bool:
-        """What the user's code is told when it asks whether there is such a device; a library hears the truth."""
+        """The answer to user code that asks whether such a device exists; libraries get the true answer."""
         if not is_users(frame.f_code.co_filename) or kind not in self.absent:
             return False
         if kind not in self.pretends:
@@ -98,7 +98,7 @@ class Redirection:
 
     @property
     def seen(self) -> Redirected | None:
-        """For the report: what was asked for; None where the script can do without."""
+        """For the report: what was requested; None if the script can do without."""
         if not self.begun:
             return None
         asked = (*self.asked, *self.halved, *self.further)
@@ -107,13 +107,13 @@ class Redirection:
 
 
 def current() -> Redirection | None:
-    """The redirection of the check that is going on, if any."""
+    """The redirection of the current check, if any."""
     return _current[-1] if _current else None
 
 
 @contextmanager
 def going_on(redirection: Redirection) -> Iterator[None]:
-    """While it lasts, this is the current one."""
+    """Make this the current redirection while the context lasts."""
     _current.append(redirection)
     try:
         yield
@@ -122,7 +122,7 @@ def going_on(redirection: Redirection) -> Iterator[None]:
 
 
 def kind_of(device: Any) -> str | None:
-    """cuda, mps, cpu and so on; None for what names no device."""
+    """cuda, mps, cpu and so on; None if it does not name a device."""
     if isinstance(device, str):
         return device.partition(":")[0]
     if isinstance(device, int) and not isinstance(device, bool):
@@ -143,7 +143,7 @@ def lacking() -> Redirection | None:
 
 
 def lacks_gpu(redirection: Redirection) -> bool:
-    """Whether none of the devices is there that libraries call a GPU."""
+    """Whether all devices that libraries call a GPU are missing."""
     if "torch" not in sys.modules:
         return redirection.forced
     return set(KINDS) <= redirection.absent

@@ -1,4 +1,4 @@
-"""Letting go of an accelerator's memory."""
+"""Releases an accelerator's memory."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 
 
 def release_memory() -> None:
-    """Give back what objects that nobody holds any more took, on the accelerator too."""
+    """Free the memory of unreferenced objects, including on the accelerator."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        with contextlib.suppress(RuntimeError):  # a device lost to an assertion frees nothing any more
+        with contextlib.suppress(RuntimeError):  # a device lost to an assertion frees nothing
             torch.cuda.empty_cache()

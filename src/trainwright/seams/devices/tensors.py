@@ -1,4 +1,4 @@
-"""Tensors and modules that go to a device which is not here: they stay on the CPU, half precision becomes float32."""
+"""Tensors and modules sent to a missing device: they stay on the CPU, and half precision becomes float32."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from trainwright.seams.source.places import is_users
 _TO = ("device", "dtype", "non_blocking", "copy")
 _NEW = ("new_tensor", "new_zeros", "new_ones", "new_full", "new_empty", "new_empty_strided")
 _LIKE = ("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "randint_like")
-# These share the memory of what they are given, where it lies on the asked device already.
+# These share the memory of their input if it is already on the requested device.
 _SHARING = ("as_tensor", "asarray")
-# Kept for good: torch.jit knows its built-in functions by their addresses, which must not be given to others.
+# Kept forever: torch.jit identifies its built-in functions by address, which must not be reused.
 _wrapped: list[Any] = []
 
 
 def patch_tensors(torch: Any, patches: Patches) -> None:
-    """The methods that move a tensor or a module, or make a tensor beside another."""
+    """Patch the methods that move a tensor or a module, or create a tensor on another's device."""
     _patch_moves(torch, patches)
     _patch_properties(torch, patches)
     for name in _NEW:
@@ -36,7 +36,7 @@ def patch_tensors(torch: Any, patches: Patches) -> None:
 
 
 def patch_factories(torch: Any, patches: Patches) -> None:
-    """The functions that make tensors: not before a device that is not here was asked for, for others know them by identity."""
+    """Patch the functions that create tensors, once a missing device is requested: others compare them by identity."""
     builtins = importlib.import_module("torch.jit._builtins")
     known = {f.__name__: f for f in importlib.import_module("torch.utils._device")._device_constructors()}
     for name in (*known, *_LIKE):
@@ -92,13 +92,13 @@ def _patch_moves(torch: Any, patches: Patches) -> None:
 
 
 def _cuda_type(dtype: Any) -> str | None:
-    """The name of a tensor's type that lies on CUDA (FloatTensor); None for any other."""
+    """The name of a CUDA tensor type (FloatTensor); None for any other."""
     name = dtype if isinstance(dtype, str) else f"{getattr(dtype, '__module__', '')}.{getattr(dtype, '__name__', '')}"
     return name.removeprefix("torch.cuda.") if name.startswith("torch.cuda.") else None
 
 
 def _moved(torch: Any, move: Any, redirection: Redirection, tensor: Any, args: Any, kwargs: Any) -> Any:
-    """`tensor.to(…)`, on the CPU; as on a GPU, what was not there yet is copied."""
+    """`tensor.to(…)` on the CPU; as on a GPU, it copies what was not there yet."""
     storages = redirection.storages
     if args and isinstance(args[0], torch.Tensor):
         other = args[0]
@@ -117,7 +117,7 @@ def _moved(torch: Any, move: Any, redirection: Redirection, tensor: Any, args: A
             given["dtype"] = torch.float32
         if device is not None and storages.on_gpu(tensor):
             given["copy"] = True
-        elif device is not None:  # it may have been read off a tensor that would be on the GPU
+        elif device is not None:  # possibly copied from a tensor that would be on the GPU
             storages.forget(tensor)
         return move(tensor, **given) if given else move(tensor, *args)
     redirection.ask(device)
@@ -135,7 +135,7 @@ def _whole(torch: Any, redirection: Redirection, dtype: Any) -> Any:
 
 
 def _kept_whole(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`x.half()` of a tensor or a module, which is `x.float()` once a device that is not here was asked for."""
+    """`half()` of a tensor or module; acts as `float()` once a missing device was requested."""
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -160,7 +160,7 @@ def _left_alone(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _patch_properties(torch: Any, patches: Patches) -> None:
-    """`x.is_cuda`, for the user's code: whether it would be."""
+    """`x.is_cuda` for the user's code: whether it would be true."""
     original = torch.Tensor.is_cuda
 
     def is_cuda(self: Any) -> bool:
@@ -173,7 +173,7 @@ def _patch_properties(torch: Any, patches: Patches) -> None:
 
 
 def _making(torch: Any, original: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function that makes tensors, with the device that is here."""
+    """A function that creates tensors, using an existing device."""
 
     @functools.wraps(original)
     def passed_on(*args: Any, **kwargs: Any) -> Any:
@@ -250,7 +250,7 @@ def _patch_modules(torch: Any, patches: Patches) -> None:
 
 
 def _note_placed(module: Any, redirection: Redirection, device: str | None) -> None:
-    """A module was moved: to the GPU, or to a device that may have been read off a tensor that would be there."""
+    """Record that a module was moved: to the GPU, or to a device copied from a tensor that would be there."""
     storages = redirection.storages
     for tensor in [*module.parameters(), *module.buffers()]:
         if device is None:
@@ -265,7 +265,7 @@ def _patch_generator(torch: Any, patches: Patches) -> None:
     own = torch.Generator
 
     class OfAnyDevice(type(own)):  # type: ignore[misc]
-        """`torch.Generator`, whose instances are all generators."""
+        """`torch.Generator`, which all generators are instances of."""
 
         def __instancecheck__(cls, instance: Any) -> bool:
             return isinstance(instance, own)
@@ -323,7 +323,7 @@ def _mapping(given: Callable[..., Any]) -> Callable[..., Any]:
 def _patch_context(torch: Any, patches: Patches) -> None:
     """`with torch.device("cuda")` and `torch.set_default_device("cuda")`."""
     module = importlib.import_module("torch.utils._device")
-    module._device_constructors()  # keeps the functions as they are, before any of them is wrapped
+    module._device_constructors()  # stores the original functions before any of them is wrapped
     original = module.DeviceContext.__init__
 
     @functools.wraps(original)

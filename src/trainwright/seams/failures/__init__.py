@@ -1,1 +1,1 @@
-"""Exceptions: whose they are, what they say, and what is done about them."""
+"""Exceptions: who is responsible, what they say, and how they are handled."""

@@ -1,13 +1,13 @@
-"""Repairs, where they are made: which changed a call of the pipeline, and which could not."""
+"""Tracks repairs: which ones changed a call of the pipeline, and which ones failed."""
 
 from __future__ import annotations
 
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.seams.failures.blame import told
 
-# At these a change may be one of the objects that the call holds; elsewhere it is a new call.
+# At these seams, a change may be one of the call's objects; elsewhere it is a new call.
 _IN_PLACE = (Seam.TRAINER, Seam.OPTIMIZER, Seam.FORWARD, Seam.BATCH, Seam.EVALUATION)
-# A change of these is made between the pipeline's calls: what it raises reaches whoever asked for it.
+# Changes at these seams happen between the pipeline's calls, so their exceptions reach the caller.
 _BETWEEN_CALLS = (Seam.CONSTRUCT, Seam.TRAINER)
 
 _made: set[str] = set()
@@ -15,10 +15,10 @@ _failed: dict[str, Exception] = {}
 
 
 def mended(repair: Repair, call: Call) -> Call:
-    """The call with a repair's change; as it was given where the change raises in the midst of the user's pipeline.
+    """The call with a repair's change; the unchanged call if the change raises inside the user's pipeline.
 
     Raises:
-        Exception: what the change of a construction, or of training's parts, raised; what the user's own code in it did.
+        Exception: raised by a change of a construction or of training's parts, or by the user's own code in a change.
     """
     try:
         changed = repair.change(call)
@@ -33,16 +33,16 @@ def mended(repair: Repair, call: Call) -> Call:
 
 
 def was_made(repair: Repair) -> bool:
-    """Whether a call of this walk was made with a repair's change, and none without it because the change raised."""
+    """Whether a repair changed a call of this walk, and never failed to change one."""
     return repair.does in _made and repair.does not in _failed
 
 
 def failed_repairs() -> dict[str, Exception]:
-    """What the changes of repairs raised in the midst of the pipeline, by what they do."""
+    """The exceptions of failed repairs inside the pipeline, by what the repairs do."""
     return dict(_failed)
 
 
 def begin() -> None:
-    """A walk begins: no repair of it has been made."""
+    """Begin a walk: no repair has been applied yet."""
     _made.clear()
     _failed.clear()

@@ -1,4 +1,4 @@
-"""An end for whatever the walk runs of the script's: code that does not come back by itself is stopped where it is."""
+"""A time limit for script code run by the walk: code that does not return is interrupted."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-# Code that swallows the stop (a bare `except:`) is told again after so many seconds.
+# Code that swallows the interruption (a bare `except:`) is interrupted again after this many seconds.
 AGAIN_SECONDS = 1.0
 
 
 class OutOfTime(BaseException):
-    """What the walk was running did not end in time.
+    """Code run by the walk did not finish in time.
 
-    Not an Exception, so that `except Exception` of the user's lets it pass.
+    Not an Exception, so that the user's `except Exception` does not catch it.
     """
 
 
 @contextlib.contextmanager
 def stopped_after(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime inside the context once it has lasted so long.
+    """Raise OutOfTime inside the context after this many seconds.
 
-    In the main thread a timer's signal does so, which ends waits and sleeps too; a timer of the script's own goes on
-    afterwards. In other threads, and where there is no such signal, it is raised at the next line of Python that runs.
+    In the main thread, a timer signal raises it, which also interrupts waits and sleeps; the script's own timer
+    continues afterwards. In other threads, and on systems without such a signal, it is raised at the next line of
+    Python that runs.
     """
     with _by_signal(seconds) if _has_signal() else _by_thread(seconds):
         yield
@@ -40,7 +41,7 @@ def _has_signal() -> bool:
 def _by_signal(seconds: float) -> Iterator[None]:
     around, _ = signal.getitimer(signal.ITIMER_REAL)
     if around and signal.getsignal(signal.SIGALRM) is _stop and around <= seconds:
-        yield  # one of ours around this one comes sooner
+        yield  # one of our outer timers expires sooner
         return
     began = time.monotonic()
     handler = signal.signal(signal.SIGALRM, _stop)
@@ -50,7 +51,7 @@ def _by_signal(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
-        if left:  # a timer of the script's, or of ours around this one
+        if left:  # the script's timer, or one of our outer ones
             signal.setitimer(signal.ITIMER_REAL, max(0.001, left - (time.monotonic() - began)), interval)
 
 

@@ -1,1 +1,1 @@
-"""What the user's code must not do while the walk runs it: write, send, start, print."""
+"""Keeps user code that the walk runs from writing, sending, starting processes and printing."""

@@ -1,4 +1,4 @@
-"""Commands that the user's code starts: not run while the walk looks on, but for those that only ask."""
+"""Commands that the user's code starts: during the walk, only read-only queries are run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from trainwright.seams.isolation.tally import Tally
 
-# Commands that change nothing, where what they print is read; of git's those that only show.
+# Commands that change nothing, if their output is read; for git, only subcommands that show something.
 _ASKING = frozenset({"nvidia-smi", "rocm-smi", "hostname", "uname", "nproc", "lscpu", "free", "df", "du", "ps", "which",
                      "whoami", "date", "uptime", "ls", "cat", "wc"})  # fmt: skip
 _COMPILERS = ("torch._inductor", "torch.utils.cpp_extension", "triton", "numba.")
@@ -19,7 +19,7 @@ _SHOWING = frozenset({"rev-parse", "log", "status", "describe", "diff", "show", 
 
 
 def asks_only(args: Any, given: dict[str, Any]) -> bool:
-    """Whether a command only asks the machine for something, and its answer is read."""
+    """Whether a command only queries the machine and its output is read."""
     words = [os.fsdecode(w) for w in (args.split() if isinstance(args, str) else args)] or [""]
     name = os.path.basename(words[0])  # noqa: PTH119
     shows = name in _ASKING or (name == "git" and bool(_SHOWING & set(words[1:3])))
@@ -27,7 +27,7 @@ def asks_only(args: Any, given: dict[str, Any]) -> bool:
 
 
 def _is_compiling() -> bool:
-    """Whether a library makes code to run on: a step that is compiled cannot do without."""
+    """Whether a library is compiling code, which a compiled step requires."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if str(frame.f_globals.get("__name__", "")).startswith(_COMPILERS):
@@ -37,7 +37,7 @@ def _is_compiling() -> bool:
 
 
 def not_run(tally: Tally, original: Any) -> type:
-    """`subprocess.Popen`, of commands that are not run, as if they had succeeded in silence."""
+    """`subprocess.Popen` for commands that are not run, as if they had succeeded without output."""
 
     class Done:
         def __new__(cls, args: Any, *rest: Any, **kwargs: Any) -> Any:
@@ -64,10 +64,10 @@ def not_run(tally: Tally, original: Any) -> type:
             return 0
 
         def kill(self) -> None:
-            """It has ended already."""
+            """Does nothing: it has ended already."""
 
         def send_signal(self, number: int) -> None:
-            """It has ended already."""
+            """Does nothing: it has ended already."""
 
         terminate = kill
 
@@ -75,6 +75,6 @@ def not_run(tally: Tally, original: Any) -> type:
             return self
 
         def __exit__(self, *raised: object) -> None:
-            """Nothing is open."""
+            """Does nothing: nothing is open."""
 
     return Done

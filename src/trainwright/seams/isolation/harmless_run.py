@@ -1,4 +1,4 @@
-"""Runs a script's code for a look only: it deletes, moves, sends, waits and asks for nothing."""
+"""Runs a script's code without side effects: it cannot delete, move, send, wait or prompt."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _REFUSED: tuple[tuple[Any, str], ...] = ((builtins, "input"), (os, "system"), (o
 
 
 class NotForALook(RuntimeError):
-    """The script's code asks for what is not done for a look: an answer typed in, another process."""
+    """The script's code needs something that a dry run cannot do: typed input, another process."""
 
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
-    """Nothing is printed, written, deleted, moved or shown, and nobody is asked, while the context lasts."""
+    """While the context lasts, nothing is printed, written, deleted, moved or shown, and nobody is prompted."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(muted())
         for owner, name in _REFUSED:
@@ -38,7 +38,7 @@ def _refuse(*args: Any, **kwargs: Any) -> Any:
 
 
 def _unread(quiet: Any) -> Callable[..., Any]:
-    """Commands are not run; one whose output is read would have to be."""
+    """Do not run commands; raise if a command's output is read, which would require running it."""
 
     def started(args: Any, *rest: Any, **kwargs: Any) -> Any:
         if kwargs.get("stdout") == subprocess.PIPE and not asks_only(args, kwargs):

@@ -1,4 +1,4 @@
-"""What stands in for an object that would send or write: it takes every call and does nothing."""
+"""A stand-in for an object that would send or write: it accepts every call and does nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HANDED_BACK = ("connect", "connect_configuration", "prepare")
 
 
 class Nothing:
-    """Takes every call, attribute and item, and gives itself; as a text or a path it is empty."""
+    """Accepts every call, attribute and item, and returns itself; as text or a path it is empty."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -24,7 +24,7 @@ class Nothing:
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Nothing is kept."""
+        """Does nothing."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and callable(args[0]):  # as a decorator
@@ -35,10 +35,10 @@ class Nothing:
         return self
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Nothing is kept."""
+        """Does nothing."""
 
     def __delitem__(self, key: Any) -> None:
-        """Nothing is kept."""
+        """Does nothing."""
 
     def __contains__(self, key: Any) -> bool:
         return False
@@ -56,7 +56,7 @@ class Nothing:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """What is raised inside passes."""
+        """Lets exceptions propagate."""
 
     def __str__(self) -> str:
         return ""

@@ -1,6 +1,6 @@
-"""Connections to other machines, kept from being made while the walk runs the user's code for a look.
+"""Blocks connections to other machines while the walk runs the user's code.
 
-Data may come over the network as training goes on: what only asks, from a data set's code, passes.
+Training may stream data over the network, so read requests from a dataset's code are allowed.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.isolation.tally import Tally
 
 _ASKING = ("GET", "HEAD", "OPTIONS")
-# Whose frames on the stack show that data are being read.
+# Modules whose frames on the stack indicate that data are being read.
 _DATA = ("torch.utils.data", "datasets.", "webdataset", "streaming", "fsspec", "tensorflow.python.data", "litdata",
          "huggingface_hub", "keras.src.trainers.data_adapters")  # fmt: skip
 
 
 class Refused(ConnectionRefusedError):
-    """A connection to another machine that was not made, because the walk only looks on."""
+    """A connection to another machine that was blocked during the walk."""
 
 
 Passes = Callable[..., bool]
 Change = tuple[Any, str, Any]
-"""What is replaced: owner, name, value."""
+"""A replacement: owner, name, value."""
 
 
 def sending(tally: Tally, in_step: Callable[[], bool]) -> Passes:
-    """Whether something may be sent to an address, with a method of HTTP's; what may not is counted.
+    """A function that decides whether a request to an address with an HTTP method may be sent; counts blocked ones.
 
     Args:
-        in_step: whether the user's own step runs now, where a question is no reading of data unless a data set asks it.
+        in_step: whether the user's step is running, when a read request is blocked unless a dataset makes it.
     """
 
     def passes(address: Any, method: str = "GET") -> bool:
@@ -53,7 +53,7 @@ def sending(tally: Tally, in_step: Callable[[], bool]) -> Passes:
 
 
 def is_this_machine(address: Any) -> bool:
-    """Whether a host's name or number is this machine's own."""
+    """Whether a host name or address is this machine's own."""
     host = str(address or "").strip("[]").partition("%")[0]
     if host in ("", "localhost", "0.0.0.0", "::") or host == socket.gethostname():
         return True
@@ -73,7 +73,7 @@ def _reads_data() -> bool:
 
 
 def unsent(passes: Passes) -> Iterator[Change]:
-    """What is replaced in the standard library, so that nothing is sent and yet seems to have been."""
+    """Replacements in the standard library that send nothing but appear to succeed."""
     yield socket.socket, "connect", _connecting(socket.socket.connect, passes, None)
     yield socket.socket, "connect_ex", _connecting(socket.socket.connect_ex, passes, 111)
     yield urllib.request.OpenerDirector, "open", _opening(urllib.request.OpenerDirector.open, passes)
@@ -84,7 +84,7 @@ def unsent(passes: Passes) -> Iterator[Change]:
 
 
 def unsent_by_library(passes: Passes) -> dict[str, Callable[[Any], Iterator[Change]]]:
-    """The same of other libraries, by the module in which it is replaced."""
+    """The same for other libraries, by the module to patch."""
 
     def urllib3(module: Any) -> Iterator[Change]:
         yield module.HTTPConnectionPool, "urlopen", _pooled(module, passes)
@@ -125,20 +125,20 @@ def _opening(original: Callable[..., Any], passes: Passes) -> Callable[..., Any]
 
 
 class _Answer:
-    """The socket of a connection that was not made: it takes everything, and says that all went well."""
+    """The socket of a blocked connection: it accepts everything and reports success."""
 
     def makefile(self, *args: Any, **kwargs: Any) -> io.BytesIO:
         return io.BytesIO(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 
     def sendall(self, data: Any) -> None:
-        """Nothing is sent."""
+        """Does nothing: nothing is sent."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: nothing is open."""
 
 
 def _answered(original: Callable[..., Any], passes: Passes) -> Callable[..., Any]:
-    """`http.client`'s connections."""
+    """The connections of `http.client`."""
 
     def connect(self: Any) -> None:
         if passes(self.host, getattr(self, "_method", None) or "POST"):
@@ -157,7 +157,7 @@ def _mailing(original: Any, passes: Passes) -> Callable[..., Any]:
 
 
 def _pooled(module: Any, passes: Passes) -> Callable[..., Any]:
-    """urllib3, which requests and others are built on."""
+    """The connections of urllib3, which requests and others use."""
     original = module.HTTPConnectionPool.urlopen
 
     def urlopen(self: Any, method: str, url: str, *args: Any, **kwargs: Any) -> Any:

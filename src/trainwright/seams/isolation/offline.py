@@ -1,6 +1,6 @@
-"""Trackers and the Hub are kept away from a script that is only checked, from its first line on.
+"""Keeps trackers and the Hub away from a script that is only checked, from its first line on.
 
-A check neither makes runs, folders or repositories nor asks for keys; what the script gets instead takes every call.
+A check creates no runs, folders or repositories and asks for no keys; the script gets objects that accept every call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trainwright.seams.failures.blame import passed_on
 from trainwright.seams.isolation.inert import Nothing
 from trainwright.seams.isolation.tally import Tally
 
-# What trackers' own settings say where nothing is to be sent or written.
+# The trackers' own settings for sending and writing nothing.
 _SETTINGS = {
     "WANDB_MODE": "disabled",
     "WANDB_SILENT": "true",
@@ -62,7 +62,7 @@ _now: _Offline | None = None
 
 
 class _Offline:
-    """What is replaced as long as a check lasts."""
+    """Replacements in force during a check."""
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
@@ -70,13 +70,13 @@ class _Offline:
         self.store = ""
 
     def folder(self) -> str:
-        """Where a tracker that can do nothing without a store has one."""
+        """A folder for a tracker that cannot work without storage."""
         if not self.store:
             self.store = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="trainwright-"))
         return self.store
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
-        """Another value for an attribute, until the check ends; nothing where there is none."""
+        """Replace an attribute until the check ends; does nothing if there is none."""
         if not hasattr(owner, name):
             return
         own, inherited = getattr(owner, name), name not in vars(owner)
@@ -86,13 +86,13 @@ class _Offline:
         self.stack.callback(delattr, owner, name) if inherited else self.stack.callback(setattr, owner, name, own)
 
     def use(self, service: str) -> None:
-        """The script uses a tracker."""
+        """Record that the script uses a tracker."""
         self.tally.services[service] = _DISABLED
 
 
 @contextlib.contextmanager
 def offline(tally: Tally) -> Iterator[None]:
-    """Nothing is tracked and nothing goes to the Hub while the context lasts."""
+    """While the context lasts, nothing is tracked and nothing goes to the Hub."""
     global _now
     before = {name: os.environ.get(name) for name in _SETTINGS}
     _now = _Offline(tally)
@@ -123,7 +123,7 @@ def _imported(patch: Callable[[Any], None], module: Any) -> None:
 
 
 def _instead(service: str, original: Callable[..., Any], value: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is called in the place of another as long as the check lasts, whoever kept it."""
+    """A function that replaces another during the check, even where a reference to it was stored."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -136,7 +136,7 @@ def _instead(service: str, original: Callable[..., Any], value: Callable[..., An
 
 
 def _swap(service: str, owner: Any, name: str, value: Callable[..., Any]) -> None:
-    """Let a function or method give something else."""
+    """Make a function or method return something else."""
     assert _now is not None
     if hasattr(owner, name):
         call = _instead(service, getattr(owner, name), value)
@@ -212,7 +212,7 @@ def _first_value(given: Any) -> Any:
 
 
 def _patch_event_files(module: Any) -> None:
-    """Of torch and tensorboardX: a writer whose file is none."""
+    """For torch and tensorboardX: a writer without a file."""
     assert _now is not None
     original = module.FileWriter
 
@@ -237,7 +237,7 @@ class _NoFileWriter(Nothing):
 
 
 def _patch_summaries(module: Any) -> None:
-    """Of TensorFlow."""
+    """For TensorFlow."""
     for name in ("create_file_writer_v2", "create_file_writer"):
         _swap("TensorBoard", module, name, lambda *args, **kwargs: module.create_noop_writer())
 
@@ -247,11 +247,11 @@ def _patch_accelerate(module: Any) -> None:
 
 
 def _patch_lightning(module: Any) -> None:
-    """Its TensorBoard logger makes a folder before there is a writer."""
+    """Lightning's TensorBoard logger creates a folder before there is a writer."""
     _swap("TensorBoard", module, "get_filesystem", _nothing)
 
 
-# MLflow keeps its runs in a folder of ours: what a script asks of them is answered
+# MLflow stores its runs in a folder of ours, so that a script's queries about them work
 
 
 def _patch_mlflow(module: Any) -> None:
@@ -276,14 +276,14 @@ def _patch_mlflow(module: Any) -> None:
 
 
 def _mlflow_as_before(module: Any, put: Callable[..., Any], before: Any, variable: str | None) -> None:
-    with contextlib.suppress(Exception):  # MLflow's own: a run that is none any more
+    with contextlib.suppress(Exception):  # MLflow's own: the run no longer exists
         while module.active_run() is not None:
             module.end_run()
     put(before[0] if before else "")
     os.environ.pop("MLFLOW_TRACKING_URI", None) if variable is None else os.environ.update(MLFLOW_TRACKING_URI=variable)
 
 
-# Optuna keeps its studies in memory
+# Optuna stores its studies in memory
 
 
 def _patch_optuna(module: Any) -> None:

@@ -1,7 +1,7 @@
-"""Files that were open before the walk: it writes into copies of them, whoever writes, and they are as they were after it.
+"""Files that were open before the walk: all writes go to copies, and the files are unchanged afterwards.
 
-A copy takes the place of a file under the file's own number, so that what is written through any object, or by native
-code, goes there, and what is read again is found there.
+A copy replaces a file under the same file descriptor, so that whatever is written through any object or by native code
+goes to the copy, and can be read back from it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from trainwright.seams.isolation.open_maps import private
 from trainwright.seams.isolation.tally import Tally
 from trainwright.seams.isolation.written_files import Desk
 
-# A larger file is not copied: its copy is a hole of that size, unless its content can be read through its number.
+# A larger file is not copied: its copy is a hole of that size, unless its content can be read through the descriptor.
 MOST_COPIED_BYTES = 2**30
-# Shared memory is between processes, and not left behind.
+# Shared memory is used between processes and is not left behind.
 _NO_FILES = ("/dev/", "/proc/", "/memfd:")
-# Writers with a queue of their own, which is to be empty before the walk begins.
+# Writers with their own queue, which must be empty before the walk begins.
 _QUEUED = (
     ("tensorboard.summary.writer.event_file_writer", "EventFileWriter"),
     ("tensorboardX.event_file_writer", "EventFileWriter"),
@@ -39,21 +39,21 @@ _LAYERS = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom, io.FileIO)
 
 @dataclass(frozen=True, kw_only=True)
 class _Exchanged:
-    """A file that was open, and the copy that stands under its number."""
+    """A file that was open, and the copy under its descriptor."""
 
     number: int
     kept: int
-    """Another number of the file itself."""
+    """Another descriptor of the file itself."""
     name: str
     copy: os.stat_result
-    """The copy as it was at first."""
+    """The initial contents of the copy."""
 
 
 @contextlib.contextmanager
 def held(desk: Desk, kinds: tuple[type, ...], tally: Tally) -> Iterator[tuple[set[int], Callable[[], None]]]:
-    """Files open for writing, standard output and error, and writable maps take nothing while the context lasts.
+    """While the context lasts, files open for writing, standard streams and writable maps are not modified.
 
-    Gives the identities of the writers of some kinds that there are now, and a function that empties the files' buffers.
+    Yields the ids of the existing writers of some types, and a function that flushes the files' buffers.
     """
     opened = list(_open_for_writing())
     files, writers = _objects(kinds, all_of_them=any(n > 2 for n, _ in opened))
@@ -86,16 +86,16 @@ def held(desk: Desk, kinds: tuple[type, ...], tally: Tally) -> Iterator[tuple[se
 
 
 def _objects(kinds: tuple[type, ...], *, all_of_them: bool) -> tuple[list[Any], list[Any]]:
-    """The open files that are written, text before the bytes below it; and the objects of some kinds.
+    """The open files for writing, text layers before the bytes below them; and the objects of some types.
 
     Args:
-        all_of_them: else standard output and error are enough, unless there are writers with a queue.
+        all_of_them: False: only standard output and error, unless there are writers with a queue.
     """
     queued = tuple(k for k in (getattr(sys.modules.get(m), n, None) for m, n in _QUEUED) if k is not None)
     found = _alive({*_LAYERS, *kinds, *queued}) if all_of_them or queued else list(_standard())
     for writer in found:
         if queued and issubclass(type(writer), queued):
-            with contextlib.suppress(Exception):  # the user's writer: one that was closed has nothing to flush
+            with contextlib.suppress(Exception):  # the user's writer: a closed one has nothing to flush
                 writer.flush()
     files = [f for f in found if issubclass(type(f), _LAYERS) and _is_written(f)]
     files.sort(key=lambda f: next(i for i, layer in enumerate(_LAYERS) if issubclass(type(f), layer)))
@@ -103,9 +103,9 @@ def _objects(kinds: tuple[type, ...], *, all_of_them: bool) -> tuple[list[Any], 
 
 
 def _alive(kinds: set[type]) -> list[Any]:
-    """The objects of some kinds that there are.
+    """The existing objects of some types.
 
-    By type alone: there are a million objects, and those that stand in for others answer isinstance by loading them.
+    Compares exact types: there are a million objects, and proxies answer isinstance by loading what they stand for.
     """
     alive = gc.get_objects()
     types = list(map(type, alive))
@@ -114,7 +114,7 @@ def _alive(kinds: set[type]) -> list[Any]:
 
 
 def _standard() -> Iterator[Any]:
-    """Standard output and error with the layers below them."""
+    """Standard output and error, with the layers below them."""
     for text in (sys.__stdout__, sys.__stderr__):
         binary = getattr(text, "buffer", None)
         yield from (layer for layer in (text, binary, getattr(binary, "raw", None)) if layer is not None)
@@ -123,7 +123,7 @@ def _standard() -> Iterator[Any]:
 def _is_written(file: Any) -> bool:
     try:
         return not file.closed and bool(file.writable()) and file.fileno() >= 0
-    except (OSError, ValueError, AttributeError):  # detached, or no file below it
+    except (OSError, ValueError, AttributeError):  # detached, or not backed by a file
         return False
 
 
@@ -142,12 +142,12 @@ def _position(file: Any) -> Any:
 
 
 def _open_for_writing() -> Iterator[tuple[int, str]]:
-    """The numbers and names of regular files that are open for writing."""
+    """The descriptors and names of regular files that are open for writing."""
     try:
         import fcntl
 
         numbers = [int(n) for n in os.listdir("/dev/fd")]  # noqa: PTH208
-    except (ImportError, OSError):  # not on such a system: only what is opened from now on is kept aside
+    except (ImportError, OSError):  # unsupported system: only files opened from now on are redirected
         return
     for number in numbers:
         with contextlib.suppress(OSError):
@@ -167,7 +167,7 @@ def _name_of(number: int) -> str:
 
 
 def _exchange(number: int, name: str, desk: Desk) -> list[_Exchanged]:
-    """Put a copy of a file under its number; nothing where it is too large for that."""
+    """Put a copy of a file under its descriptor; does nothing if the file is too large."""
     import fcntl
 
     if desk.is_ours(name):
@@ -178,7 +178,7 @@ def _exchange(number: int, name: str, desk: Desk) -> list[_Exchanged]:
     try:
         ours = desk.files.get(name) or _copy(name, size, desk)
         copy = os.open(ours, flags & (os.O_ACCMODE | os.O_APPEND))
-    except OSError:  # no room, or the file cannot be read
+    except OSError:  # no space, or the file cannot be read
         return []
     try:
         kept = os.dup(number)
@@ -202,7 +202,7 @@ def _copy(name: str, size: int, desk: Desk) -> str:
 
 
 def _enter_names(files: Sequence[Any], exchanged: Sequence[_Exchanged], desk: Desk) -> None:
-    """Let the copies be found by the names that the script uses: a folder on the way may be a link."""
+    """Make the copies accessible under the names that the script uses, which may contain linked folders."""
     from trainwright.seams.isolation.written_files import key_of
 
     by_number = {one.number: one.name for one in exchanged}
@@ -213,7 +213,7 @@ def _enter_names(files: Sequence[Any], exchanged: Sequence[_Exchanged], desk: De
 
 
 def _put_back(one: _Exchanged, tally: Tally) -> None:
-    """Give a number its file again, unless the step closed it."""
+    """Restore the file under its descriptor, unless the step closed it."""
     with contextlib.suppress(OSError):
         now = os.fstat(one.number)
         if (now.st_dev, now.st_ino) == (one.copy.st_dev, one.copy.st_ino):
@@ -224,7 +224,7 @@ def _put_back(one: _Exchanged, tally: Tally) -> None:
 
 
 def _retarget(stream: io.FileIO, number: int) -> None:
-    """Let a raw stream write to another number; what else it has stays."""
+    """Make a raw stream write to another descriptor, keeping its other attributes."""
     attributes = dict(stream.__dict__)
     name = stream.name
     stream.__init__(number, "wb", closefd=False)  # type: ignore[misc]

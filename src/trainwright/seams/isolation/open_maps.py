@@ -1,4 +1,4 @@
-"""Files that are mapped into memory for writing: the walk's changes are its own, and never reach the files."""
+"""Files mapped into memory for writing: the walk's changes stay private and never reach the files."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class _Map:
 
 @contextlib.contextmanager
 def private() -> Iterator[None]:
-    """Writable maps of files are copied where they are written (MAP_PRIVATE), and shared again at the end."""
+    """Make writable file maps copy-on-write (MAP_PRIVATE), and shared again at the end."""
     changed = [m for m in _maps("s") if _map_again(m, mmap.MAP_PRIVATE)]
     try:
         yield
     finally:
         now = _maps("p") if changed else []
         for one in changed:
-            # What was unmapped meanwhile left its addresses to others.
+            # The addresses of maps that were unmapped meanwhile may be reused.
             if any(m.file == one.file and m.start <= one.start and one.end <= m.end for m in now):
                 _map_again(one, mmap.MAP_SHARED)
 
 
 def _maps(kind: str) -> list[_Map]:
-    """The writable maps of files: s for shared, p for private."""
+    """The writable file maps: s for shared, p for private."""
     if not sys.platform.startswith("linux"):
         return []
     with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
@@ -55,7 +55,7 @@ def _maps(kind: str) -> list[_Map]:
 
 
 def _map_again(one: _Map, sharing: int) -> bool:
-    """Map a file where it is mapped already, shared or not; whether that was done."""
+    """Remap a file at its current address, shared or private; returns whether that succeeded."""
     library = ctypes.CDLL(None, use_errno=True)
     library.mmap.restype = ctypes.c_void_p
     library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]

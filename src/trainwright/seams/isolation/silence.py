@@ -1,4 +1,4 @@
-"""Keeps what the user's code would print, write, log or send to itself, while the walk runs it for a look."""
+"""Keeps the user's code from printing, writing, logging or sending while the walk runs it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trainwright.seams.isolation.tally import Tally
 from trainwright.seams.isolation.trackers import untracked
 from trainwright.seams.isolation.written_files import MOST_BYTES, Desk
 
-# Calls that save what nobody reads again, or draw: module, owner in it ("" for the module itself), names.
+# Calls that save data nobody reads back, or that draw: module, owner in it ("" for the module itself), names.
 _SILENT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("accelerate.accelerator", "Accelerator", ("save_state", "save_model", "log", "log_images", "init_trackers",
                                                "end_training")),
@@ -50,8 +50,8 @@ _SILENT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("h5py._hl.attrs", "AttributeManager", ("__setitem__", "create", "modify")),
     ("h5py._hl.files", "File", ("flush",)),
 )  # fmt: skip
-# Code that is given the path of what it writes or reads, and does not ask `open` of builtins: module, owner, name, the
-# argument's position and name; what comes after it may be the mode.
+# Functions that take the path of a file to write or read and do not use the built-in `open`: module, owner, name, the
+# argument's position and name; the next argument may be the mode.
 _NATIVE: tuple[tuple[str, str, str, int, str], ...] = (
     ("sqlite3", "", "connect", 0, "database"),
     ("sqlite3.dbapi2", "", "connect", 0, "database"),
@@ -65,7 +65,7 @@ _READING: tuple[tuple[str, str, str, int, str], ...] = (
     ("pyarrow.parquet.core", "ParquetDataset", "__init__", 1, "path_or_paths"),
     ("cv2", "", "imread", 0, "filename"),
 )
-# Writers that hold a state of their own which what is written becomes part of: those from before are left as they are.
+# Writers whose own state includes what was written: existing ones are left as they are.
 _STATEFUL: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("gzip", "GzipFile", ("write", "flush")),
     ("bz2", "BZ2File", ("write", "writelines")),
@@ -81,15 +81,15 @@ _in_step = False
 
 
 def is_away() -> bool:
-    """Whether everything is kept away now."""
+    """Whether everything is being kept away now."""
     return _away is not None
 
 
 @contextlib.contextmanager
 def away(tally: Tally) -> Iterator[None]:
-    """Nothing that the code inside prints, writes, logs, tracks or sends reaches anybody; what was kept is counted.
+    """Discard everything that the code inside prints, writes, logs, tracks or sends; count what was discarded.
 
-    Files that were open before take nothing either, nor do writers, handlers and connections. All is as it was at the end.
+    This includes files, writers, handlers and connections that were open before. All are restored at the end.
     """
     global _away, _late
     if _away is not None:
@@ -111,7 +111,7 @@ def away(tally: Tally) -> Iterator[None]:
                     libraries.put_in(module, stack)
             _late = lambda module: libraries.put_in(module, stack)  # noqa: E731
             _watch_imports(tuple(libraries.modules))
-            stack.callback(flush)  # before anything is as it was
+            stack.callback(flush)  # before anything is restored
             yield
     finally:
         _away = _late = None
@@ -122,7 +122,7 @@ def away(tally: Tally) -> Iterator[None]:
 
 @contextlib.contextmanager
 def muted() -> Iterator[None]:
-    """One run of the user's step for a look: as `away`, which it is part of in a walk."""
+    """One run of the user's step without side effects: like `away`, inside which it runs during a walk."""
     global _in_step
     was, _in_step = _in_step, True
     try:
@@ -134,7 +134,7 @@ def muted() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silenced() -> Iterator[None]:
-    """Nothing is printed; no bytecode of modules that the step imports is left in the script's folder."""
+    """Print nothing, and leave no bytecode of imported modules in the script's folder."""
     written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         with (
@@ -148,7 +148,7 @@ def _silenced() -> Iterator[None]:
 
 
 def _changes(desk: Desk, tally: Tally) -> Iterator[Change]:
-    """What is replaced in the standard library."""
+    """The replacements in the standard library."""
     yield from (
         (builtins, "open", desk.opening(builtins.open)),
         (io, "open", desk.opening(io.open)),
@@ -174,7 +174,7 @@ def _changes(desk: Desk, tally: Tally) -> Iterator[Change]:
 
 
 class _Libraries:
-    """What is replaced in other libraries, by the module in which it is."""
+    """The replacements in other libraries, by module."""
 
     def __init__(
         self, desk: Desk, tally: Tally, before: set[int], others: dict[str, Callable[[Any], Iterator[Change]]]
@@ -187,7 +187,7 @@ class _Libraries:
         )
 
     def put_in(self, module: str, stack: contextlib.ExitStack) -> None:
-        """Replace what is replaced in a module, once."""
+        """Apply a module's replacements once."""
         if module in self._done:
             return
         self._done.add(module)
@@ -220,7 +220,7 @@ class _Libraries:
 
 @functools.cache
 def _watch_imports(modules: tuple[str, ...]) -> None:
-    """Let what a step imports first be replaced as well."""
+    """Also patch modules that a step imports later."""
     for module in modules:
         if module not in sys.modules:
             wrapt.register_post_import_hook(lambda loaded: _late and _late(loaded.__name__), module)
@@ -232,7 +232,7 @@ def _stateful_kinds() -> tuple[type, ...]:
 
 
 def _named(module: str, path: str) -> Any:
-    """Something in a module that is loaded, or None."""
+    """An object in a loaded module, or None."""
     found: Any = sys.modules.get(module)
     for name in path.split(".") if path else ():
         found = getattr(found, name, None)
@@ -240,7 +240,7 @@ def _named(module: str, path: str) -> Any:
 
 
 def _standing_for(original: Any, silent: Any) -> Any:
-    """A silent call under the name and the home of what it stands for, which can still be reached (`inspect.unwrap`)."""
+    """A silent call with the name and module of the original, which `inspect.unwrap` still finds."""
     return functools.update_wrapper(silent, original) if original is not None else silent
 
 
@@ -264,7 +264,7 @@ def _counting_records(tally: Tally) -> Callable[..., None]:
 
 
 def _printing_nothing(original: Callable[[int, Any], int]) -> Callable[[int, Any], int]:
-    """`os.write`, but to standard output and error."""
+    """`os.write`, except to standard output and error."""
     return lambda number, data: len(data) if number in (1, 2) else passed_on(original, number, data)
 
 
@@ -297,7 +297,7 @@ def _on_desk(
 
 
 def _small(desk: Desk, original: Callable[..., Any]) -> Callable[..., Any]:
-    """safetensors' writer, where that is quick."""
+    """safetensors' writer, if writing is quick."""
 
     def write(tensors: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
         ours = desk.place_for(path, fresh=True)
@@ -310,7 +310,7 @@ def _small(desk: Desk, original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _forget_folders(desk: Desk) -> None:
-    """multiprocessing keeps the temporary folder that it made for the whole process, compilers in a variable."""
+    """Forget temporary folders: multiprocessing stores one for the whole process, compilers in a variable."""
     for name in [n for n, v in os.environ.items() if v.startswith(desk.temporary)]:
         del os.environ[name]
     settings = getattr(getattr(sys.modules.get("multiprocessing.process"), "_current_process", None), "_config", {})
@@ -320,7 +320,7 @@ def _forget_folders(desk: Desk) -> None:
 
 @contextlib.contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """An attribute is another one while the context lasts."""
+    """Replace an attribute while the context lasts."""
     inherited = isinstance(owner, type) and name not in vars(owner)
     original = vars(owner)[name] if isinstance(owner, type) and not inherited else getattr(owner, name)
     setattr(owner, name, value)

@@ -1,4 +1,4 @@
-"""What a check kept away from files, logs, trackers and other machines, counted and said."""
+"""Counts what a check kept away from files, logs, trackers and other machines, and describes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Tally:
-    """Counts of what was kept away, and the names of what was kept from doing anything."""
+    """Counts of what was kept away, and the names of the trackers that were disabled."""
 
     records: int = 0
     """Log records."""
@@ -16,9 +16,9 @@ class Tally:
     commands: int = 0
     """Commands that were not run."""
     files: set[str] = field(default_factory=set)
-    """Files that were written aside."""
+    """Files that were redirected."""
     services: dict[str, str] = field(default_factory=dict)
-    """Trackers, and the Hub: how each was kept away, by name."""
+    """Trackers and the Hub: how each was disabled, by name."""
 
     def said(self) -> tuple[str, ...]:
         """What was kept away, in a few words each."""

@@ -1,4 +1,4 @@
-"""Trackers that a script uses take nothing while the walk runs its code for a look; their own queues stay as they are."""
+"""Disables a script's trackers while the walk runs its code; their own queues are unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from trainwright.seams.isolation.tally import Tally
 
-# What a tracker's methods that record are called: module, owner in it ("" for the module itself), how their names begin.
+# Recording methods of trackers: module, owner in it ("" for the module itself), prefixes of their names.
 _RECORDING: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("W&B", "wandb.sdk.interface.interface", "InterfaceBase", ("publish_",)),
     ("W&B", "wandb.sdk.wandb_run", "Run", ("log", "save", "alert", "finish", "define_metric", "watch", "link_", "upsert_")),
@@ -35,7 +35,7 @@ _RECORDING: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 
 @contextlib.contextmanager
 def untracked(tally: Tally) -> Iterator[None]:
-    """The trackers that are loaded record nothing."""
+    """Keep the loaded trackers from recording."""
     with contextlib.ExitStack() as stack:
         for service, module, path, beginnings in _RECORDING:
             owner = getattr(sys.modules.get(module), path, None) if path else sys.modules.get(module)
@@ -47,7 +47,7 @@ def untracked(tally: Tally) -> Iterator[None]:
 
 
 def _methods(owner: Any, beginnings: tuple[str, ...]) -> list[str]:
-    """The names of functions of an owner, those that it inherits too."""
+    """The names of an owner's functions, including inherited ones."""
     if owner is None:
         return []
     names = dir(owner) if isinstance(owner, type) else list(beginnings)
@@ -68,7 +68,7 @@ def _counting(tally: Tally, service: str, original: Callable[..., Any]) -> Calla
 
 @contextlib.contextmanager
 def _numbered_as_before() -> Iterator[None]:
-    """A W&B run counts its steps itself."""
+    """Preserve a W&B run's step count, which the run increments itself."""
     run: Any = getattr(sys.modules.get("wandb"), "run", None)
     step = getattr(run, "_step", None)
     try:
@@ -81,7 +81,7 @@ def _numbered_as_before() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _no_summaries() -> Iterator[None]:
-    """TensorFlow's summaries are written by native code, which asks first whether it should."""
+    """Disable TensorFlow's summaries, whose native code first asks whether to write."""
     state: Any = getattr(sys.modules.get("tensorflow.python.ops.summary_ops_v2"), "_summary_state", None)
     if state is None:
         yield

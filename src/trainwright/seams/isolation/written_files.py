@@ -1,4 +1,4 @@
-"""What is written while the walk runs the user's code: kept in a folder of our own, and given back where it is read."""
+"""Redirects what the user's code writes during the walk to a folder of ours, and returns it when it is read."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from trainwright.seams.failures.blame import of_pipeline, passed_on
 
 _WRITING = frozenset("wax+")
 _MAKING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-# Devices and the kernel's tables are no files of the user's.
+# Devices and kernel tables are not the user's files.
 _NO_FILES = ("/dev/", "/proc/", "/sys/")
-# What is saved natively is really written up to this size, to be read again; a walk saves some dozen times.
+# Native saves are really written up to this size, so that they can be read back; a walk saves a few dozen times.
 MOST_BYTES = 64 * 2**20
 
 _open, _mkdir, _stat = open, os.mkdir, os.stat
 
 
 class Desk:
-    """A layer over the file system: what is written, made, moved and deleted is seen through it alone."""
+    """A layer over the file system: only through it are writes, new folders, moves and deletions visible."""
 
     def __init__(self) -> None:
         self._root = tempfile.mkdtemp(prefix="trainwright-")
         self.temporary = os.path.join(self._root, "temporary")  # noqa: PTH118 (pathlib is what we stand in for)
         _mkdir(self.temporary)
         self.files: dict[str, str] = {}
-        """Our file or folder for each path that was written or made."""
+        """Our file or folder for each path that was written or created."""
         self.removed: set[str] = set()
         self.saved: dict[str, Any] = {}
-        """What `torch.save` was given, by the path of our file."""
+        """The arguments of `torch.save`, by the path of our file."""
         self.touched: set[str] = set()
-        """The files that were written, to be counted."""
+        """The written files, for counting."""
 
     def clear(self) -> None:
-        """Delete the folder; only once nothing is patched any more."""
+        """Delete the folder; only after all patches are removed."""
         shutil.rmtree(self._root, ignore_errors=True)
 
     def is_ours(self, key: str) -> bool:
-        """Whether a path is no user's: our own folder, a device."""
+        """Whether a path is not the user's: our own folder, a device."""
         return key.startswith((self._root, *_NO_FILES))
 
     def seen_as(self, path: Any) -> Any:
-        """Where a path is really found.
+        """The real location of a path.
 
         Raises:
             FileNotFoundError: it was deleted since the walk began.
@@ -59,7 +59,7 @@ class Desk:
         return self.files.get(key, path)
 
     def place_for(self, path: Any, *, fresh: bool = False) -> str:
-        """Our file for a path that is written; it begins with what the path holds, unless it is written afresh."""
+        """Our file for a path to be written; it starts with the path's contents unless `fresh`."""
         key = key_of(path)
         if self.is_ours(key):
             return key
@@ -75,11 +75,11 @@ class Desk:
         return self.files[key]
 
     def enter(self, path: str, ours: str) -> None:
-        """Let a path be found in a file of ours that was made already."""
+        """Map a path to an existing file of ours."""
         self.files[path] = ours
 
     def make(self, path: Any, *args: Any, **kwargs: Any) -> None:
-        """`os.mkdir`; that a folder is there is no fault of a step that is run for a look."""
+        """`os.mkdir`; an existing folder is not an error in a dry run."""
         key = key_of(path)
         if self.is_ours(key):
             _mkdir(path, *args, **kwargs)
@@ -91,21 +91,21 @@ class Desk:
             _make_folder(self.files[key])
 
     def remove(self, path: Any, *args: Any, **kwargs: Any) -> None:
-        """Delete a file, or a folder with all that is in it; that there is none is no fault."""
+        """Delete a file, or a folder with its contents; a missing one is not an error."""
         key = key_of(path)
         for kept in [k for k in self.files if k == key or k.startswith(key + os.sep)]:
             self.saved.pop(self.files.pop(kept), None)
         self.removed.add(key)
 
     def move(self, source: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-        """Rename a file, or a folder that was made."""
+        """Rename a file, or a folder that was created."""
         self.copy(source, target)
         if key_of(source) != key_of(target):
             self.remove(source)
         return target
 
     def copy(self, source: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-        """Copy a file, or what was written in a folder."""
+        """Copy a file, or a folder's redirected contents."""
         old, new = key_of(source), key_of(target)
         if os.path.isdir(self._found(old)):  # noqa: PTH112
             self.make(target)
@@ -126,7 +126,7 @@ class Desk:
     def _found(self, key: str) -> str:
         return self.files.get(key, key)
 
-    # Calls of the standard library as they are while the layer is there
+    # Replacements for standard library calls while the layer is active
 
     def opening(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """`open`."""
@@ -156,7 +156,7 @@ class Desk:
         return open_aside
 
     def finding(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that asks for a path: `os.stat` and its like."""
+        """A function that queries a path: `os.stat` and the like."""
 
         def find(path: Any, *args: Any, **kwargs: Any) -> Any:
             return original(self.seen_as(path), *args, **kwargs)
@@ -164,7 +164,7 @@ class Desk:
         return find
 
     def listing(self, original: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-        """`os.listdir`, of what was written too."""
+        """`os.listdir`, including redirected files."""
 
         def listed(path: Any = ".") -> list[Any]:
             if not isinstance(path, (str, os.PathLike)) or not (self.files or self.removed):
@@ -179,7 +179,7 @@ class Desk:
         return listed
 
     def scanning(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """`os.scandir`, of what was written too."""
+        """`os.scandir`, including redirected files."""
 
         def scan(path: Any = ".") -> Any:
             if not isinstance(path, (str, os.PathLike)) or not (self.files or self.removed):
@@ -208,7 +208,7 @@ class Desk:
     # torch.save and torch.load
 
     def saving(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """`torch.save`: what it is given is kept as it is."""
+        """`torch.save`: stores its argument unserialized."""
 
         def save(value: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
             named = path if isinstance(path, (str, os.PathLike)) else getattr(path, "name", None)
@@ -224,7 +224,7 @@ class Desk:
         return save
 
     def loading(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """`torch.load`, of what was saved too."""
+        """`torch.load`, including redirected files."""
 
         def load(path: Any, *args: Any, **kwargs: Any) -> Any:
             named = path if isinstance(path, (str, os.PathLike)) else getattr(path, "name", None)
@@ -238,7 +238,7 @@ class Desk:
 
 
 class _Entry:
-    """An `os.DirEntry` of something that was written."""
+    """An `os.DirEntry` for a redirected file."""
 
     def __init__(self, folder: Any, name: str, ours: str) -> None:
         self.name, self.path, self._ours = name, os.path.join(folder, name), ours  # noqa: PTH118
@@ -266,7 +266,7 @@ class _Entry:
 
 
 class _Scan(list[Any]):
-    """What `os.scandir` returns: entries to go over, to be closed."""
+    """The result of `os.scandir`: an iterable of entries that can be closed."""
 
     def __iter__(self) -> Iterator[Any]:
         while self:
@@ -288,7 +288,7 @@ class _Scan(list[Any]):
 
 
 def key_of(path: Any) -> str:
-    """A path as one text, whichever way it is written."""
+    """A normalized text for a path, however it is written."""
     text = os.fsdecode(path)
     return os.path.normpath(text if text.startswith(os.sep) else f"{os.getcwd()}{os.sep}{text}")  # noqa: PTH109
 

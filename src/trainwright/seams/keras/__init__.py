@@ -1,1 +1,1 @@
-"""One step of a Keras model, watched from outside."""
+"""Observes one step of a Keras model."""

@@ -1,4 +1,4 @@
-"""What of a Keras layer and its activation is measured as it is called: part of `seams/keras/watch.py`."""
+"""Measurements of a Keras layer and its activation when it is called: part of `seams/keras/watch.py`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from trainwright.tensors.keras.which_keras import keras
 _RECTIFIERS = ("relu", "relu6")
 _SQUASHERS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0)}
 KINDS = {"relu": "ReLU", "relu6": "ReLU6", "sigmoid": "Sigmoid", "tanh": "Tanh", "softmax": "Softmax"}
-# Layers that are nothing but an activation.
+# Layers that are only an activation.
 LAYERS = ("Softmax", "ReLU")
 _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
-# Within this distance of its end a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
+# Within this distance of either end, a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
 SATURATED_WITHIN = 0.01
 
 
 def name_of(function: Any) -> str:
-    """softmax, relu; a layer that is used as an activation by its kind."""
+    """softmax, relu; for a layer used as an activation, its type."""
     if function is None:
         return ""
     return str(getattr(function, "__name__", None) or type(function).__name__).lower()
@@ -43,7 +43,7 @@ def activation_of(name: str) -> Callable[[Any], Any]:
 
 
 def of_activation(layer: ModuleFacts, name: str, result: Any) -> ModuleFacts:
-    """The activation of a layer that has one of its own, as if it were a layer behind it."""
+    """A layer's own activation, as if it were a separate layer after it."""
     out = next(t for t in tensors.leaves(result) if tensors.is_tensor(t))
     return ModuleFacts(
         name=layer.name,
@@ -71,7 +71,7 @@ def shares(function: str, result: Any) -> dict[str, Any]:
 
 
 def unreachable(activation: str, targets: Any) -> float | None:
-    """The part of the targets' variance that an activation's range leaves unexplained; None for class indices."""
+    """The fraction of the targets' variance outside an activation's range; None for class indices."""
     values = tensors.to_numpy(targets)
     if activation not in _BOUNDS or values.dtype.kind != "f" or not values.size:
         return None
@@ -81,7 +81,7 @@ def unreachable(activation: str, targets: Any) -> float | None:
 
 
 def declared_sizes(layer: Any) -> tuple[int, ...]:
-    """(in, out) of a dense or convolution layer, (rows, width) of an embedding, (features) of a normalisation."""
+    """(in, out) of a dense or convolution layer, (rows, width) of an embedding, (features) of a normalization."""
     if isinstance(layer, keras.layers.Embedding):
         return int(layer.input_dim), int(layer.output_dim)
     kernel = kernel_of(layer) if getattr(layer, "built", False) else None

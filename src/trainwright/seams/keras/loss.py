@@ -1,4 +1,4 @@
-"""What a call of Keras's losses was given and gave, in numbers, under the names that the rules know losses by."""
+"""Inputs and results of Keras loss calls as facts, under the names that the rules use for losses."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _SPARSE, _DENSE, _BINARY = ("sparse_categorical_crossentropy", "categorical_cros
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Which loss it is."""
+    """The kind of loss."""
 
     function: str
-    """As the rules call it: cross_entropy takes scores, nll_loss (log-)probabilities."""
+    """The rules' name for it: cross_entropy takes scores, nll_loss takes (log-)probabilities."""
     own: str
-    """As Keras calls it."""
+    """Keras's name for it."""
     from_logits: bool | None
-    """None: it has no such flag."""
+    """None: there is no such flag."""
     sparse: bool | None
-    """It takes class indices; False: one-hot rows; None: neither."""
+    """Takes class indices; False: one-hot rows; None: neither."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def kind_of(loss: Any) -> Kind | None:
-    """Which of Keras's losses an object computes; None for the user's own."""
+    """Which Keras loss an object computes; None for the user's own."""
     function = getattr(loss, "fn", None)
     name = getattr(function, "__name__", "")
     if function is None or not function.__module__.startswith(("keras.", "tf_keras.")):
@@ -50,7 +50,7 @@ def kind_of(loss: Any) -> Kind | None:
 
 
 def named_kind(name: str, options: Mapping[str, Any], reduction: str | None = "mean") -> Kind:
-    """The loss of this name of Keras's, with these options."""
+    """Keras's loss of this name, with these options."""
     kept = {k: v for k, v in options.items() if isinstance(v, (int, float, str)) and k != "from_logits"}
     kept["reduction"] = "mean" if reduction in ("sum_over_batch_size", "mean", "auto") else str(reduction)
     if (ignored := options.get("ignore_class")) is not None:
@@ -67,11 +67,11 @@ def named_kind(name: str, options: Mapping[str, Any], reduction: str | None = "m
 
 @dataclass(kw_only=True)
 class KeptLoss:
-    """One loss call, for what is measured once the step is over."""
+    """One loss call, for measurements after the step."""
 
     kind: Kind
     loss: Any
-    """The object that computes it, with the repairs in force."""
+    """The loss object, with the repairs in force."""
     scores: Any
     targets: Any
     weight: Any = None
@@ -79,7 +79,7 @@ class KeptLoss:
 
 
 def aligned(kept: KeptLoss) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and targets in the shapes in which Keras compares them: an axis of one at the end is taken off or added."""
+    """Scores and targets in the shapes that Keras compares: a last axis of 1 is removed or added."""
     scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
     if kept.kind.sparse is not None:
         return scores, targets
@@ -91,7 +91,7 @@ def aligned(kept: KeptLoss) -> tuple[np.ndarray, np.ndarray]:
 
 
 def with_kind(loss: Any, kind: Kind, changed: Mapping[str, Any], *, one_hot: bool = False) -> Any:
-    """The loss with another flag, or another function of the names that the rules know.
+    """The loss with another flag, or another loss function by the rules' names.
 
     Args:
         one_hot: the targets have the scores' shape.
@@ -124,11 +124,11 @@ def measure_call(kept: KeptLoss, *, at: Place | None, failure: Failure | None = 
     scores, targets = aligned(kept)
     kind, ignored = kept.kind, kept.kind.options.get("ignore_index")
     if kind.sparse and targets.dtype.kind == "f" and bool((targets == np.round(targets)).all()):
-        targets = targets.astype(np.int64)  # Keras takes class indices in any dtype
+        targets = targets.astype(np.int64)  # Keras accepts class indices of any dtype
     if kind.sparse and targets.ndim == scores.ndim and targets.shape[-1:] == (1,):
         targets = targets[..., 0]
     shown = losses.scores_shown(scores, -1, rounding=losses.SUM_WITHIN)
-    if "log_normalised" in shown:  # its negative log-likelihood takes the probabilities themselves
+    if "log_normalised" in shown:  # the negative log-likelihood takes the probabilities themselves
         shown["log_normalised"] = shown["rows_sum_to_one"] and kind.function == "nll_loss"
     return LossCall(
         function=kind.function,
@@ -163,7 +163,7 @@ def _bad(weight: Any) -> int:
 
 
 def _aligned(kept: KeptLoss, scores: np.ndarray, targets: np.ndarray) -> float | None:
-    """What an element-wise loss would be with the targets in the scores' shape; None where they have it."""
+    """The value of an element-wise loss with the targets reshaped to the scores' shape; None if they have it."""
     if kept.kind.function not in ELEMENTWISE or scores.shape == targets.shape or scores.size != targets.size:
         return None
     value = kept.loss(targets.reshape(scores.shape).astype(np.float32), scores)
@@ -171,17 +171,17 @@ def _aligned(kept: KeptLoss, scores: np.ndarray, targets: np.ndarray) -> float |
 
 
 def losses_of_rows(kept: KeptLoss, run: Any = None) -> np.ndarray | None:
-    """The loss of each row (mean over its other axes) by the same function and options; None where it has none.
+    """The loss of each row (mean over its other axes) by the same function and options; None if it has none.
 
     Args:
-        run: how the loss is called, where training compiles it.
+        run: calls the loss, if training compiles it.
     """
     each = copy.copy(kept.loss)
     each.reduction = "none"
     try:
         values = (run or (lambda f, *a: f(*a)))(each, kept.targets, kept.scores)
         array = tensors.to_numpy(values).astype(np.float64)
-    except Exception:  # the call itself raised, or it has no such form: its rows are tried one by one
+    except Exception:  # the call itself raised, or has no such form: rows are tried singly
         return _row_by_row(kept)
     if not array.ndim or not array.size:
         return None
@@ -189,7 +189,7 @@ def losses_of_rows(kept: KeptLoss, run: Any = None) -> np.ndarray | None:
 
 
 def _row_by_row(kept: KeptLoss) -> np.ndarray | None:
-    """The loss of each row by itself; NaN for a row that raises. None where all do."""
+    """The loss of each row by itself; NaN for a row that raises. None if all do."""
     scores, targets = tensors.to_numpy(kept.scores), tensors.to_numpy(kept.targets)
     if scores.ndim == 0 or targets.ndim == 0 or len(scores) != len(targets) or len(scores) > 64:
         return None
@@ -198,6 +198,6 @@ def _row_by_row(kept: KeptLoss) -> np.ndarray | None:
         try:
             value = kept.loss(targets[i : i + 1], scores[i : i + 1])
             found.append(float(tensors.to_numpy(value).mean()))
-        except Exception:  # this row is one of those that cannot be computed
+        except Exception:  # this row's loss cannot be computed
             found.append(float("nan"))
     return None if all(x != x for x in found) else np.asarray(found)

@@ -1,4 +1,4 @@
-"""Which mode, training or evaluation, the layers with dropout or batch statistics are really called in."""
+"""The mode, training or evaluation, in which layers with dropout or batch statistics are really called."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from trainwright.tensors.keras import objects as tensors
 
 
 class Modes:
-    """Watches the layers of a model that act in training alone, while it is entered.
+    """Watches a model's training-only layers while it is entered.
 
-    Keras takes the mode with each call, mostly hands it on to the layers within, and takes evaluation where nobody says
-    one. What a call within a model that trains says to evaluate is meant to; it is not noted.
+    Keras takes the mode with each call, usually passes it to inner layers, and defaults to evaluation. A call inside a
+    model in training mode that explicitly asks for evaluation is deliberate, so it is not recorded.
     """
 
     def __init__(self, model: Any) -> None:
@@ -40,7 +40,7 @@ class Modes:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        """The layers' calls are what they were, also where a repair has changed them since."""
+        """Restore the layers' calls, including any that a repair has changed since."""
         for layer, call in self._calls:
             vars(layer).pop("call", None)
             if call is not None:
@@ -48,10 +48,11 @@ class Modes:
 
     @contextlib.contextmanager
     def calling(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], caller: FrameType | None) -> Iterator[None]:
-        """A layer is called.
+        """Record a call of a layer.
 
         Args:
-            caller: who calls a layer, mostly the whole model, from outside of all others; None: one of these does.
+            caller: the frame that calls a layer, usually the whole model, from outside all others; None: called by a
+                layer.
         """
         if caller is not None:
             self._told = _told(args, kwargs)
@@ -65,12 +66,12 @@ class Modes:
 
     @property
     def training(self) -> bool:
-        """Whether any of them was called in training mode, or none at all."""
+        """Whether any of the layers was called in training mode, or none was called."""
         return bool(self._active) or not self._inactive
 
     @property
     def inactive(self) -> dict[str, Place | None]:
-        """The layers that were called in evaluation mode alone, each with the user's line that called the outermost."""
+        """The layers called only in evaluation mode, each with the user's line that called the outermost layer."""
         return {name: at for name, at in self._inactive.items() if name not in self._active}
 
     def _noting(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,6 +87,6 @@ class Modes:
 
 
 def _told(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool | None:
-    """The mode that a call is given; None for none. One that is a tensor is taken for training."""
+    """The mode passed to a call; None for none. A tensor counts as training."""
     mode = kwargs.get("training", next((a for a in args[1:] if isinstance(a, bool)), None))
     return mode if mode is None else bool(mode) if isinstance(mode, (bool, int)) else True

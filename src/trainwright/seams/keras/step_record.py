@@ -1,4 +1,4 @@
-"""What passed the seams during one step of a Keras model."""
+"""What the seams recorded during one step of a Keras model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainwright.stages.loss import LossCall
 
 @dataclass(kw_only=True)
 class StepRecord:
-    """What passed the seams during one step."""
+    """What the seams recorded during one step."""
 
     failure: Failure | None = None
     failed_stage: Stage | None = None
@@ -25,21 +25,21 @@ class StepRecord:
     loss_calls: list[LossCall] = field(default_factory=list)
     kept_losses: list[KeptLoss] = field(default_factory=list)
     output: Any = None
-    """The model's whole answer."""
+    """The model's whole output."""
     loss: float | None = None
     gradients: list[Any] | None = None
     trained: list[Any] = field(default_factory=list)
-    """The variables that the gradients are of."""
+    """The variables of the gradients."""
     applied: set[str] = field(default_factory=set)
-    """The attributes of a model with a step of its own whose optimizers were given gradients."""
+    """For a model with its own step: the attributes of the optimizers that received gradients."""
     unlisted: list[Any] = field(default_factory=list)
-    """Layers with weights that were called and that the model does not know as its own."""
+    """Layers with weights that were called but that the model does not track."""
     unlisted_at: list[Place | None] = field(default_factory=list)
     """The user's lines that called them."""
     cuts: list[Place] = field(default_factory=list)
-    """The user's lines that took a tensor off the graph."""
+    """The user's lines that detached a tensor from the graph."""
     discrete: list[tuple[str, Place]] = field(default_factory=list)
-    """The user's own calls of functions whose results change in steps, so that no gradient passes."""
+    """The user's calls of step functions, through which no gradient passes."""
     non_finite_from: Origin | None = None
     modes: Modes | None = None
-    """In which mode the layers that act in training alone were called."""
+    """The mode in which training-only layers were called."""

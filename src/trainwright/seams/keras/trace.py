@@ -1,4 +1,4 @@
-"""What each layer of a Keras model gives in one pass, to see where two passes begin to differ."""
+"""Traces the output of each Keras layer in one pass, to find where two passes begin to differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trainwright.tensors.keras.which_keras import keras
 
 @dataclass(frozen=True)
 class Given:
-    """What was kept of one layer's result."""
+    """The recorded part of one layer's output."""
 
     module: str
     kind: str
@@ -29,9 +29,9 @@ class Given:
 
 @contextlib.contextmanager
 def traced(model: Any, seen: Seen, keep: Callable[[np.ndarray], np.ndarray | None]) -> Iterator[list[Given]]:
-    """Keep, in the order in which layers end, what `keep` wants of the first tensor that each of the user's layers gives.
+    """Record, in the order in which layers finish, what `keep` returns for the first tensor of each layer's output.
 
-    A layer's own parts, which the library made, say nothing that the layer does not.
+    Only the user's layers count: a layer's own parts, which the library created, add nothing to the layer itself.
     """
     layers = [(path, layer) for path, layer in tensors.named_layers(model).items() if layer in seen.modules]
     names = {id(layer): path for path, layer in layers}
@@ -55,7 +55,7 @@ def traced(model: Any, seen: Seen, keep: Callable[[np.ndarray], np.ndarray | Non
 
 
 def first_difference(one: list[Given], other: list[Given], beyond: float) -> Origin | None:
-    """The first layer whose result differs between two passes, by more than a share of its scale."""
+    """The first layer whose output differs between two passes by more than a fraction of its scale."""
     for left, right in zip(one, other):
         if left.module != right.module or left.values.shape != right.values.shape:
             return None

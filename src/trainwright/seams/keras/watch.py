@@ -1,4 +1,4 @@
-"""Keras's seams: one training step watched from outside, on any backend; repairs at its losses and activations."""
+"""Keras's seams: observes one training step on any backend, and applies repairs at losses and activations."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from trainwright.stages.forward import ModuleFacts, Origin
 from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 
-# Functions whose results change in steps.
+# Step functions.
 _DISCRETE = {"argmax", "argmin", "round", "sign", "floor", "ceil"}
-# Layers that only move numbers: what they give is still the result of the activation before them.
+# Layers that only move numbers: their output is still the result of the preceding activation.
 _MOVERS = ("Reshape", "Flatten", "Permute")
 
 
@@ -46,12 +46,12 @@ class _Activated:
 
 
 class Observer:
-    """Watches, and where repairs say so changes, what the layers and losses of a model are given, while it is entered.
+    """Observes the inputs of a model's layers and losses while it is entered, and changes them if repairs say so.
 
     Args:
-        detail: keep numbers of every layer (one step); False: losses and changes only.
-        run_loss: how a loss is called, where training compiles it.
-        loss_at: the user's line for each of the model's losses, in their order.
+        detail: record facts of every layer (one step); False: only losses and changes.
+        run_loss: calls a loss, if training compiles it.
+        loss_at: the user's line for each of the model's losses, in order.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Observer:
             setattr(module, name, function)
 
     def _watch_functions(self) -> list[tuple[Any, str, Any]]:
-        """Stand before the functions that a script's own code calls by name; returns what they were."""
+        """Intercept functions that a script's own code calls by name; returns the originals."""
         kept = []
         for module in [keras.ops, *([tf] if (tf := sys.modules.get("tensorflow")) is not None else [])]:
             if self._detail or self._cut_repairs:
@@ -192,7 +192,7 @@ class Observer:
         return result
 
     def _watch_activation(self, layer: Any) -> Callable[[], None]:
-        """Put the repairs before a layer's activation, or a layer that is one; returns what takes them away again."""
+        """Apply the repairs before a layer's activation, or before a layer that is one; returns an undo function."""
         attribute = "call" if type(layer).__name__ in LAYERS else "activation"
         function, said = getattr(layer, attribute, None), activation_name(layer)
         if not self._activation_repairs or not callable(function):
@@ -220,7 +220,7 @@ class Observer:
         return lambda: layer.__dict__.update({attribute: before})
 
     def _activation_in_force(self, layer: Any) -> str:
-        """The name of the activation that a layer has called; empty for none."""
+        """The name of the activation that a layer really calls; empty for none."""
         name = self._exchanged.get(id(layer), activation_name(layer))
         return "" if name in ("linear", "identity") else name
 
@@ -239,7 +239,7 @@ class Observer:
             self.record.error, self.record.failure = error, failure_of(error)
             self.record.failed_stage = Stage.LOSS if self._in_loss else Stage.FORWARD
             self.record.failed_module = self._facts(layer, args, None)
-        elif self.record.error is error:  # on its way out: it has passed more of the user's lines by now
+        elif self.record.error is error:  # propagating: it has passed more of the user's lines by now
             self.record.failure = failure_of(error)
 
     def _note(self, layer: Any, args: tuple[Any, ...], result: Any) -> None:
@@ -280,7 +280,7 @@ class Observer:
         )
 
     def _declared_at(self, model: Any) -> Place | None:
-        """Where the only Input of a model was written."""
+        """The line of a model's only Input."""
         inputs = [la for la in getattr(model, "_layers", ()) if type(la).__name__ == "InputLayer"]
         return self._places(inputs[0]) if len(inputs) == 1 else None
 
@@ -293,7 +293,7 @@ class Observer:
         if inside and not version().uses_library_loss(self._model):
             return self._loss_call(loss, y_true, y_pred, sample_weight)
         kind = kind_of(loss)
-        if inside and kind is not None:  # the library takes the mean of its rows
+        if inside and kind is not None:  # the library averages over its rows
             kind = replace(kind, options={**kind.options, "reduction": "mean"})
         number, self._losses = self._losses, self._losses + 1
         if kind is None:

@@ -1,1 +1,1 @@
-"""What a script builds and calls on its way to training, noted as it happens."""
+"""Records what a script builds and calls on its way to training."""

@@ -1,4 +1,4 @@
-"""Patches of Keras: models that a script compiles and fits, and the layers, optimizers and losses that it builds."""
+"""Keras patches: models that a script compiles and fits, and the layers, optimizers and losses that it builds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trainwright.seams.source.written import call_end
 
 
 def patch_model(module: Any) -> None:
-    """Be told of each `fit`, and keep what `compile` was given."""
+    """Report each `fit`, and record the arguments of `compile`."""
     owner = module.Model
     original = owner.fit
 
@@ -24,7 +24,7 @@ def patch_model(module: Any) -> None:
     def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
         frame = user_frame(sys._getframe(1))
         compiled = getattr(self, "compiled", False) or getattr(self, "_is_compiled", False)
-        if not active() or frame is None or not compiled:  # what it raises then says what is missing
+        if not active() or frame is None or not compiled:  # the call's own error then says what is missing
             return original(self, *args, **kwargs)
         told = arguments_of("fit", original, self, frame, args, kwargs)
 
@@ -38,7 +38,7 @@ def patch_model(module: Any) -> None:
 
 
 def _patch_compile(model: Any) -> None:
-    # Where it is defined: a model class with a compile of its own is loaded without being compiled.
+    # Patched where it is defined: a model class that overrides compile is loaded without being compiled.
     owner = next(kind for kind in model.__mro__ if "compile" in vars(kind))
     original = owner.compile
     defaults = {n: p.default for n, p in inspect.signature(original).parameters.items()}
@@ -49,7 +49,7 @@ def _patch_compile(model: Any) -> None:
         if frame is None:
             return original(self, *args, **kwargs)
         given = told = arguments_of("compile", original, self, frame, args, kwargs)
-        if sys._getframe(1) is not frame:  # a library's compile, which hands on every argument
+        if sys._getframe(1) is not frame:  # a library's compile, which forwards every argument
             told = {k: v for k, v in given.items() if v is not defaults.get(k)}
         seen().compiled[self] = _construction("compile", frame, told)
         return original(self, **given)
@@ -70,11 +70,11 @@ def _construction(name: str, frame: Any, given: dict[str, Any]) -> Construction:
 
 
 def patch_layers(module: Any) -> None:
-    """Keep the line that built each layer, and the one that froze it."""
+    """Record the line that built each layer, and the one that froze it."""
     owner = module.Layer
     original = owner.__new__
 
-    # Not its constructor: Keras reads the arguments of that from its signature.
+    # Not the constructor: Keras reads a layer's arguments from its signature.
     def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
         layer = original(cls, *args, **kwargs)
         if active() and (frame := user_frame(sys._getframe(1))) is not None:
@@ -87,7 +87,7 @@ def patch_layers(module: Any) -> None:
 
     def set_trainable(self: Any, value: bool) -> None:
         trainable.fset(self, value)
-        # On the torch backend a watcher of attributes stands between this and the script.
+        # On the torch backend, an attribute tracker's frame is between this one and the script.
         if not value and active() and (place := next(places_on_the_way(sys._getframe(1)), None)) is not None:
             seen().frozen_layers[self] = place
 
@@ -95,7 +95,7 @@ def patch_layers(module: Any) -> None:
 
 
 def patch_optimizers(module: Any) -> None:
-    """Keep the line that built each optimizer, and what was trained before the walk: by `train_on_batch`, or by hand."""
+    """Record the line that built each optimizer, and what `train_on_batch` or manual steps trained before the walk."""
     owner = module.BaseOptimizer
     _patch_built(owner, "optimizers")
     original = owner.apply
@@ -111,7 +111,7 @@ def patch_optimizers(module: Any) -> None:
 
 
 def patch_variables(module: Any) -> None:
-    """Keep which variables were given values after they were made."""
+    """Record which variables were assigned values after creation."""
     owner = module.Variable
     original = owner.assign
 
@@ -125,12 +125,12 @@ def patch_variables(module: Any) -> None:
 
 
 def patch_legacy_optimizers(module: Any) -> None:
-    """Those of tf_keras."""
+    """Patch tf_keras's optimizers."""
     _patch_built(module._BaseOptimizer, "optimizers")
 
 
 def patch_older_optimizers(module: Any) -> None:
-    """Those of tf_keras.optimizers.legacy."""
+    """Patch the optimizers of tf_keras.optimizers.legacy."""
     _patch_built(module.OptimizerV2, "optimizers")
 
 
@@ -143,7 +143,7 @@ def patch_callbacks(module: Any) -> None:
 
 
 def _patch_built(owner: Any, kept: str) -> None:
-    """Keep the line that built each object of a class."""
+    """Record the line that built each object of a class."""
     original = owner.__init__
 
     @functools.wraps(original)

@@ -1,4 +1,4 @@
-"""Keras's constructors, and the methods that begin a training, given an argument that this version does not have."""
+"""Handles arguments that this Keras version rejects in constructors and in methods that begin a training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMESPACES = ("layers", "optimizers", "callbacks", "losses", "metrics")
 
 
 def patch_constructors(keras: Any) -> None:
-    """Let refused layers, optimizers, callbacks, losses and metrics be built again with other arguments."""
+    """Let rejected layers, optimizers, callbacks, losses and metrics be constructed again with other arguments."""
     classes = {
         kind
         for name in _NAMESPACES
@@ -34,7 +34,7 @@ def _watch(kind: Any) -> None:
         return
     names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
 
-    # Under this name the watchers of the base classes' constructors look past it (seams/source/places.py).
+    # Under this name, the base classes' constructor watchers skip this frame (seams/source/places.py).
     @functools.wraps(original)
     def passed_on(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
@@ -46,7 +46,7 @@ def _watch(kind: Any) -> None:
             given = {**dict(zip(names, args)), **kwargs}
             made_again(lambda mended: original(self, **mended), kind.__name__, kind, given, error, frame)
 
-    # Keras reads a layer's arguments from its constructor, and looks behind no wrapper.
+    # Keras reads a layer's arguments from its constructor's signature and does not unwrap it.
     passed_on.__signature__ = signature  # type: ignore[attr-defined]
     kind.__init__ = passed_on
 
@@ -54,10 +54,10 @@ def _watch(kind: Any) -> None:
 def arguments_of(
     name: str, method: Any, model: Any, frame: FrameType, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the user's frame gives a method of a model's, by the names that the method has.
+    """The arguments that the user's frame passes to a model's method, by the method's parameter names.
 
     Raises:
-        TypeError: an argument is not known, and nothing can be done about it.
+        TypeError: an argument is unknown, and no repair is available.
     """
     signature = inspect.signature(method)
     try:

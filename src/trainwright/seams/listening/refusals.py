@@ -1,4 +1,4 @@
-"""Which argument a call was refused for, told from what the frameworks say; and such a call made again, mended."""
+"""Finds which argument a call was rejected for in the framework's message, and repeats the call with a repair."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 from trainwright.seams.listening.seen import listener
 
-# Python's own words; those of Keras's optimizers, of its layers, and of tf_keras's.
+# Python's message; those of Keras's optimizers, its layers, and tf_keras's.
 _UNKNOWN = re.compile(
     r"got an unexpected keyword argument '(\w+)'"
     r"|Argument\(s\) not recognized: \{'(\w+)'"
     r"|Unrecognized keyword arguments passed to \w+: \{'(\w+)'"
     r"|Keyword argument not understood:', '(\w+)'"
 )
-# A call may hold several refused arguments, each mended in turn.
+# A call may have several rejected arguments, each repaired in turn.
 _MOST_REFUSED = 8
 
 
 def unknown_argument(message: str) -> str:
-    """The argument that is no parameter of what was called; empty where the error speaks of something else."""
+    """The argument that the callee does not accept; empty if the error is about something else."""
     found = _UNKNOWN.search(message)
     return next(name for name in found.groups() if name) if found else ""
 
@@ -34,13 +34,14 @@ def made_again(
     error: Exception,
     frame: FrameType,
 ) -> Any:
-    """What a refused call gives with the arguments that a finding offers for it.
+    """The result of a rejected call when repeated with the arguments that a finding proposes.
 
     Args:
         make: makes the call with these keywords.
-        given: the keywords that were refused.
+        given: the rejected keywords.
+
     Raises:
-        Exception: what the call raised, where nothing is known for it.
+        Exception: the call's error, if there is no proposal for it.
     """
     for _ in range(_MOST_REFUSED):
         known = unknown_argument(str(error)) in given

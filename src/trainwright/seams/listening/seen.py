@@ -1,6 +1,6 @@
-"""What a script built on its way to training, and who is told of what it does: kept here, noted by the patches.
+"""What a script built on its way to training, and the listener to report to; filled in by the patches.
 
-Patches pass everything through unless somebody listens (`active`).
+Patches pass everything through unless there is a listener (`active`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trainwright.stages.setup import RankFacts
 
 @dataclass(frozen=True, kw_only=True)
 class Construction:
-    """A framework object that the script built: from which line, with which keywords."""
+    """A framework object that the script built: its line and keywords."""
 
     name: str
     frame_file: str
@@ -33,9 +33,9 @@ class Construction:
     place: Place
     keywords: frozenset[str]
     end: End | None = None
-    """Where the call that built it ends, if that is known."""
+    """The end of the call that built it, if known."""
     given: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """The values of the arguments, where these are kept."""
+    """The values of the arguments, if they are recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,28 +44,28 @@ class Loading:
 
     source: str
     fresh: frozenset[str]
-    """Names of parameters that the checkpoint did not hold."""
+    """Names of parameters missing from the checkpoint."""
     unused: frozenset[str] = frozenset()
-    """Names in the checkpoint that the model has no place for."""
+    """Names in the checkpoint that the model does not have."""
     place: Place | None = None
 
 
 class Listener(Protocol):
-    """Who is told what a script does."""
+    """Receives reports of a script's actions."""
 
     def on_refusal(
         self, name: str, function: Callable[..., Any], keywords: Mapping[str, Any], error: Exception, frame: FrameType
     ) -> Mapping[str, Any] | None:
-        """A framework refused a construction; return other keywords to try, or None to let the error pass."""
+        """A framework rejected a construction; return other keywords to try, or None to let the error propagate."""
 
     def on_train(self, trainer: Any, frame: FrameType, original: Callable[[], Any]) -> Any:
         """The script calls for training."""
 
     def on_loop(self, frame: FrameType, *, backward: bool = False) -> None:
-        """Something was done that a training step does: a loader was begun, a model called, backward run."""
+        """Something typical of a training step happened: a loader was started, a model called, backward run."""
 
     def on_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]) -> Any:
-        """The script calls `fit` of a Lightning Trainer, with these arguments."""
+        """The script calls `fit` of a Lightning Trainer with these arguments."""
 
     def on_model_fit(
         self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
@@ -73,14 +73,14 @@ class Listener(Protocol):
         """The script calls `fit` of a model that trains itself, with these arguments.
 
         Args:
-            original: trains for real; it is given the arguments that are others than the script's.
+            original: trains for real; takes the arguments that differ from the script's.
         """
 
     def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
         """A call on the trainer before training (evaluate, predict) raised."""
 
     def unsupported(self, why: str) -> None:
-        """The script begins what would be walked, with a framework that is too old for it."""
+        """The script starts something to be walked with a framework that is too old for it."""
 
     def in_child(self, work: Callable[[], Any]) -> None:
         """Do the work of a process that the script started for training."""
@@ -91,34 +91,34 @@ class Listener(Protocol):
 
 @dataclass
 class Seen:
-    """What the script built so far, by object; nothing is kept alive."""
+    """What the script built so far, by object; keeps no object alive."""
 
     constructions: dict[int, Construction] = field(default_factory=dict)
     loadings: WeakIdentityDictionary[Loading] = field(default_factory=WeakIdentityDictionary)
     modules: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
     asked_at: WeakIdentityDictionary[tuple[Place, ...]] = field(default_factory=WeakIdentityDictionary)
-    """The user's lines on the way to a module's construction, the nearest first."""
+    """The user's lines that led to a module's construction, the nearest first."""
     optimizers: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
     schedules: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
     loaders: dict[int, Construction] = field(default_factory=dict)
-    """The first loader that was built of each data set, by the data set's identity."""
+    """The first loader built for each dataset, by the dataset's id."""
     stilled: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
-    """Modules in evaluation mode, and the user's line that put them there."""
+    """Modules in evaluation mode, and the user's line responsible."""
     trained: set[int] = field(default_factory=set)
     frozen: dict[int, tuple[weakref.ref[Any], Place]] = field(default_factory=dict)
-    """Parameters whose requires_grad was set to False, by identity, and the line that did it."""
+    """Parameters whose requires_grad was set to False, by id, and the line responsible."""
     losses: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
     callbacks: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
     compiled: WeakIdentityDictionary[Construction] = field(default_factory=WeakIdentityDictionary)
     """The last call of each model's `compile`."""
     frozen_layers: WeakIdentityDictionary[Place] = field(default_factory=WeakIdentityDictionary)
-    """Layers whose trainable was set to False, and the line that did it."""
+    """Layers whose trainable was set to False, and the line responsible."""
     valued: dict[int, weakref.ref[Any]] = field(default_factory=dict)
-    """Variables that were given values after they were made, by identity: by an update, or from a file."""
+    """Variables that were assigned values after creation, by id: by an update, or from a file."""
     ranks: tuple[RankFacts, ...] = ()
-    """What the processes of a distributed training have each; empty where there is one."""
+    """Facts about each process of a distributed training; empty if there is only one."""
     misspelt: list[tuple[weakref.ref[Any], str, Place]] = field(default_factory=list)
-    """Objects that were given an attribute which looks as if it froze them and does not, its name, the line."""
+    """Objects with an assigned attribute that looks like freezing but is not, its name, and the line."""
 
     def frozen_at(self, parameter: Any) -> Place | None:
         """The line that froze a parameter."""
@@ -126,16 +126,16 @@ class Seen:
         return place if reference is not None and reference() is parameter else None
 
     def gave_value(self, variable: Any) -> None:
-        """A variable was given a value that is not the one it was drawn with."""
+        """Record that a variable was assigned a value other than its initial one."""
         self.valued[id(variable)] = weakref.ref(variable)
 
     def is_as_drawn(self, variable: Any) -> bool:
-        """Whether a variable still has the value that it was made with."""
+        """Whether a variable still has its initial value."""
         reference = self.valued.get(id(variable))
         return reference is None or reference() is not variable
 
     def position_given(self, optimizer: Any, argument: str) -> int | None:
-        """Where an argument stands in the call that built an optimizer, if it was given there without its name."""
+        """An argument's position in the call that built an optimizer, if it was passed by position."""
         built = self.optimizers.get(optimizer)
         call = call_node(built.frame_file, built.line, built.name, end=built.end) if built else None
         names = list(inspect.signature(type(optimizer)).parameters)
@@ -150,7 +150,7 @@ class Seen:
         return tuple(place for place, _ in Counter(place for p, place in alive if not p.requires_grad).most_common())
 
     def is_fresh(self, model: Any, name: str) -> bool | None:
-        """Whether no checkpoint that was loaded held a parameter; None where none was loaded."""
+        """Whether no loaded checkpoint contained a parameter; None if none was loaded."""
         known = [(n, self.loadings[m]) for n, m in model.named_modules() if m in self.loadings]
         inside = [(n, one) for n, one in known if not n or name.startswith(f"{n}.")]
         if not known:
@@ -169,19 +169,19 @@ def seen() -> Seen:
 
 
 def listener() -> Listener:
-    """Who is told; only while `active`."""
+    """The current listener; only while `active`."""
     assert _listener is not None
     return _listener
 
 
 def active() -> bool:
-    """Whether what happens now is the script's doing, and somebody listens."""
+    """Whether the script is running and there is a listener."""
     return _listener is not None and not _quiet
 
 
 @contextmanager
 def told(to: Listener) -> Iterator[Seen]:
-    """Tell a listener of the calls that scripts make, while the context lasts; what they build is kept anew."""
+    """Report scripts' calls to a listener while the context lasts, with a new record of what they build."""
     global _listener, _seen
     before, _listener, _seen = (_listener, _seen), to, Seen()
     try:
@@ -192,7 +192,7 @@ def told(to: Listener) -> Iterator[Seen]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Let every call pass unseen: what happens now is the walk's own doing."""
+    """Hide all calls inside: they are the walk's own."""
     global _quiet
     before, _quiet = _quiet, True
     try:
@@ -202,13 +202,13 @@ def quiet() -> Iterator[None]:
 
 
 def looping(*, backward: bool = False) -> None:
-    """A patch's caller did what a training step does: tell the listener of the user's frame."""
+    """Report to the listener that a patch's caller did something typical of a training step, with the user's frame."""
     if active() and (frame := user_frame(sys._getframe(2))) is not None:
         listener().on_loop(frame, backward=backward)
 
 
 def builder_frame(built: Any) -> FrameType | None:
-    """The user's frame that asked a patch's caller for an object: not one of its own constructors."""
+    """The user's frame that asked a patch's caller for an object, skipping the object's own constructors."""
     frame = user_frame(sys._getframe(2))
     while frame is not None and frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is built:
         frame = user_frame(frame.f_back) if frame.f_back else None

@@ -1,4 +1,4 @@
-"""Patches of torch: modules, optimizers, schedules and loaders that a script builds, and the calls of a training step."""
+"""torch patches: modules, optimizers, schedules and loaders that a script builds, and the calls of a training step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trainwright.tensors.torch.transforms import within_transform
 
 # difflib's ratio of require_grad, requires_grads, require_gradient, requires_gradient to requires_grad is 0.83 to 0.96.
 LOOKS_LIKE = 0.8
-# Between a model's hook and who called the model there are so many frames of torch's at most.
+# Maximum number of torch frames between a model's hook and the model's caller.
 FRAMES_OF_CALL = 8
 
 _on_loader: list[Callable[[Any], None]] = []
@@ -31,10 +31,10 @@ _on_batch: list[Callable[[Any, Callable[[], Any]], Any]] = []
 def watching_loaders(
     begun: Callable[[Any], None], batch: Callable[[Any, Callable[[], Any]], Any] = lambda iterator, draw: draw()
 ) -> Iterator[None]:
-    """While the context lasts, be told of each loader that is begun, and hand out its batches.
+    """While the context lasts, report each loader that is started, and control its batches.
 
     Args:
-        batch: is given the loader's iterator and how its next batch is drawn, and returns what is handed out.
+        batch: takes the loader's iterator and a function that draws its next batch, and returns the batch to yield.
     """
     _on_loader.append(begun)
     _on_batch.append(batch)
@@ -49,12 +49,12 @@ _loaders: WeakIdentityDictionary[Any] = WeakIdentityDictionary()
 
 
 def loader_of(iterator: Any) -> Any:
-    """The loader that an iterator was begun of, or None."""
+    """The loader that an iterator came from, or None."""
     return _loaders.get(iterator)
 
 
 def begun_iterators() -> list[Any]:
-    """The iterators of loaders that were begun and are still held by somebody."""
+    """The live iterators of loaders that were started."""
     return list(_loaders)
 
 
@@ -64,7 +64,7 @@ _after_backward: list[Callable[[], None]] = []
 
 @contextmanager
 def watching_backward(begun: Callable[[], None], ended: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Be told of each backward pass while the context lasts, as it begins and when it is through."""
+    """Report the beginning and end of each backward pass while the context lasts."""
     _on_backward.append(begun)
     _after_backward.append(ended)
     try:
@@ -94,7 +94,7 @@ def patch_modules(module: Any) -> None:
 
 
 def _called(module: Any, args: Any) -> None:
-    """A model is called; where it would be trained, that is part of a training step."""
+    """Handle a model call; if gradients are on, it is part of a training step."""
     if not active() or not seen().optimizers:
         return
     if module.training and sys.modules["torch"].is_grad_enabled() and not _is_borrowed(sys._getframe(1)):
@@ -102,8 +102,8 @@ def _called(module: Any, args: Any) -> None:
 
 
 def _is_borrowed(frame: FrameType | None) -> bool:
-    """Whether the model has other parameters than its own for this call, or is called within a transform of torch.func
-    (functional_call, vmap, grad): no place to begin."""
+    """Whether the model has borrowed parameters for this call, or runs inside a torch.func transform
+    (functional_call, vmap, grad), where no loop should be detected."""
     if within_transform():
         return True
     for _ in range(FRAMES_OF_CALL):
@@ -145,7 +145,7 @@ def patch_modes(owner: Any) -> None:
 
 
 def patch_freezing(parameter: Any, module: Any) -> None:
-    """Keep which line froze a parameter; a layer's `requires_grad` attribute and slips of that name freeze nothing."""
+    """Record which line froze a parameter; a layer's `requires_grad` attribute and misspellings freeze nothing."""
     write, switch, set_member = parameter.__setattr__, parameter.requires_grad_, module.__setattr__
 
     def parameter_setattr(self: Any, name: str, value: Any) -> None:
@@ -196,7 +196,7 @@ def patch_schedules(module: Any) -> None:
 
 
 def _keep_constructions(owner: Any, kept: Callable[[], WeakIdentityDictionary[Construction]]) -> None:
-    """Note the user's line that built each object of a class."""
+    """Record the user's line that built each object of a class."""
     original = owner.__init__
 
     @functools.wraps(original)
@@ -262,7 +262,7 @@ def patch_backward(module: Any) -> None:
 
         @functools.wraps(original)
         def call(*args: Any, _original: Any = original, **kwargs: Any) -> Any:
-            if is_ours(sys._getframe(1).f_code.co_filename):  # a look at the graph
+            if is_ours(sys._getframe(1).f_code.co_filename):  # the graph is only being inspected
                 return _original(*args, **kwargs)
             for told in _on_backward:
                 told()
@@ -282,7 +282,7 @@ _unclipped: list[bool] = []
 
 @contextmanager
 def unclipped() -> Iterator[None]:
-    """While the context lasts, torch's functions that clip gradients leave them as they are: only so do they add up."""
+    """While the context lasts, torch's gradient clipping has no effect, since clipped gradients do not add up."""
     _unclipped.append(True)
     try:
         yield
@@ -316,7 +316,7 @@ def _is_step_by_hand(
     *_: Any,
     **more: Any,
 ) -> bool:
-    """Whether torch.autograd.grad is asked for what a step by hand needs: a loss's gradient at the parameters."""
+    """Whether torch.autograd.grad is called as in a manual step: for a loss's gradient at the parameters."""
     asked = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
     if create_graph or grad_outputs is not None or any(more.values()) or not hasattr(outputs, "backward"):
         return False
@@ -325,7 +325,7 @@ def _is_step_by_hand(
 
 
 def _by_backward(original: Any, outputs: Any, inputs: Any, *_: Any, **more: Any) -> Any:
-    """The gradients as they are asked for, then by a backward pass as well: that is what is measured."""
+    """Compute the requested gradients, and also run a backward pass, which is what is measured."""
     found = passed_on(original, outputs, inputs, retain_graph=True)
     asked = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     for tensor in asked:
@@ -335,7 +335,7 @@ def _by_backward(original: Any, outputs: Any, inputs: Any, *_: Any, **more: Any)
 
 
 def patch_processes(module: Any) -> None:
-    """Processes that a script starts for training are forked, so that what they do is seen too."""
+    """Fork the processes that a script starts for training, so that their actions are observed too."""
     original = module.start_processes
 
     @functools.wraps(original)
@@ -353,7 +353,7 @@ def patch_processes(module: Any) -> None:
 
 
 def _on_accelerator() -> bool:
-    """Whether this process holds a GPU: it cannot be forked then."""
+    """Whether this process uses a GPU, so that it cannot be forked."""
     return bool(sys.modules["torch"].cuda.is_initialized())
 
 

@@ -1,4 +1,4 @@
-"""Patches of what trains by a call: transformers' and Lightning's Trainers, their arguments, Accelerate."""
+"""Patches for training by a single call: transformers' and Lightning's Trainers, their arguments, Accelerate."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def patch_construction(owner: Any, name: str) -> None:
             return
         names = list(inspect.signature(original).parameters)[1:]
         given = {**dict(zip(names, args)), **kwargs}
-        for _ in range(8):  # a call may hold several refused arguments, each mended in turn
+        for _ in range(8):  # a call may have several rejected arguments, each repaired in turn
             try:
                 original(self, **given)
                 break

@@ -1,1 +1,1 @@
-"""The loops of the user's code: found, chosen, and their bodies made callable."""
+"""The loops of the user's code: finds them, selects one, and makes their bodies callable."""

@@ -1,4 +1,4 @@
-"""What comes after a training loop: whether what it trains is thrown away (a rate range test, a warm-up on a copy), and
+"""What follows a training loop: whether its result is discarded (a learning rate range test, a warm-up on a copy), and
 what is trained again."""
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from trainwright.seams.source.written import code_node
 
 
 def is_passing(loop: Loop, callers: Sequence[FrameType], seen: Seen) -> bool:
-    """Whether what a loop trains is thrown away after it, and the script trains again.
+    """Whether the result of a loop's training is discarded afterwards and the script trains again.
 
     Args:
         callers: the user's frames that led to the loop's, the nearest first.
-        seen: what the script built: a copy of a model was not built.
+        seen: what the script built; a copied model was not built.
     """
     trained = _models_in(loop)
     if not trained or not any(_trains([s], f) for f, s in _following(loop, callers)):
@@ -28,13 +28,13 @@ def is_passing(loop: Loop, callers: Sequence[FrameType], seen: Seen) -> bool:
 
 
 def names_trained_later(loop: Loop, callers: Sequence[FrameType]) -> frozenset[str]:
-    """What the statements after a loop name that train again: a loader among them is no evaluation's."""
+    """The names in later statements that train again: a loader among them is not for evaluation."""
     later = [s for f, s in _following(loop, callers) if _trains([s], f)]
     return frozenset(n.id for s in later for n in ast.walk(s) if isinstance(n, ast.Name))
 
 
 def _models_in(loop: Loop) -> dict[str, Any]:
-    """The models that a loop's body, or what it calls, names, by what its own function calls them."""
+    """The models named in a loop's body, or in what it calls, under the names in the loop's own function."""
     named = {n.id for n in ast.walk(loop.node) if isinstance(n, ast.Name)}
     return {n: v for n in named if _is_model(v := loop.scope.get(n))}
 
@@ -44,7 +44,7 @@ def _is_model(value: Any) -> bool:
 
 
 def _following(loop: Loop, callers: Sequence[FrameType]) -> Iterator[tuple[FrameType, ast.stmt]]:
-    """The statements that begin after a loop's end in its function, and after the call in those of its callers."""
+    """The statements that start after a loop's end in its function, and after the call in its callers."""
     last = loop.node.end_lineno or loop.node.lineno
     for frame in (loop.frame, *callers):
         owner = code_node(frame.f_code)
@@ -58,7 +58,7 @@ def _trains(statements: Sequence[ast.stmt], frame: FrameType) -> bool:
 
 
 def _are_unused_copies(trained: dict[str, Any], after: Sequence[ast.stmt], seen: Seen) -> bool:
-    """Whether the models were copied from others of the script's, and no later line of the function names them."""
+    """Whether the models are copies of other models, and no later line of the function names them."""
     later = {n.id for s in after if not isinstance(s, ast.Delete) for n in ast.walk(s) if isinstance(n, ast.Name)}
     built = [_shapes(m) for m in seen.modules]
     return all(n not in later and m not in seen.modules and _shapes(m) in built for n, m in trained.items())
@@ -69,7 +69,7 @@ def _shapes(model: Any) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def _are_restored(trained: dict[str, Any], after: Sequence[ast.stmt], loop: Loop) -> bool:
-    """Whether each model is given back, after the loop, a state that was kept before it."""
+    """Whether each model's earlier state is restored after the loop."""
     restored = []
     for node, scope in reached(after, loop.scope, frozenset(["load_state_dict"])):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "load_state_dict" and node.args:

@@ -1,4 +1,4 @@
-"""The loops of a user's code, found in the frames that run, and what their bodies call."""
+"""Finds the loops of the user's code in running frames, and what their bodies call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRAINING_CALLS = frozenset(["backward", "manual_backward"])
 _GRADIENT_CALLS = frozenset(["grad"])
 _IN_PLACE_CALLS = frozenset(["sub_", "add_", "copy_", "_foreach_sub_", "_foreach_add_"])
 _STEPPING_CALLS = frozenset(["step"])
-# A step that calls helpers which call helpers is followed this far.
+# Maximum depth to follow calls of helper functions.
 CALL_DEPTH = 4
 
 Scope = Mapping[str, Any]
@@ -41,12 +41,12 @@ class Loop:
 
     @property
     def line(self) -> int:
-        """The line of its head."""
+        """The line of its header."""
         return self.node.lineno
 
     @property
     def scope(self) -> dict[str, Any]:
-        """What its code can name."""
+        """The names that its code can use."""
         return {**self.frame.f_globals, **self.frame.f_locals}
 
 
@@ -57,12 +57,12 @@ def callers(frame: FrameType) -> Iterator[FrameType]:
         if is_users(caller.f_code.co_filename):
             yield caller
         if caller.f_code.co_name == "<module>":
-            return  # what runs the script is not part of it
+            return  # frames that run the script are not part of it
         caller = caller.f_back
 
 
 def loops_at(frame: FrameType, line: int) -> list[Loop]:
-    """The loops of a frame's code around a line, the innermost first; a loop's head belongs to it."""
+    """The loops of a frame's code around a line, the innermost first; a loop's header belongs to it."""
     owner = code_node(frame.f_code)
     if owner is None:
         return []
@@ -73,7 +73,7 @@ def loops_at(frame: FrameType, line: int) -> list[Loop]:
 
 
 def _as_loops(node: ast.AST) -> list[Statement]:
-    """A loop as it is; a comprehension as the loops that it stands for; none for other code."""
+    """A loop itself; for a comprehension, the equivalent loops; none for other code."""
     if isinstance(node, (ast.For, ast.While)):
         return [node]
     if not isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
@@ -91,7 +91,7 @@ def _as_loops(node: ast.AST) -> list[Statement]:
 
 
 def _depth(node: Statement) -> int:
-    """How many loops are in a loop: those of one comprehension begin on the same line."""
+    """How many loops a loop contains, since those of one comprehension begin on the same line."""
     return sum(isinstance(n, (ast.For, ast.While)) for n in ast.walk(node))
 
 
@@ -103,7 +103,7 @@ def _spans(node: Statement, line: int) -> bool:
 
 
 def own_nodes(owner: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a module's or function's own code, without those of functions and classes in it."""
+    """The nodes of a module's or function's own code, excluding nested functions and classes."""
     for node in ast.iter_child_nodes(owner):
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             yield node
@@ -111,7 +111,7 @@ def own_nodes(owner: ast.AST) -> Iterator[ast.AST]:
 
 
 def hands_out_data(loop: Loop) -> bool:
-    """Whether what the loop's variables hold, or what it goes over, is data."""
+    """Whether the loop's variables, or what it iterates over, are data."""
     if not isinstance(loop.node, ast.For):
         return False
     names = {n.id for n in ast.walk(loop.node.target) if isinstance(n, ast.Name)}
@@ -126,7 +126,7 @@ def hands_out_data(loop: Loop) -> bool:
 
 def _is_data(value: Any, depth: int = 0) -> bool:
     if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return len(value.shape) > 1 or (len(value.shape) == 1 and "int" not in str(value.dtype))  # else indices
+        return len(value.shape) > 1 or (len(value.shape) == 1 and "int" not in str(value.dtype))  # otherwise indices
     if isinstance(value, Mapping) and depth < 2:
         return any(_is_data(v, depth + 1) for v in value.values())
     if isinstance(value, (list, tuple)) and depth < 2:
@@ -139,9 +139,9 @@ def _is_loader(value: Any) -> bool:
 
 
 def trainings_after(loop: Loop, frames: Sequence[FrameType]) -> list[int]:
-    """The lines of what trains after this loop, in its function and in those of its callers.
+    """The lines that train after this loop, in its function and in its callers.
 
-    Those are loops, and calls that lead to one, be it this one again.
+    These are loops, and calls that lead to one, possibly to this one again.
     """
     found = []
     for frame in (loop.frame, *frames):
@@ -153,19 +153,19 @@ def trainings_after(loop: Loop, frames: Sequence[FrameType]) -> list[int]:
         for node in sorted((n for n in nodes if n.lineno > last), key=lambda n: n.lineno):
             if node.lineno > until and called_in([node], scope, TRAINING_CALLS):
                 found.append(node.lineno)
-            # What stands inside of it was looked at with it.
+            # The statements inside it were examined with it.
             until = max(until, node.end_lineno or node.lineno)
     return sorted(set(found))
 
 
 def _end_of(nodes: Sequence[ast.stmt], line: int) -> int:
-    """The last line of the innermost statement that is being run."""
+    """The last line of the innermost running statement."""
     spans = [n for n in nodes if n.lineno <= line <= (n.end_lineno or n.lineno)]
     return min(((n.end_lineno or n.lineno) for n in spans), default=line)
 
 
 def trains(loop: Loop) -> bool:
-    """Whether a loop's body, or what it calls of the user's, goes backward or makes an optimizer step."""
+    """Whether a loop's body, or user code that it calls, calls backward or steps an optimizer."""
     if called_in(loop.node.body, loop.scope, TRAINING_CALLS):
         return True
     stepping = called_in(loop.node.body, loop.scope, _STEPPING_CALLS)
@@ -173,7 +173,7 @@ def trains(loop: Loop) -> bool:
 
 
 def trains_by_hand(loop: Loop) -> bool:
-    """Whether a loop's body asks for gradients (torch.autograd.grad) and changes tensors in place, or means to."""
+    """Whether a loop's body calls torch.autograd.grad and changes tensors in place, or means to."""
     body, scope = loop.node.body, loop.scope
     if not called_in(body, scope, _GRADIENT_CALLS):
         return False
@@ -181,7 +181,7 @@ def trains_by_hand(loop: Loop) -> bool:
 
 
 def _subtracts(node: ast.AST) -> bool:
-    """Whether a statement subtracts from a variable: `p -= g`, or `p = p - g`, which leaves the tensor as it was."""
+    """Whether a statement subtracts from a variable: `p -= g`, or `p = p - g`, which does not modify the tensor."""
     if isinstance(node, ast.AugAssign):
         return isinstance(node.op, ast.Sub)
     if not isinstance(node, ast.Assign) or not isinstance(value := node.value, ast.BinOp):
@@ -191,9 +191,9 @@ def _subtracts(node: ast.AST) -> bool:
 
 
 def rebound_by_hand(loop: Loop) -> int | None:
-    """The line of a loop's body that makes another tensor where a parameter was to change: `p = p - rate * p.grad`.
+    """The line of a loop's body that rebinds a parameter instead of modifying it: `p = p - rate * p.grad`.
 
-    It names a gradient, or stands under no_grad.
+    It names a gradient, or is under no_grad.
     """
     found = [n for n in ast.walk(loop.node) if isinstance(n, ast.Assign) and _subtracts(n)]
     still = [w for w in ast.walk(loop.node) if isinstance(w, ast.With) and "no_grad" in ast.unparse(w.items[0])]
@@ -211,25 +211,25 @@ def _reachable(scope: Scope) -> Iterator[Any]:
 
 
 def is_users_object(value: Any) -> bool:
-    """Whether a value is an instance of a class that the user wrote."""
+    """Whether a value is an instance of a user-defined class."""
     module = sys.modules.get(type(value).__module__)
     return hasattr(value, "__dict__") and is_users(getattr(module, "__file__", None) or "<built-in>")
 
 
 def is_optimizer(value: Any) -> bool:
-    """Whether a value is an optimizer, or a wrapper of one that has its groups."""
+    """Whether a value is an optimizer, or a wrapper that exposes its groups."""
     return hasattr(value, "param_groups") and hasattr(value, "step")
 
 
 def called_in(body: Sequence[ast.AST], scope: Scope, names: frozenset[str]) -> set[str]:
-    """Which of some names code calls, as methods or functions, by itself or through functions of the user's."""
+    """The names among these that code calls, as methods or functions, directly or through the user's functions."""
     return {called_name(n) for n, _ in reached(body, scope, names) if isinstance(n, ast.Call)} & names
 
 
 def steps_optimizer(body: Sequence[ast.AST], scope: Scope) -> bool:
-    """Whether code steps an optimizer, by itself, through functions of the user's, or through what is given one to step.
+    """Whether code steps an optimizer: directly, through the user's functions, or by passing it to another's step.
 
-    `scaler.step(optimizer)` does; `scheduler.step()`, `environment.step(action)` and `profiler.step()` do not.
+    `scaler.step(optimizer)` counts; `scheduler.step()`, `environment.step(action)` and `profiler.step()` do not.
     """
     calls = ((n, inside) for n, inside in reached(body, scope) if isinstance(n, ast.Call))
     return any(called_name(call) == "step" and _is_update(call, inside) for call, inside in calls)
@@ -237,7 +237,7 @@ def steps_optimizer(body: Sequence[ast.AST], scope: Scope) -> bool:
 
 def _is_update(call: ast.Call, scope: Scope) -> bool:
     if not isinstance(call.func, ast.Attribute) or users_functions(resolve(call.func, scope)):
-        return False  # what a method of the user's own calls is looked at by itself
+        return False  # the code of a user's own method is examined itself
     owner = resolve(call.func.value, scope)
     given = [resolve(a, scope) for a in call.args]
     if is_optimizer(owner) or any(is_optimizer(v) for v in given):
@@ -248,10 +248,10 @@ def _is_update(call: ast.Call, scope: Scope) -> bool:
 def reached(
     body: Sequence[ast.AST], scope: Scope, names: frozenset[str] = frozenset(), depth: int = 0
 ) -> Iterator[tuple[ast.AST, Scope]]:
-    """The nodes of code, and of the user's functions that it calls, each with what its code can name.
+    """The nodes of code and of the user's functions that it calls, each with the names available there.
 
     Args:
-        names: calls of functions with these names are not looked into.
+        names: calls of functions with these names are not followed.
     """
     for statement in body:
         for node in ast.walk(statement):
@@ -266,7 +266,7 @@ def reached(
 
 
 def _given(call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> dict[str, Any]:
-    """What a call gives a function, by the names that it has there, as far as that is known."""
+    """The arguments of a function call under the function's parameter names, as far as they are known."""
     names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
     found: dict[str, Any] = {}
     if isinstance(call.func, ast.Attribute) and names:
@@ -283,18 +283,18 @@ def called_name(call: ast.Call) -> str:
 
 
 def closure(function: FunctionType) -> dict[str, Any]:
-    """The variables of enclosing functions that a function can name."""
+    """The variables of enclosing functions that a function can use."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
             found[name] = cell.cell_contents
-        except ValueError:  # not filled yet
+        except ValueError:  # not assigned yet
             continue
     return found
 
 
 def users_functions(value: Any) -> list[FunctionType]:
-    """The function behind a value, if it is one that the user wrote."""
+    """The function behind a value, if the user wrote it."""
     if isinstance(value, MethodType):
         value = value.__func__
     value = getattr(value, "__wrapped__", value)
@@ -302,7 +302,7 @@ def users_functions(value: Any) -> list[FunctionType]:
 
 
 def resolve(node: ast.AST, scope: Scope) -> Any:
-    """What a name or a chain of attributes stands for, read without running properties; None where that is not known."""
+    """The value of a name or attribute chain, read without running properties; None if unknown."""
     if isinstance(node, ast.Name):
         return scope.get(node.id)
     if isinstance(node, ast.Attribute):

@@ -1,4 +1,4 @@
-"""How many rounds a loop has, as far as its source tells."""
+"""The number of rounds of a loop, as far as its source shows."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 from trainwright.seams.loops.found_loops import Scope, Statement, called_name, resolve, users_functions
 from trainwright.seams.source.written import code_node
 
-# What goes over its argument in another way than item by item; other calls hand out each: progress bars, loggers,
+# Functions that do not iterate item by item; other calls yield each item of their argument: progress bars, loggers,
 # `enumerate`.
 _REPEATING = frozenset(["cycle", "repeat", "infinite", "endless", "batched", "pairwise", "product", "combinations"])
-# What is cut into pieces of a size, or into so many; and what has as many items as its only argument says.
+# Functions that split into pieces of a size, or into a number of them; and functions whose only argument is a length.
 _CUTS = frozenset(["split", "chunk", "array_split", "tensor_split"])
 _COUNTED = frozenset(["randperm", "permutation", "arange"])
 
 
 def count_of(node: Statement, scope: Scope) -> int | None:
-    """How often a loop goes round, where what it goes over has a length; None where it does not."""
+    """A loop's number of rounds, if what it iterates over has a length; otherwise None."""
     return _length(node.iter, scope) if isinstance(node, ast.For) else None
 
 
 def _length(node: ast.expr, scope: Scope) -> int | None:
-    """How many items an expression goes over."""
+    """The number of items that an expression yields."""
     if not isinstance(node, ast.Call) or not (node.args or node.keywords):
         try:
             return len(_value(node, scope))
-        except Exception:  # something of the user's that has no length
+        except Exception:  # a user's object without a length
             return None
     name, given = called_name(node), node.args
     if name in ("range", "trange"):
@@ -53,7 +53,7 @@ def _length(node: ast.expr, scope: Scope) -> int | None:
 
 
 def _pieces(call: ast.Call, scope: Scope) -> int | None:
-    """Into how many pieces a call of torch's or NumPy's cuts a tensor: `rows.split(32)`, `np.array_split(rows, 9)`."""
+    """The number of pieces into which torch or NumPy splits a tensor: `rows.split(32)`, `np.array_split(rows, 9)`."""
     whole, by = (call.func.value if isinstance(call.func, ast.Attribute) else None), call.args[0]
     if len(call.args) > 1:  # torch.split(rows, 32), np.split(rows, 9)
         whole, by = call.args[:2]
@@ -70,7 +70,7 @@ def _pieces(call: ast.Call, scope: Scope) -> int | None:
 
 
 def _repeats(call: ast.Call, scope: Scope) -> bool:
-    """Whether a call may go over what it is given more than once, or without an end."""
+    """Whether a call may iterate over its argument more than once, or endlessly."""
     if called_name(call) in _REPEATING:
         return True
     bodies = [code_node(f.__code__) for f in users_functions(resolve(call.func, scope))]
@@ -86,10 +86,10 @@ def _range_length(node: ast.Call, scope: Scope) -> int | None:
 
 
 def _number(node: ast.expr, scope: Scope) -> int | None:
-    """What an expression is worth, where it is a whole number."""
+    """The value of an expression, if it is an integer."""
     try:
         value = _value(node, scope)
-    except Exception:  # a name that is not bound, something of the user's that raises
+    except Exception:  # an unbound name, a user's object that raises
         return None
     return value if isinstance(value, int) else None
 

@@ -1,7 +1,7 @@
-"""One pass of the loop around a training loop (an epoch), and what follows it, lifted out of the user's frames.
+"""One pass of the loop around a training loop (an epoch), and the code after it, lifted out of the user's frames.
 
-The training loop in it goes round as often as its caller says. Where the training loop stands in a function of its own
-that the epoch's loop calls, that function is run with its loop cut short too.
+The caller decides how many rounds the training loop makes. If the training loop is in a function that the epoch loop
+calls, that function also runs with its loop cut short.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from trainwright.seams.source.written import code_node, last_name, syntax_tree
 
 _OVER = "__trainwright_over__"
 RETURNED = "__trainwright_returned__"
-"""The name under which a pass keeps what its function returned."""
+"""The name under which a pass stores its function's return value."""
 _TRAINING = frozenset(["backward", "manual_backward"])
 _UPDATING = _TRAINING | {"step", "zero_grad"}
-# Packages that show, log or store: what a script says to them is left out.
+# Packages that display, log or store: calls of them are left out.
 _TELLING = (
     "matplotlib", "seaborn", "plotly", "wandb", "mlflow", "tensorboard", "tensorboardX", "torch.utils.tensorboard",
     "comet_ml", "neptune", "clearml", "aim", "subprocess", "shutil", "logging", "huggingface_hub", "joblib", "pickle",
@@ -33,12 +33,12 @@ _TELLING = (
 
 @dataclass
 class LiftedPass:
-    """A pass that can be run again and again, and then what follows the last one.
+    """A pass that can be run repeatedly, followed by the code after the last pass.
 
     Args:
         training: the loop that trains.
-        loop: the one whose body is a pass; the training loop itself where there is none around it.
-        statements: the user's, of one pass.
+        loop: the loop whose body is a pass; the training loop itself if there is none around it.
+        statements: the user's statements of one pass.
     """
 
     training: Loop
@@ -50,7 +50,7 @@ class LiftedPass:
 
     @property
     def whole(self) -> bool:
-        """Whether it is a pass of a loop around the training loop, not one turn of that loop."""
+        """Whether it is a pass of a loop around the training loop, rather than one turn of that loop."""
         return self.loop.node is not self.training.node
 
     @property
@@ -60,7 +60,7 @@ class LiftedPass:
 
     @contextlib.contextmanager
     def cut(self, over: Callable[[], bool]) -> Iterator[None]:
-        """While the context lasts, the training loop ends where `over` says so at the head of its body."""
+        """While the context lasts, the training loop ends when `over` returns true at the start of its body."""
         codes = [self.code, *self.rest]
         for code in codes:
             code.namespace[_OVER] = over
@@ -76,17 +76,17 @@ class LiftedPass:
                 code.namespace.pop(_OVER, None)
 
     def start_over(self) -> None:
-        """Give every variable the value it had when the pass was lifted."""
+        """Restore every variable's value from when the pass was lifted."""
         for code in (self.code, *self.rest):
             code.start_over()
 
 
 def lift_pass(training: Loop, callers: Sequence[FrameType], lasting: Sequence[Any]) -> LiftedPass:
-    """The pass that a training loop is part of.
+    """Lift the pass that contains a training loop.
 
     Args:
         callers: the user's frames that led to the training loop's, the nearest first.
-        lasting: the models and optimizers that are trained: a loop that makes them anew goes over trainings.
+        lasting: the trained models and optimizers: a loop that recreates them repeats the whole training.
     """
     loop = _around(training, callers, lasting) or training
     statements: list[ast.stmt] = list(loop.node.body) if loop is not training else [training.node]
@@ -104,7 +104,7 @@ def lift_pass(training: Loop, callers: Sequence[FrameType], lasting: Sequence[An
 
 
 def _around(training: Loop, callers: Sequence[FrameType], lasting: Sequence[Any]) -> Loop | None:
-    """The nearest loop around the training loop whose passes go on training the same things."""
+    """The nearest loop around the training loop whose passes continue to train the same objects."""
     if training.around:
         outer = Loop(training.frame, training.around[0], training.around[1:])
         return None if _makes_anew(outer, lasting) else outer
@@ -117,7 +117,7 @@ def _around(training: Loop, callers: Sequence[FrameType], lasting: Sequence[Any]
 
 
 def _makes_anew(loop: Loop, lasting: Sequence[Any]) -> bool:
-    """Whether a loop's body assigns to a name of something that is trained."""
+    """Whether a loop's body assigns to a name of a trained object."""
     names = {n for n, v in loop.scope.items() if any(v is one for one in lasting)}
     stored = {
         n.id for s in loop.node.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
@@ -126,7 +126,7 @@ def _makes_anew(loop: Loop, lasting: Sequence[Any]) -> bool:
 
 
 def _reaches(frame: FrameType, lasting: Sequence[Any]) -> bool:
-    """Whether a frame's variables, or attributes of them, hold something that is trained."""
+    """Whether a frame's variables, or their attributes, contain a trained object."""
     values = [*frame.f_locals.values(), *frame.f_globals.values()]
     held = [v for o in values if not isinstance(o, type) for v in getattr(o, "__dict__", {}).values()]
     known = {id(v) for v in (*values, *held)}
@@ -134,7 +134,7 @@ def _reaches(frame: FrameType, lasting: Sequence[Any]) -> bool:
 
 
 def _following(loop: Loop, callers: Sequence[FrameType]) -> Iterator[tuple[FrameType, list[ast.stmt]]]:
-    """The statements that are reached after a loop's end, frame by frame, up to one that trains again."""
+    """The statements reached after a loop's end, frame by frame, up to one that trains again."""
     frames = [loop.frame]
     frames += (
         [f for f in callers if f is not loop.frame]
@@ -166,7 +166,7 @@ def _following(loop: Loop, callers: Sequence[FrameType]) -> Iterator[tuple[Frame
 
 
 def _path(owner: ast.AST, line: int, column: int) -> list[tuple[list[ast.stmt], int]]:
-    """The blocks from a function's own to the one that holds the statement at a line, with its position in each."""
+    """The blocks from a function's own to the one with the statement at a line, with its position in each."""
     path: list[tuple[list[ast.stmt], int]] = []
     node: ast.AST = owner
     while True:
@@ -188,7 +188,7 @@ def _path(owner: ast.AST, line: int, column: int) -> list[tuple[list[ast.stmt], 
 
 
 def _answered(statement: ast.stmt, called: str) -> ast.stmt | None:
-    """A statement with its call of a function, which has returned, replaced by what that returned."""
+    """A statement in which the call of a function that has returned is replaced by the return value."""
     if isinstance(statement, (ast.For, ast.While, ast.With, ast.If, ast.Try, ast.FunctionDef, ast.ClassDef)):
         return None
     changed = copy.deepcopy(statement)
@@ -211,7 +211,7 @@ class _Answer(ast.NodeTransformer):
 
 
 def _prepared(statements: Sequence[ast.stmt], training: Loop, scope: Mapping[str, Any]) -> list[ast.stmt]:
-    """Copies whose training loop can be cut, whose returns are kept, and which say nothing to loggers and plots."""
+    """Copies with a cuttable training loop and stored return values, without logging and plotting."""
     change = _Prepare(training.line, training.node.col_offset, scope)
     found: list[ast.stmt] = []
     for statement in statements:
@@ -221,7 +221,7 @@ def _prepared(statements: Sequence[ast.stmt], training: Loop, scope: Mapping[str
 
 
 class _Cut(ast.NodeTransformer):
-    """Puts `if over(): break` at the head of a loop's body."""
+    """Inserts `if over(): break` at the start of a loop's body."""
 
     def __init__(self, line: int, column: int) -> None:
         self._at = (line, column)
@@ -270,7 +270,7 @@ class _Prepare(_Cut):
         return isinstance(home, str) and any(home == p or home.startswith(f"{p}.") for p in _TELLING)
 
     def visit_If(self, node: ast.If) -> ast.AST:
-        """What is done every so many rounds (`step % 100`) and trains nothing is done now."""
+        """Run code that is conditional on the round (`step % 100`) unconditionally, if it does not train."""
         self.generic_visit(node)
         periodic = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(node.test))
         if periodic and not node.orelse and not called_in(node.body, self._scope, _UPDATING):
@@ -280,7 +280,7 @@ class _Prepare(_Cut):
 
 @contextlib.contextmanager
 def _cut_function(training: Loop, over: Callable[[], bool]) -> Iterator[None]:
-    """While the context lasts, the functions that hold the training loop run with it cut."""
+    """While the context lasts, the functions that contain the training loop run with it cut."""
     code = training.frame.f_code
     tree = syntax_tree(code.co_filename)
     owners = [f for f in gc.get_referrers(code) if isinstance(f, FunctionType) and f.__code__ is code]
@@ -313,7 +313,7 @@ def _cut_code(tree: ast.Module, training: Loop, code: CodeType) -> CodeType | No
 def reached_functions(
     statements: Sequence[ast.AST], scope: Mapping[str, Any], depth: int = 0
 ) -> dict[CodeType, tuple[ast.FunctionDef, FunctionType]]:
-    """The user's functions that statements call, by themselves or through one another, by their code."""
+    """The user's functions that statements call, directly or indirectly, by their code."""
     from trainwright.seams.loops.found_loops import CALL_DEPTH, closure, resolve, users_functions
 
     found: dict[CodeType, tuple[ast.FunctionDef, FunctionType]] = {}
@@ -337,7 +337,7 @@ def reached_functions(
 
 
 def _arguments(call: ast.Call, node: ast.FunctionDef, scope: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call gives a function, by the names it has there, as far as these are variables."""
+    """A call's arguments under the function's parameter names, as far as they are variables."""
     names = [a.arg for a in node.args.args]
     names = names[1:] if isinstance(call.func, ast.Attribute) and names[:1] == ["self"] else names
     given = {n: scope.get(a.id) for n, a in zip(names, call.args) if isinstance(a, ast.Name)}

@@ -1,8 +1,8 @@
-"""The user's own training loop as something that can be called: its body, lifted out of the frame that runs it.
+"""The user's own training loop as a callable: its body, lifted out of the frame that runs it.
 
-The body is compiled alone, under the file's name and with its own line numbers, so that what it raises and what is
-seen in it has the user's lines. It runs in the module's own variables, or in a copy of a function's, and these are put
-back whenever the body is to begin anew.
+The body is compiled alone, with the file's name and its own line numbers, so that tracebacks and observations have the
+user's lines. It runs in the module's own variables, or in a copy of a function's; these are restored whenever the body
+starts over.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _NEXT = "__trainwright_next__"
 
 
 class LoopLeft(BaseException):
-    """The body returned from its function: no fault, the step is over.
+    """The body returned from its function: not an error, the step is over.
 
-    Not an Exception, so that `except Exception` of the user's lets it pass.
+    Not an Exception, so that the user's `except Exception` does not catch it.
     """
 
 
 @dataclass
 class LiftedCode:
-    """Statements of the user's that can be run again and again.
+    """User statements that can be run repeatedly.
 
-    Code of a module runs in the module's own variables, that of a function in a copy of what it can name; `start_over`
-    gives the names their values again, and what is in lists and dictionaries is put back by whoever keeps the state.
+    A module's code runs in the module's own variables, a function's code in a copy of the names that it can use.
+    `start_over` restores the names' values; the owner of the state restores the contents of lists and dictionaries.
 
     Args:
-        loop: in whose frame the statements stand.
-        code: what they were compiled to.
+        loop: the loop whose frame contains the statements.
+        code: the compiled statements.
     """
 
     loop: Loop
@@ -57,8 +57,9 @@ class LiftedCode:
         """Run them once; leaving the loop or the function ends them.
 
         Args:
-            number: what a loop that counts compares with: how far training is, whichever item it is given.
-            draw: what `next` does in the body.
+            number: the value of a counting loop's variable in conditions: the progress of training, whichever item is
+                used.
+            draw: replaces `next` in the body.
         """
         self.namespace |= {_ITEM: item, _LEFT: LoopLeft, _NUMBER: number, _NEXT: draw}
         try:
@@ -67,18 +68,18 @@ class LiftedCode:
             return
 
     def keep(self) -> None:
-        """From now on, the values that the variables have are those to start over with."""
+        """Make the variables' current values those that `start_over` restores."""
         self._kept = dict(self.namespace)
 
     def start_over(self) -> None:
-        """Give every variable the value it had when the code was lifted."""
+        """Restore every variable's value from when the code was lifted."""
         for name in [n for n in self.namespace if n not in self._kept]:
             del self.namespace[name]
         self.namespace.update(self._kept)
 
 
 def lift_body(loop: Loop) -> LiftedCode:
-    """The loop's body as code that is run with one item of what the loop goes over."""
+    """The loop's body as code that runs with one of the loop's items."""
     node = loop.node
     if isinstance(node, ast.For):
         target: ast.expr = copy.deepcopy(node.target)
@@ -103,13 +104,13 @@ def lift_statements(loop: Loop, statements: Sequence[ast.stmt]) -> LiftedCode:
 
 
 def items_of(loop: Loop, namespace: dict[str, Any]) -> Iterator[Any]:
-    """What the loop goes over, begun anew; None again and again for a `while`."""
+    """What the loop iterates over, restarted; an endless series of None for a `while`."""
     node = loop.node
     if not isinstance(node, ast.For):
         while True:
             yield None
     expression = ast.Expression(_Liftable(_class_name(loop), _first_argument(loop)).visit(copy.deepcopy(node.iter)))
-    # Not `yield from`, which would close a file that the loop reads when this generator is closed.
+    # Not `yield from`: closing this generator would close a file that the loop reads.
     given = eval(compile(ast.fix_missing_locations(expression), loop.file, "eval"), namespace)
     iterator = passed_on(iter, given)
     while (item := passed_on(next, iterator, _ENDED)) is not _ENDED:
@@ -136,7 +137,7 @@ def _class_name(loop: Loop) -> str:
 
 
 class _Drawn(ast.NodeTransformer):
-    """`next(iterator)` drawn by whoever runs the body, who can hand out the same again."""
+    """Lets the caller of the body draw `next(iterator)`, so that it can yield the same item again."""
 
     def __init__(self, scope: Mapping[str, Any]) -> None:
         self._own = "next" in scope
@@ -149,9 +150,9 @@ class _Drawn(ast.NodeTransformer):
 
 
 class _Numbered(ast.NodeTransformer):
-    """The variable of a loop that counts, in conditions: how far training is, even where the loop is at another item.
+    """In conditions, replaces a counting loop's variable by the progress of training, even if the item is another.
 
-    What is looked up with it (`labels[i] > 0`) stays with the item.
+    Lookups with the variable (`labels[i] > 0`) use the item's number.
     """
 
     def __init__(self, name: str) -> None:
@@ -179,7 +180,7 @@ class _Renamed(ast.NodeTransformer):
 
 
 class _Liftable(ast.NodeTransformer):
-    """Code of a function made fit to run outside of it: `return` leaves, `yield` hands nothing out, `self.__x` is `self._C__x`."""
+    """Makes a function's code runnable outside it: `return` leaves, `yield` yields nothing, `self.__x` is mangled."""
 
     def __init__(self, owner: str, first: str = "") -> None:
         self._owner = owner.lstrip("_")

@@ -1,4 +1,4 @@
-"""An iterator made before the loop over epochs, which the training loop goes over in each of them: empty after the first."""
+"""Finds an iterator made before the epoch loop that the training loop consumes in each epoch: empty after the first."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from trainwright.seams.source.written import assignment_place, code_node
 from trainwright.stages.reading import SpentIterator
 
 _ONCE = (map, zip, filter, enumerate, itertools.chain, itertools.islice, itertools.starmap)
-# What these are given is gone over as it is.
+# Functions that iterate over their argument unchanged.
 _HANDING_ON = frozenset(["enumerate", "tqdm", "trange", "zip", "track", "iter"])
 
 
 def spent_iterator(loop: Loop) -> SpentIterator | None:
-    """The iterator that a loop goes over and that no later epoch begins anew; None where there is none.
+    """The iterator that a loop consumes and that no later epoch restarts; None if there is none.
 
-    A loop with a `break` may leave some of it for the next epoch.
+    A loop with a `break` may leave some items for the next epoch.
     """
     epochs = count_of(loop.around[0], loop.scope) if loop.around else None
     if epochs is None or epochs < 2 or not isinstance(loop.node, ast.For):
@@ -43,7 +43,7 @@ def spent_iterator(loop: Loop) -> SpentIterator | None:
 
 
 def _gone_over(node: ast.expr) -> Iterator[str]:
-    """The names that a loop goes over, through what hands each item on."""
+    """The names that a loop iterates over, through functions that yield each item unchanged."""
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in _HANDING_ON:
@@ -52,7 +52,7 @@ def _gone_over(node: ast.expr) -> Iterator[str]:
 
 
 def _ends_for_good(value: Any) -> bool:
-    """Whether a second pass over a value gives nothing, and the first one comes to an end."""
+    """Whether a second pass over a value yields nothing, and the first one ends."""
     if isinstance(value, GeneratorType):
         code = code_node(value.gi_code)
         return code is not None and not any(isinstance(n, ast.While) for n in ast.walk(code))

@@ -1,4 +1,4 @@
-"""Which of the loops that a user's frames are running is the training: the one whose rounds go from update to update."""
+"""Selects the training loop among the loops that the user's frames are running: the one whose rounds are updates."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from trainwright.seams.source.places import is_users
 
 
 def training_loop(frame: FrameType | None, *, backward: bool = False) -> Loop | None:
-    """The loop, around what a frame of the user's or one of its callers runs, whose body is one training step.
+    """The loop, around the current line of a user's frame or one of its callers, whose body is one training step.
 
     Args:
-        backward: a backward pass was seen there: where no loop's code shows one (hooks that are called by their names),
-            it is the innermost that hands out data, or counts.
+        backward: a backward pass was observed: if no loop's code shows one (hooks called by name), the training loop is
+            the innermost that yields data or counts.
     """
     around = [loop for one in _frames(frame) for loop in loops_at(one, one.f_lineno)]
     chosen = _chosen(around)
@@ -38,7 +38,7 @@ def training_loop(frame: FrameType | None, *, backward: bool = False) -> Loop | 
 
 
 def _counts(loop: Loop) -> bool:
-    """Whether a loop goes round by a condition, or by numbers."""
+    """Whether a loop runs by a condition or over numbers."""
     if isinstance(loop.node, ast.While):
         return True
     calls = [n.func for n in ast.walk(loop.node.iter) if isinstance(n, ast.Call)]
@@ -46,8 +46,8 @@ def _counts(loop: Loop) -> bool:
 
 
 def is_still_ahead(loop: Loop, frame: FrameType) -> bool:
-    """Whether the step is not in sight yet: the loop's body leads to another loop that trains and was not entered, or
-    what the frame runs is a generator that the body draws from."""
+    """Whether the step has not been reached: the loop's body leads to another training loop that was not entered, or
+    the frame runs a generator that the body draws from."""
     between = []
     for one in _frames(frame):
         if one is loop.frame:
@@ -71,21 +71,22 @@ def loop_of_error(error: BaseException) -> Loop | None:
 
 
 def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """A frame and its callers, those of the user's, as far as the script."""
+    """A user's frame and the user's frames that called it, up to the script."""
     while frame is not None:
         if is_users(frame.f_code.co_filename):
             yield frame
             if frame.f_code.co_name == "<module>":
-                return  # what runs the script is not part of it
+                return  # frames that run the script are not part of it
         frame = frame.f_back
 
 
 def _chosen(around: Sequence[Loop]) -> Loop | None:
-    """Of loops around each other, the innermost first, the one whose body is a step.
+    """The loop whose body is a step, among nested loops, the innermost first.
 
-    It is the innermost that hands out data, else the innermost, unless it only collects gradients for an update that a
-    loop around it makes. A loop around it that trains besides (a critic's five steps, then the generator's) has the whole
-    step. Steps by hand count only where nothing else trains: an attack on the inputs has the look of one.
+    It is the innermost that yields data, otherwise the innermost, unless that only accumulates gradients for an update
+    made by a loop around it. A loop around it that also trains (a critic's five steps, then the generator's) contains
+    the whole step. Manual steps count only if nothing else trains, because an adversarial attack on the inputs looks
+    like one.
     """
     found = [loop for loop in around if trains(loop)] or [loop for loop in around if trains_by_hand(loop)]
     if not found:
@@ -98,7 +99,7 @@ def _chosen(around: Sequence[Loop]) -> Loop | None:
 
 
 def _with_its_rest(chosen: Loop) -> Loop:
-    """The outermost loop of the same function that trains besides what the chosen one does, else that one."""
+    """The outermost loop of the same function that also trains apart from the chosen one, otherwise the chosen one."""
     for outer in chosen.around:
         rest = [s for s in outer.body if not s.lineno <= chosen.line <= (s.end_lineno or s.lineno)]
         if called_in(rest, chosen.scope, TRAINING_CALLS):
@@ -108,7 +109,7 @@ def _with_its_rest(chosen: Loop) -> Loop:
 
 
 def _inner_trainings(loop: Loop, entered: Sequence[ast.AST]) -> Iterator[tuple[ast.AST, Scope]]:
-    """The loops that a loop's body leads to, go backward and step an optimizer, and were not entered."""
+    """The loops reachable from a loop's body that call backward, step an optimizer, and were not entered."""
     for node, scope in reached(loop.node.body, loop.scope):
         if not isinstance(node, (ast.For, ast.While)) or any(node is known for known in entered):
             continue
@@ -117,6 +118,6 @@ def _inner_trainings(loop: Loop, entered: Sequence[ast.AST]) -> Iterator[tuple[a
 
 
 def _is_a_part(inner: tuple[ast.AST, Scope], loop: Loop) -> bool:
-    """Whether a loop's body trains besides an inner loop of its own: the two are one step."""
+    """Whether a loop's body also trains outside its inner loop, so that the two form one step."""
     rest = [s for s in loop.node.body if not any(n is inner[0] for n, _ in reached([s], loop.scope))]
     return bool(called_in(rest, loop.scope, TRAINING_CALLS)) and steps_optimizer(rest, loop.scope)

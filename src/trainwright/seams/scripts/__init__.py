@@ -1,1 +1,1 @@
-"""How a script's file is run: as it would be edited, or as a notebook."""
+"""Runs a script's file with edits applied, or as a notebook."""

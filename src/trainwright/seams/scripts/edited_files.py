@@ -1,7 +1,7 @@
-"""Files of source that Python reads as if they had been edited, while the files themselves stay as they are.
+"""Makes Python read source files as if they had been edited, leaving the files unchanged.
 
-The copies are run under the names of the files they stand for: what lies beside a script, `__file__`, `sys.path`,
-`sys.argv` and the file names of tracebacks are its own.
+The copies run under the original file names, so neighboring files, `__file__`, `sys.path`, `sys.argv` and traceback
+file names are those of the script.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trainwright.seams.failures.blame import passed_on
 
 @contextmanager
 def standing_in(copies: Mapping[str, str]) -> Iterator[None]:
-    """While it lasts, scripts that are run and modules that are imported have these texts, by resolved path."""
+    """While the context lasts, scripts and imported modules have these texts, by resolved path."""
     with contextlib.ExitStack() as stack:
         if copies:
             stack.enter_context(_scripts(copies))
@@ -53,7 +53,7 @@ def _scripts(copies: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _modules(copies: Mapping[str, str]) -> Iterator[None]:
-    """An import, and `runpy.run_module`, read through the loader of source files."""
+    """Imports, and `runpy.run_module`, read through the source file loader."""
     loader: Any = importlib.machinery.SourceFileLoader
     original = {name: getattr(loader, name) for name in ("get_data", "path_stats")}
 
@@ -63,7 +63,7 @@ def _modules(copies: Mapping[str, str]) -> Iterator[None]:
         return data
 
     def path_stats(self: Any, path: str) -> Any:
-        if _text(copies, path) is not None:  # without it compiled code is neither looked for nor stored
+        if _text(copies, path) is not None:  # without it, compiled code is neither looked up nor stored
             raise OSError(f"{path} is read from a copy")
         return original["path_stats"](self, path)
 
@@ -86,7 +86,7 @@ def _lines(copies: Mapping[str, str]) -> Iterator[None]:
             found: list[str] = passed_on(original, filename, module_globals)
             return found
         lines = text.splitlines(keepends=True)
-        linecache.cache[filename] = (len(text), None, lines, filename)  # no time: never out of date
+        linecache.cache[filename] = (len(text), None, lines, filename)  # no modification time: never out of date
         return lines
 
     linecache.clearcache()

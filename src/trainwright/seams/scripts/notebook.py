@@ -1,7 +1,7 @@
-"""Notebooks as one text of Python that is run like a script: cell after cell, each below a comment that names it.
+"""Notebooks as a single Python text that runs like a script: one cell after another, each below a comment naming it.
 
-One text, so that what is found for scripts is found for notebooks: loops, places, and what is written where. No line is
-added to a cell and none is lost: `%magics` and `!commands` become calls of a stand-in for the notebook's shell
+With a single text, everything found for scripts (loops, places, where things are written) is found for notebooks too. A
+cell keeps its number of lines: `%magics` and `!commands` become calls of a stand-in for the notebook's shell
 (seams/scripts/notebook_shell.py), made by IPython's own transformer, which only such files need.
 """
 
@@ -24,25 +24,25 @@ from trainwright.errors import UsageError
 from trainwright.seams.failures.blame import passed_on
 
 HEADER = "# trainwright: the cells of a notebook"
-# Cell magics that time, watch or capture what the cell does, and run it.
+# Cell magics that time, watch or capture the cell, and run it.
 RUNNING = frozenset({"time", "timeit", "capture", "prun", "memit", "mprun", "lprun", "wandb", "check"})
 _MAGIC_CALL = re.compile(
     r"get_ipython\(\)\.run_line_magic\(['\"](?:time|timeit|prun|memit)['\"], (?P<statement>.*)\)(?P<rest>\s*)$"
 )
 _SHELL_LINE = re.compile(r"^\s*(?:[\w, ]+=\s*)?[%!]", re.MULTILINE)
 _NAMES_SHELL = re.compile(r"\bget_ipython\b")
-# What IPython takes for a magic without its `%`, where it is a cell's only line.
+# Words that IPython treats as a magic without `%` if they are a cell's only line.
 _AUTOMATIC = re.compile(r"(pip3?|conda|mamba|cd|ls|pwd|env|matplotlib|time)\b(?!\s*[=.(\[])")
 _OPTIONS = re.compile(r"(?:-[a-z]+(?:\s*\d+)?\s+)*")
 
 
 def text_of(file: Path) -> str | None:
-    """The text that is run in place of a notebook, or of a script exported from one that is no Python.
+    """The text to run in place of a notebook, or of a script exported from one that is not valid Python.
 
     None for a script that Python can run.
 
     Raises:
-        UsageError: if a notebook cannot be read, or IPython, which reads it, is not installed.
+        UsageError: if a notebook cannot be read, or IPython, which is needed for that, is not installed.
     """
     with io.open_code(str(file.absolute())) as source:
         data = source.read()
@@ -59,7 +59,7 @@ def text_of(file: Path) -> str | None:
 
 
 def asks_for_shell(file: Path) -> bool:
-    """Whether a script is an export of a notebook that calls its shell by name."""
+    """Whether a script is a notebook export that calls its shell by name."""
     try:
         return _NAMES_SHELL.search(file.read_text("utf-8")) is not None
     except (OSError, UnicodeDecodeError):
@@ -68,7 +68,7 @@ def asks_for_shell(file: Path) -> bool:
 
 @contextlib.contextmanager
 def standing_for(file: Path, text: str) -> Iterator[None]:
-    """While it lasts, a file is run as this text; its lines are known by that text from then on."""
+    """While the context lasts, a file runs as this text; its lines are known by that text from then on."""
     names = {str(file), str(file.absolute()), str(file.resolve())}
     with contextlib.suppress(ValueError):
         names.add(str(file.resolve().relative_to(Path.cwd())))
@@ -91,7 +91,7 @@ def _of_export(text: str, file: Path) -> str | None:
     try:
         lines = _transformed(text, file).splitlines()
         ast.parse("\n".join(lines))
-    except SyntaxError:  # no export: what is wrong with it is Python's to say
+    except SyntaxError:  # not an export: Python itself reports the error
         return None
     return "\n".join(lines) + "\n"
 
@@ -116,7 +116,7 @@ def _of_notebook(data: bytes, file: Path) -> str:
 
 
 def _without_futures(lines: list[str], futures: set[str]) -> list[str]:
-    """A cell's lines without its imports from __future__, which stand at the head of the text."""
+    """A cell's lines without its imports from __future__, which are moved to the beginning of the text."""
     if not any("__future__" in line for line in lines):
         return lines
     for node in ast.parse("\n".join(lines)).body:
@@ -128,7 +128,7 @@ def _without_futures(lines: list[str], futures: set[str]) -> list[str]:
 
 
 def _cell(source: str, number: int, file: Path) -> list[str]:
-    """A cell as lines of Python, as many as it has."""
+    """A cell as the same number of lines of Python."""
     lines = source.splitlines()
     at = 0
     while at < len(lines) and (not lines[at].strip() or lines[at].startswith("%%")):
@@ -144,7 +144,7 @@ def _cell(source: str, number: int, file: Path) -> list[str]:
     if len(lines) == 1 and _AUTOMATIC.match(lines[0].strip()) and not _parses(lines[0]):
         lines = [f"%{lines[0].strip()}"]
     text = "\n".join(lines)
-    with contextlib.suppress(SyntaxError):  # not even its words can be told apart: said once it is reached
+    with contextlib.suppress(SyntaxError):  # not even tokenizable: reported when it is reached
         text = _transformed(text, file)
     return _refused(text, number, file) or text.splitlines()
 
@@ -158,7 +158,7 @@ def _parses(text: str) -> bool:
 
 
 def _refused(text: str, number: int, file: Path) -> list[str]:
-    """Instead of a cell that cannot be run in a script, a call that says why once it is reached; else nothing."""
+    """For a cell that cannot run in a script, a call that raises when it is reached; otherwise empty."""
     try:
         code = compile(text, f"{file}, cell {number}", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         if not code.co_flags & inspect.CO_COROUTINE:
@@ -172,7 +172,7 @@ def _refused(text: str, number: int, file: Path) -> list[str]:
 
 
 def _transformed(source: str, file: Path) -> str:
-    """Source with its magics and shell commands as calls, line for line.
+    """Source with its magics and shell commands as calls, with the same line numbers.
 
     Raises:
         UsageError: if IPython is not installed.
@@ -196,13 +196,13 @@ def _transformed(source: str, file: Path) -> str:
 
 
 def _as_long(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """The lines after a change, with empty ones where several became one."""
+    """The lines after a change, padded with empty ones if several became one."""
     at = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b), len(after) - 1)
     return [*after[: at + 1], *["\n"] * (len(before) - len(after)), *after[at + 1 :]]
 
 
 def _plain(line: str) -> str:
-    """`%time statement` as the statement itself: what it runs is walked as well."""
+    """`%time statement` as the statement itself, so that it is walked as well."""
     found = _MAGIC_CALL.search(line)
     if not found:
         return line

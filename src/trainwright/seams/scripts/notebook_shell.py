@@ -1,7 +1,7 @@
-"""A stand-in for the shell of a notebook: what `get_ipython()` gives a notebook that is run like a script.
+"""A stand-in for a notebook's shell: what `get_ipython()` returns to a notebook that runs like a script.
 
-A real shell would keep a history on disk and answer for the whole process. This one does what matters to what follows
-(folders, variables, files, commands), leaves out what only shows something, and says what it skips.
+A real shell would keep a history on disk and change the whole process. This one does what later code depends on
+(folders, variables, files, commands), ignores what only displays something, and reports what it skips.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INSTALLERS = ("pip", "pip3", "conda", "mamba", "micromamba", "uv")
 
 
 class Shell:
-    """What a notebook's code may ask of its shell.
+    """The shell features that a notebook's code may use.
 
     Args:
         file: the notebook.
@@ -60,7 +60,7 @@ class Shell:
     # Lines
 
     def run_line_magic(self, name: str, line: str, _stack_depth: int = 1) -> Any:
-        """Do what a `%magic` does, or say that it is skipped."""
+        """Do what a `%magic` does, or report that it is skipped."""
         known: dict[str, Callable[[str], Any]] = {
             "cd": self._cd,
             "pwd": lambda line: str(Path.cwd()),
@@ -81,7 +81,7 @@ class Shell:
         return None
 
     def magic(self, line: str) -> Any:
-        """The same, written as one text."""
+        """The same, with name and arguments in one string."""
         name, _, rest = line.lstrip("%").partition(" ")
         return self.run_line_magic(name, rest)
 
@@ -125,48 +125,48 @@ class Shell:
             words = self._expanded(line).split()
             with Path(words[-1]).expanduser().open("a" if "-a" in words[:-1] else "w", encoding="utf-8") as file:
                 file.write(cell if cell.endswith("\n") else f"{cell}\n")
-        elif name in RUNNING:  # of an export: a text among other code
+        elif name in RUNNING:  # in an export: a string among other code
             self._execute(cell)
         else:
             _tell(f"a cell of %%{name} was skipped.")
         return None
 
     def run_cell(self, cell: str, *given: Any, **named: Any) -> None:
-        """Run a text as a cell."""
+        """Run a string as a cell."""
         self._execute(cell)
 
     def _execute(self, text: str) -> None:
-        """Run a text under a name by which its lines are found."""
+        """Run a string under a file name by which its lines are found."""
         self._bodies += 1
         name = f"<ipython cell {self._bodies} of {Path(self._file).name}>"
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
         exec(compile(text, name, "exec", dont_inherit=True), self.user_ns)
 
     def captured(self) -> Any:
-        """What `%%capture name` leaves: here the output is not kept away."""
+        """The result of `%%capture name`; here the output is not captured."""
 
         class Captured:
             stdout = stderr = ""
             outputs: tuple[Any, ...] = ()
 
             def show(self) -> None:
-                """Nothing was kept away that could be shown."""
+                """Does nothing: no output was captured."""
 
             __call__ = show
 
         return Captured()
 
-    # What cannot be run
+    # Cells that cannot run
 
     def refuse(self, cell: int, given: tuple[Any, ...]) -> None:
-        """Raise what Python says of a cell that is no Python."""
+        """Raise Python's error for a cell that is not valid Python."""
         message, line, offset, text, end_line, end_offset = given
         first = cells.line_of(self._file, cell, 1)
         where = (self._file, first + (line or 1) - 1, offset, text, first + (end_line or line or 1) - 1, end_offset)
         raise of_pipeline(SyntaxError(message, where))
 
     def refuse_await(self, cell: int, line: int) -> None:
-        """Say that a cell's `await` has no event loop."""
+        """Report that a cell's `await` has no event loop."""
         raise of_pipeline(
             UsageError(
                 f"{self._file}, cell {cell}, line {line}: `await` outside of a function needs the event loop of a notebook, "
@@ -199,19 +199,19 @@ class Shell:
         return SList(done.stdout.splitlines())
 
     def _expanded(self, text: str) -> str:
-        """A command with `{expression}` and `$name` of the notebook filled in."""
+        """A command with the notebook's `{expression}` and `$name` filled in."""
 
         def value(found: re.Match[str]) -> str:
             try:
                 return str(eval(found[1] or found[2], self.user_ns))
-            except Exception:  # no expression of the notebook's: it is the shell's own
+            except Exception:  # not an expression of the notebook: left to the shell
                 return found[0]
 
         return re.sub(r"(?<![{$])\{([^{}\s][^{}]*)\}|\$([A-Za-z_]\w*)", value, text)
 
 
 def _skipped(command: str) -> str | None:
-    """Why a command is not run, as it follows "was skipped"; None where it is."""
+    """Why a command is skipped, to follow "was skipped"; None if it is not."""
     if _INSTALLING.search(command):
         return ": a check installs nothing"
     if _TRAINING.search(command):

@@ -1,1 +1,1 @@
-"""Read in the user's source: places, statements, calls. Nothing is run."""
+"""Reads the user's source: places, statements, calls. Runs nothing."""

@@ -1,4 +1,4 @@
-"""Which calls that train stand after the one that was reached: read in the source, judged by what the script's names are."""
+"""Finds later calls that train, after the one that was reached, from the source and the script's current names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from trainwright.seams.source.written import call_end, call_node, last_name, look_up, syntax_tree
 
-# The packages whose class of this name is what `fit` trains.
+# The packages whose class of this name is the model that `fit` trains.
 _PACKAGES, _MODEL = ("keras", "tf_keras"), "Model"
 
 
@@ -38,7 +38,7 @@ def training_lines(file: str, reached: int) -> list[int]:
 
 
 def fit_lines(frame: FrameType) -> list[int]:
-    """Lines after the `fit` at which a frame stands that call `.fit(…)` on a Keras model, one that is or will be."""
+    """Lines after a frame's current `fit` that call `.fit(…)` on a current or future Keras model."""
     file, reached = frame.f_code.co_filename, frame.f_lineno
     first, tree = call_node(file, reached, "fit", end=call_end(frame)), syntax_tree(file)
     if tree is None or first is None or not isinstance(first.func, ast.Attribute):
@@ -56,7 +56,7 @@ def fit_lines(frame: FrameType) -> list[int]:
 
 
 class _Receivers:
-    """Which expressions of a script are Keras models, as far as its names and assignments tell.
+    """Which expressions of a script are Keras models, according to its names and assignments.
 
     Args:
         trained: the expression whose `fit` was reached.
@@ -72,7 +72,7 @@ class _Receivers:
         }
 
     def is_model(self, receiver: ast.expr) -> bool:
-        """Whether it is the trained one, is bound to a model, or is not bound yet and will be given one."""
+        """Whether it is the trained model, is bound to a model, or is unbound and will be assigned one."""
         if ast.unparse(receiver) == self._trained:
             return True
         value = look_up(receiver, self._scope)
@@ -82,7 +82,7 @@ class _Receivers:
         return any(map(self._makes_model, calls))
 
     def _makes_model(self, call: ast.Call) -> bool:
-        """A call of a model class, of a function of Keras's own, or of what has made a model before."""
+        """Whether it calls a model class, a Keras function, or something that has made a model before."""
         if ast.unparse(call.func) in self._makers:
             return True
         made_by = look_up(call.func, self._scope)
@@ -92,7 +92,7 @@ class _Receivers:
 
 
 def _assigned(tree: ast.Module) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What is assigned to what, member by member where a tuple is given to a tuple."""
+    """Assignment targets and values, member by member if a tuple is assigned to a tuple."""
     assigns = [n for n in ast.walk(tree) if isinstance(n, ast.Assign)]
     for target, value in ((t, n.value) for n in assigns for t in n.targets):
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):

@@ -1,4 +1,4 @@
-"""Which lines are the user's: places in stacks and tracebacks."""
+"""Tells which lines are the user's: places in stacks and tracebacks."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _LIBRARIES = tuple(
     {str(Path(sysconfig.get_path(p)).resolve()) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {sysconfig.get_path(p) for p in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
-# Functions of ours that hand a call on as it is: whoever watches further in looks past them.
+# Our functions that forward a call unchanged: inner watchers skip their frames.
 _PASSING_ON = ("__torch_function__", "passed_on")
-# Packages whose own programs (`python -m torch.distributed.run`) are no training of the user's.
+# Packages whose own programs (`python -m torch.distributed.run`) are not a user's training.
 _FRAMEWORKS = frozenset({"torch", "transformers", "accelerate", "datasets", "lightning", "pytorch_lightning", "keras",
                          "tensorflow", "tf_keras", "jax", "deepspeed", "pytest", "IPython"})  # fmt: skip
-# Those of them whose name no package of a user's own has (datasets, lightning).
+# Those among them whose names no user package has (unlike datasets or lightning).
 _UNMISTAKABLE = ("torch", "transformers", "accelerate", "pytorch_lightning", "keras", "tensorflow", "tf_keras", "jax")
-# Folders of the package that is walked by its module's name, wherever it is installed.
+# Folders of the package whose module is being walked, wherever it is installed.
 _walked: tuple[str, ...] = ()
 
 
 @contextlib.contextmanager
 def walking_module(module: str) -> Iterator[None]:
-    """Count the files of the module's package as the user's, wherever it is installed; of ours, the maker (`lm`).
+    """Treat the module's package as the user's, wherever it is installed; of Trainwright itself, only `lm`.
 
-    An empty name and a framework's count nothing.
+    An empty name or a framework's changes nothing.
     """
     global _walked
     top = module.partition(".")[0]
@@ -61,7 +61,7 @@ def _forget_files() -> None:
 
 @cache
 def is_users(file: str) -> bool:
-    """Whether a code file is the user's: not a library's, not ours, not built in."""
+    """Whether a code file is the user's: not a library's, ours or built in."""
     if file.startswith("<"):
         return file.startswith("<ipython") or file.startswith("<stdin")
     path = str(Path(file).resolve())
@@ -74,7 +74,7 @@ def is_users(file: str) -> bool:
 
 
 def _framework_folders() -> tuple[str, ...]:
-    """Where the frameworks that are loaded lie: from a checkout of their source, that may be anywhere."""
+    """The folders of the loaded frameworks, which for a source checkout may be anywhere."""
     files = [getattr(sys.modules.get(name), "__file__", None) for name in _UNMISTAKABLE]
     paths = [Path(file).resolve() for file in files if file]
     return tuple(f"{path.parent}{os.sep}" for path in paths if path.name == "__init__.py")
@@ -90,25 +90,25 @@ def is_ours(file: str) -> bool:
 
 
 def is_cell(file: str) -> bool:
-    """Whether a code file is a cell of a notebook."""
+    """Whether a code file is a notebook cell."""
     return file.startswith("<ipython") or bool(_CELL.search(file)) or file in cell_numbers()
 
 
-# The kernel of Jupyter names a cell's code /tmp/ipykernel_<process>/<hash>.py, and keeps its text in linecache.
+# Jupyter's kernel names a cell's code /tmp/ipykernel_<process>/<hash>.py, and keeps its text in linecache.
 _CELL = re.compile(r"ipykernel_\d+")
 
 
 def cell_numbers() -> dict[str, Any]:
-    """By the name of its code: the number that a notebook shows before a cell."""
+    """The execution number that a notebook shows before each cell, by the name of the cell's code."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     numbers = getattr(getattr(shell, "compile", None), "_filename_map", None)
     return numbers if isinstance(numbers, dict) else {}
 
 
 def show(file: str) -> str:
-    """The path as the report gives it: relative to the working directory where it lies below it.
+    """The path as shown in the report: relative to the working directory if it is inside it.
 
-    A cell of a notebook is called by the number that stands before it, and its text is found by that name as well.
+    A notebook cell is named by its execution number, under which its text can also be found.
     """
     if (number := cell_numbers().get(file)) is not None:
         name = f"In [{number}]"
@@ -122,17 +122,17 @@ def show(file: str) -> str:
 
 
 def place_of(frame: FrameType) -> Place:
-    """The line a frame stands at."""
+    """A frame's current line."""
     return Place(show(frame.f_code.co_filename), frame.f_lineno)
 
 
 def user_frame(frame: FrameType | None = None) -> FrameType | None:
-    """The nearest frame of the user's on the stack, up to where we called into the pipeline."""
+    """The nearest user frame on the stack, up to where Trainwright called into the pipeline."""
     frame = frame or sys._getframe(1)
     while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     while frame is not None and not is_users(frame.f_code.co_filename):
-        # Two watchers stacked: one of ours stands between the user's call and the other.
+        # With two stacked watchers, one of our frames is between the user's call and the other watcher.
         if is_ours(frame.f_code.co_filename) and frame.f_code.co_name not in _PASSING_ON:
             return None
         frame = frame.f_back
@@ -140,13 +140,13 @@ def user_frame(frame: FrameType | None = None) -> FrameType | None:
 
 
 def user_place(frame: FrameType | None = None) -> Place | None:
-    """The nearest line of the user's on the stack, or None where only a framework's lie between us and it."""
+    """The nearest user line on the stack, or None if only framework frames are between us and it."""
     found = user_frame(frame or sys._getframe(1))
     return place_of(found) if found else None
 
 
 def places_on_the_way(frame: FrameType | None) -> Iterator[Place]:
-    """The user's lines that led to a frame of theirs, its own first, up to the script's first line."""
+    """The user's lines that led to a user frame, its own first, up to the script's first line."""
     while frame is not None:
         if is_users(frame.f_code.co_filename):
             yield place_of(frame)

@@ -1,4 +1,4 @@
-"""Which statements of a function are surely run after one of its lines: read in the source."""
+"""Which statements of a function certainly run after one of its lines, read from the source."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterator, Sequence
 from trainwright.seams.source.written import last_name
 
 Statement = tuple[ast.AST, bool]
-"""A statement, or a part of one, and whether it is sure to be run."""
+"""A statement or part of one, and whether it is certain to run."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-# What is run at another time.
+# Code that runs at another time.
 _LATER = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _EXITS = ("exit", "quit", "_exit")
-# Names in a handler that take nearly every error.
+# Exception names in a handler that catch nearly every error.
 _TAKING = ("Exception", "BaseException")
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The node and all that is in it, without the functions and classes that it defines."""
+    """The node and its descendants, excluding nested functions and classes."""
     yield node
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, _LATER):
@@ -30,10 +30,10 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 def after(code: ast.AST, line: int, error: str) -> Iterator[Statement]:
     """The statements of a module or function that follow the one at a line, up to one that may leave it.
 
-    Branches and loops are sure where the line stands in them; what is tried is, where the error is not taken.
+    Branches and loops that contain the line are certain; the body of a `try` is certain if the error is not caught.
 
     Args:
-        error: the name of the exception that is asked for.
+        error: the name of the exception in question.
     """
     for node, sure in _after(getattr(code, "body", []), line, error):
         yield node, sure
@@ -73,7 +73,7 @@ def _holds(statement: ast.stmt, line: int) -> bool:
 
 
 def _blocks(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """The blocks of a compound statement by the names of their fields; handlers and cases have bodies of their own."""
+    """The blocks of a compound statement by field name; handlers and cases have bodies of their own."""
     for name in ("body", "orelse", "finalbody"):
         yield name, getattr(statement, name, [])
     for name in ("handlers", "cases"):
@@ -81,7 +81,7 @@ def _blocks(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 
 def _takes(statement: ast.stmt, error: str) -> bool:
-    """Whether an error in the body of a `try` or `with` goes no further."""
+    """Whether a `try` or `with` stops an error raised in its body."""
     taking: list[ast.expr | None] = []
     if isinstance(statement, ast.Try):
         taking = [handler.type for handler in statement.handlers]

@@ -1,4 +1,4 @@
-"""Where calls, arguments, names and attributes were written, read in the source."""
+"""Finds where calls, arguments, names and attributes were written in the source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainwright.core.finding import Place
 from trainwright.seams.source.places import show
 
 End = tuple[int, int]
-"""Line and column behind a call: no two calls end at one place."""
+"""Line and column of a call's end, which no two calls share."""
 
 
 @cache
@@ -36,12 +36,12 @@ def names_read(file: str) -> frozenset[str]:
 
 
 def call_end(frame: FrameType, instruction: int | None = None) -> End | None:
-    """Where the call at which a frame stands ends in its file; None where Python does not keep the columns.
+    """The end of the call that a frame is executing; None if Python does not record columns.
 
-    Its beginning would not do: Python 3.12 gives that of the method's name where a call has several lines.
+    The call's beginning would not do: for a multi-line call, Python 3.12 reports that of the method's name.
 
     Args:
-        instruction: the one that is asked for, where the frame has gone on since.
+        instruction: the instruction in question, if the frame has advanced since.
     """
     at = frame.f_lasti if instruction is None else instruction
     positions = next(itertools.islice(frame.f_code.co_positions(), at // 2, None), None)
@@ -55,7 +55,7 @@ def call_node(
     """The call expression that spans a line (whose function's last name is `name`) and ends there, else the innermost.
 
     Args:
-        given: keywords that the call was given: the call that was written with most of them comes first.
+        given: keywords that were passed: the call with most of them is preferred.
     """
     tree = syntax_tree(file)
     if tree is None:
@@ -80,13 +80,13 @@ def call_node(
 
 
 def is_written(place: Place, number: int) -> bool:
-    """Whether a number stands as such on a line, among the arguments of a call."""
+    """Whether a number is literally written on a line, among the arguments of a call."""
     return (place.line, number) in _written_numbers(place.file)
 
 
 @cache
 def _written_numbers(file: str) -> frozenset[tuple[int, int]]:
-    """The integers that are arguments of calls, or members of such, each with its line and that of its call."""
+    """Integers that are arguments of calls, or members of arguments, each with its line and that of its call."""
     tree = syntax_tree(file)
     found = set()
     for call in (n for n in ast.walk(tree) if isinstance(n, ast.Call)) if tree else ():
@@ -116,7 +116,7 @@ def assignment_place(file: str, name: str, before: int, *, of_call: bool = True)
     """The last line before `before` that assigns to `name`.
 
     Args:
-        of_call: rather one that assigns a call's result.
+        of_call: prefer one that assigns a call's result.
     """
     tree = syntax_tree(file)
     if tree is None:
@@ -141,7 +141,7 @@ def attribute_place(file: str, owner: str, attribute: str, *, made: bool = False
     """The last line of a class that assigns to `self.attribute`; one in its constructor if there is no other.
 
     Args:
-        made: a line that adds to it (`+=`) is not meant.
+        made: ignore lines that add to it (`+=`).
     """
     tree = syntax_tree(file)
     classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == owner] if tree else []
@@ -158,7 +158,7 @@ def attribute_place(file: str, owner: str, attribute: str, *, made: bool = False
 
 
 def names_of(value: Any, frame: FrameType | None) -> list[str]:
-    """The names by which a frame knows an object."""
+    """The names of an object in a frame."""
     if frame is None:
         return []
     scope = {**frame.f_globals, **frame.f_locals}
@@ -175,7 +175,7 @@ def look_up(node: ast.expr, scope: dict[str, Any]) -> Any:
 
 
 def code_node(code: CodeType) -> ast.AST | None:
-    """The module's or function's node that a code object was compiled from."""
+    """The syntax node of the module or function that a code object was compiled from."""
     tree = syntax_tree(code.co_filename)
     if tree is None or code.co_name == "<module>":
         return tree
@@ -188,7 +188,7 @@ def code_node(code: CodeType) -> ast.AST | None:
 
 
 def call_line(code: CodeType, name: str, receiver: str = "") -> int | None:
-    """The line of a function that calls a method of this name on something so named."""
+    """The line of a function that calls a method of this name on a receiver of this name."""
     found = (c for c, f in _method_calls(code) if f.attr == name and receiver in last_name(f.value))
     return next((call.lineno for call in found), None)
 
@@ -208,7 +208,7 @@ def _method_calls(code: CodeType) -> Iterator[tuple[ast.Call, ast.Attribute]]:
 
 
 def rebinding_place(failed: Place) -> Place | None:
-    """The line, outside constructors, that assigns to the name or attribute which the call at a line uses."""
+    """The line, outside constructors, that assigns the name or attribute used by the call at a line."""
     file = str(Path(failed.file).resolve())
     call, tree = call_node(file, failed.line), syntax_tree(file)
     if call is None or tree is None:
@@ -228,7 +228,7 @@ def rebinding_place(failed: Place) -> Place | None:
 
 
 def key_places(file: str, key: str, before: int) -> list[Place]:
-    """Lines that write a value under a key: `x["key"] = …`, `{"key": …}`, `f(key=…)`, in their order."""
+    """Lines that write a value under a key: `x["key"] = …`, `{"key": …}`, `f(key=…)`, in order."""
     tree = syntax_tree(file)
     found: set[int] = set()
     for node in ast.walk(tree) if tree else ():
@@ -247,7 +247,7 @@ def key_places(file: str, key: str, before: int) -> list[Place]:
 
 
 def imported_name_place(near: Place, name: str) -> Place | None:
-    """The line on which the import statement that stands at a place names something."""
+    """The line on which the import statement at a place names something."""
     tree = syntax_tree(near.file)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno <= near.line <= (node.end_lineno or 0):

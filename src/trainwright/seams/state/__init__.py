@@ -1,1 +1,1 @@
-"""What a walk changes of the user's objects, and how it is restored."""
+"""Snapshots of the user's objects that a walk changes, and their restoration."""

@@ -1,4 +1,4 @@
-"""What is known of objects that may go: kept by identity, whatever the objects say of their equality and their hash."""
+"""Data about objects that may be garbage-collected, keyed by identity, whatever their equality and hash."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ V = TypeVar("V")
 
 
 class WeakIdentityDictionary(MutableMapping[Any, V], Generic[V]):
-    """Values by object; an object's value goes with it.
+    """Values by object; an object's value is dropped with it.
 
-    A metric of torchmetrics has a hash of its state, which it lacks while it is built and changes later; objects of the
-    script's may have any. None of their code is run here.
+    A torchmetrics metric's hash depends on its state, which is missing during construction and changes later; the
+    script's objects may have any hash. None of their code runs here.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""What of a script's own objects the walk can change by calling its code, and how each thing is put back.
+"""The parts of a script's own objects that the walk can change by calling its code, and how to restore each.
 
-From the data sets, collators, functions and the Trainer one gets, through attributes, closures and the globals that
-functions name, to random number generators, counters, caches, open streams and further models. All of them are
-kept before the walk and put back after it.
+Starting from the datasets, collators, functions and the Trainer, it follows attributes, closures and the globals that
+functions name, to random generators, counters, caches, open streams and further models. All of these are saved before
+the walk and restored after it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from trainwright.seams.source.places import is_users
 from trainwright.seams.state.snapshot import AttributeState, RandomState, is_generator
 
-# A script's own state is a few dozen objects; what is larger is data, which is read and not written.
+# A script's own state is a few dozen objects; anything larger is data, which is only read.
 MOST_OBJECTS = 20_000
 LONGEST_CONTAINER = 100_000
 LONGEST_WALKED_CONTAINER = 256
@@ -32,15 +32,15 @@ _HOLDERS = ("torch.utils.data", "transformers.data", "torchmetrics", "evaluate")
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, types.CodeType)
 
 Slot = tuple[Callable[[], Any], Callable[[Any], None]]
-"""A variable: how it is read, and how it is set."""
+"""A variable: functions that read and set it."""
 
 
 class ScriptState:
-    """The state of everything of the user's that is in reach of some objects, as it was when this was made.
+    """The state of all user objects reachable from some objects, as it was on creation.
 
     Args:
         roots: where to begin, the most important first.
-        leave: objects (and what only they reach) that somebody else puts back.
+        leave: objects (and what only they reach) that are restored elsewhere.
     """
 
     def __init__(self, roots: Iterable[Any], leave: Iterable[Any] = ()) -> None:
@@ -59,7 +59,7 @@ class ScriptState:
             put(recorded)
 
     def put_back(self) -> None:
-        """Set everything to what it was; what was read from a stream is read from it again."""
+        """Restore everything; what was read from a stream is read from it again."""
         self._attributes.put_back()
         for value, content in self._containers:
             _refill(value, content)
@@ -75,7 +75,7 @@ class ScriptState:
 
 
 class _Recorded:
-    """An iterator that can be read only once, with what was read from it kept."""
+    """An iterator that can be consumed only once; keeps the items read from it."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -93,12 +93,12 @@ class _Recorded:
         return getattr(self._stream, name)
 
     def again(self) -> Any:
-        """The stream as it was: what was read comes once more."""
+        """The original stream: items that were read come again."""
         return itertools.chain(self._read, self._stream) if self._read else self._stream
 
 
 class _Reached:
-    """What is found on the way; one list for each way in which things are put back."""
+    """Everything found on the way, in one list per way of restoring."""
 
     def __init__(self, leave: set[int]) -> None:
         self.generators: list[Any] = []
@@ -109,7 +109,7 @@ class _Reached:
         self.streams: list[Slot] = []
         self.files: list[Any] = []
         self.models: list[Any] = []
-        self._seen = {*leave, id(vars(builtins))}  # which the globals of a script hold under a name
+        self._seen = {*leave, id(vars(builtins))}  # which a script's globals include under a name
         self._slots: set[tuple[int, Any]] = set()
         self._queue: deque[Any] = deque()
         self._kept_alive: list[Any] = []
@@ -121,7 +121,7 @@ class _Reached:
             if isinstance(value, _ATOMS) or id(value) in self._seen:
                 continue
             self._seen.add(id(value))
-            self._kept_alive.append(value)  # an id is only as good as its object's life
+            self._kept_alive.append(value)  # an id is valid only while its object lives
             self._visit(value)
 
     def _visit(self, value: Any) -> None:
@@ -232,7 +232,7 @@ class _Reached:
 
 @functools.cache
 def _names(code: types.CodeType) -> tuple[set[str], set[str]]:
-    """The globals that a function and those inside it name, and those that they assign to."""
+    """The globals that a function and its nested functions name, and those that they assign to."""
     named = set(code.co_names)
     stored = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
     for inner in code.co_consts:
@@ -249,7 +249,7 @@ def _is_users_class(kind: type) -> bool:
 
 
 def _is_frameworks(value: Any) -> bool:
-    """Containers of frameworks, which are not written to: data set dictionaries, batches."""
+    """Containers of frameworks, which are not modified: dataset dictionaries, batches."""
     return type(value).__module__.split(".")[0] in ("datasets", "transformers", "torch")
 
 
@@ -267,7 +267,7 @@ def _is_file(value: Any) -> bool:
         return False
     try:
         value.tell()
-    except OSError:  # a text file that a `for` is going over does not know where it is
+    except OSError:  # a text file in a `for` loop cannot tell its position
         return False
     return True
 
@@ -287,7 +287,7 @@ def _size(value: Any) -> int:
 
 
 def _writable(value: Any) -> bool:
-    """Arrays that can be written to in place; parameters and buffers belong to their models."""
+    """Arrays that can be written in place; parameters and buffers are handled with their models."""
     if isinstance(value, np.ndarray):
         return bool(value.flags.writeable) and value.dtype != object
     return not value.requires_grad and value.device.type != "meta" and not value.is_sparse

@@ -1,4 +1,4 @@
-"""Everything that a walk disturbs, taken before and put back after: random numbers and Python objects."""
+"""Snapshots of what a walk disturbs: random state and Python objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class RandomState:
-    """The state of every random number generator in reach: Python, NumPy, torch, CUDA, and loose objects."""
+    """The state of all reachable random generators: Python, NumPy, torch, CUDA, and separate generator objects."""
 
     def __init__(self, loose: Iterable[Any] = ()) -> None:
         self._python = random.getstate()
@@ -20,7 +20,7 @@ class RandomState:
         self._torch, self._cuda = _torch_states()
 
     def put_back(self) -> None:
-        """Set every generator to where it was."""
+        """Restore every generator."""
         random.setstate(self._python)
         np.random.set_state(self._numpy)
         for generator, state in self._loose:
@@ -42,7 +42,7 @@ def _torch_states() -> tuple[Any, Any]:
     ready = torch.cuda.is_available() and torch.cuda.is_initialized()
     try:
         return torch.get_rng_state(), torch.cuda.get_rng_state_all() if ready else None
-    except RuntimeError:  # a device that was lost to an assertion answers nothing any more
+    except RuntimeError:  # a device that was lost to an assertion no longer responds
         return torch.get_rng_state(), None
 
 
@@ -57,10 +57,10 @@ def seed_everything(seed: int) -> None:
 
 
 def _seed_torch(torch: Any, seed: int) -> None:
-    """Where there is no accelerator, its processor's generator alone.
+    """Without an accelerator, seed only the CPU generator.
 
-    `torch.manual_seed` keeps each seed, with the stack it was set from, for every accelerator that may still come: 1.6 ms
-    a time, and a walk seeds hundreds of times.
+    `torch.manual_seed` stores each seed, with its stack, for every accelerator that may still be initialized. This
+    takes 1.6 ms each time, and a walk seeds hundreds of times.
     """
     if _accelerated(torch):
         torch.manual_seed(seed)
@@ -76,7 +76,7 @@ def _accelerated(torch: Any) -> bool:
 
 
 def is_generator(value: Any) -> bool:
-    """Whether it is a loose random number generator."""
+    """Whether it is a separate random generator object."""
     kind = type(value)
     return isinstance(value, (random.Random, np.random.Generator, np.random.RandomState)) or (
         kind.__module__.startswith("torch") and kind.__name__ == "Generator"
@@ -84,7 +84,7 @@ def is_generator(value: Any) -> bool:
 
 
 def loose_generators(owners: Iterable[Any]) -> list[Any]:
-    """Generators among these objects, and among the attributes of these objects."""
+    """Generators among these objects and among their attributes."""
     found: dict[int, Any] = {}
     for owner in owners:
         values = [owner, *getattr(owner, "__dict__", {}).values()]
@@ -110,16 +110,16 @@ def _set_state(generator: Any, state: Any) -> None:
 
 
 class AttributeState:
-    """The attributes of Python objects: which there are, and which object each is.
+    """The attributes of Python objects: which ones exist, and which object each is.
 
-    Lists, dictionaries and sets among them are kept by content too, one level deep.
+    The contents of lists, dictionaries and sets among them are saved too, one level deep.
     """
 
     def __init__(self, owners: Iterable[Any]) -> None:
         self._kept = [(o, dict(o.__dict__), _contents(o.__dict__)) for o in owners if hasattr(o, "__dict__")]
 
     def put_back(self) -> None:
-        """Give every object the attributes it had."""
+        """Restore every object's attributes."""
         for owner, attributes, contents in self._kept:
             for value, content in contents:
                 _refill(value, content)

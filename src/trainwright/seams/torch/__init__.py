@@ -1,1 +1,1 @@
-"""One step of a torch model, watched from outside."""
+"""Observes one step of a torch model."""

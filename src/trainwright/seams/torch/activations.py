@@ -1,4 +1,4 @@
-"""How much of an activation's range its results use, and how much of the targets lies outside."""
+"""How much of an activation's range its outputs use, and how much of the targets is outside it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import torch
 
 RECTIFIERS = ("ReLU", "ReLU6")
 SQUASHERS = {"Sigmoid": (0.0, 1.0), "Tanh": (-1.0, 1.0), "Softmax": (0.0, 1.0)}
-# Within this distance of its end a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
+# Within this distance of either end, a sigmoid's slope is under 0.01 (s(1-s)): hardly any gradient passes.
 SATURATED_WITHIN = 0.01
 _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, None), "relu6": (0.0, 6.0)}
 
 
 def unreachable(activation: str, targets: torch.Tensor) -> float | None:
-    """The part of the targets' variance that an activation's range leaves unexplained; None for class indices."""
+    """The fraction of the targets' variance outside an activation's range; None for class indices."""
     if activation not in _BOUNDS or not targets.is_floating_point() or not targets.numel():
         return None
     values = targets.detach().float()

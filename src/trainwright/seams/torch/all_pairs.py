@@ -1,4 +1,4 @@
-"""Operations of the user's own in which outputs (N, 1) meet targets (N): torch makes N x N numbers of them."""
+"""The user's operations on outputs (N, 1) and targets (N), which torch broadcasts to N x N numbers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import torch
 
 from trainwright.core.finding import Place
 
-# Addition is left out: a bias of as many numbers as there are rows is added to a column on purpose.
+# Addition is excluded: adding a bias with as many numbers as rows to a column is intentional.
 _OPERATIONS = frozenset(
     ["sub", "__sub__", "__rsub__", "rsub", "subtract", "mul", "__mul__", "__rmul__", "multiply", "div", "__truediv__",
      "__rtruediv__", "true_divide", "divide"]
 )  # fmt: skip
-# How an axis is written that is wanted: every pair is meant there.
+# How code adds an axis deliberately: all pairs are intended there.
 _AXIS_WRITTEN = ("None", "newaxis", "unsqueeze")
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """One operation that spread two tensors of as many numbers over each other."""
+    """One operation that broadcast two tensors with equally many numbers against each other."""
 
     outputs: tuple[int, ...]
     """The shape of the side that gradients pass through."""
@@ -31,9 +31,9 @@ class Pairing:
 
 
 def is_paired(func: Any, args: Sequence[Any]) -> bool:
-    """Whether an operation makes N x N numbers of two tensors that both hold N rows, in shapes that differ by an axis of 1.
+    """Whether an operation broadcasts two tensors of N rows, whose shapes differ by an axis of 1, to N x N numbers.
 
-    Those are (N, 1) with (N), and (N, 1, H, W) with (N, H, W).
+    These are (N, 1) with (N), and (N, 1, H, W) with (N, H, W).
     """
     if getattr(func, "__name__", "") not in _OPERATIONS or len(args) < 2:
         return False
@@ -45,7 +45,7 @@ def is_paired(func: Any, args: Sequence[Any]) -> bool:
 
 
 def pairing_of(one: torch.Tensor, other: torch.Tensor, where: Place | None) -> Pairing | None:
-    """The two by their part in training; None where gradients pass through both or none, or pairs are what is wanted."""
+    """The two sides by their role in training; None if both or neither have gradients, or if pairs are intended."""
     if one.requires_grad == other.requires_grad or not torch.is_grad_enabled():
         return None
     line = linecache.getline(where.file, where.line) if where is not None else ""

@@ -1,4 +1,4 @@
-"""The tensors in what a model answers with."""
+"""The tensors in a model's output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 
 def first_tensor(value: Any) -> torch.Tensor | None:
-    """The first tensor in an answer: itself, or of a mapping, sequence or model output."""
+    """The first tensor in an output: itself, or in a mapping, sequence or model output."""
     if isinstance(value, torch.Tensor):
         return value
     if isinstance(value, Mapping):
@@ -20,7 +20,7 @@ def first_tensor(value: Any) -> torch.Tensor | None:
 
 
 def scores_of(output: Any) -> torch.Tensor | None:
-    """The scores in a model's answer: its logits, else its first tensor that is not a single number."""
+    """The scores in a model's output: its logits, otherwise its first tensor with more than one number."""
     if isinstance(output, Mapping):
         if isinstance(output.get("logits"), torch.Tensor):
             return output["logits"]

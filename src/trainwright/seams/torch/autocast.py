@@ -1,7 +1,7 @@
-"""Autocast that a loop's own body entered before it was walked: left during the walk, for the body enters it again.
+"""Autocast that a loop's own body entered before the walk: disabled during the walk, since the body enters it again.
 
-Within one context torch keeps the weights that it cast. A body that is run inside another autocast would compute with
-the weights of the first step for ever.
+Within one context, torch caches the weights that it cast. A body that runs inside an outer autocast would use the
+weights of the first step forever.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DEVICES = ("cpu", "cuda")
 
 @contextlib.contextmanager
 def left_by(loop: Loop) -> Iterator[None]:
-    """No autocast is in force inside, if the one that is in force now was entered in the loop's body."""
+    """Disable autocast inside the context if the current one was entered in the loop's body."""
     depth = torch.autocast_increment_nesting() - 1
     torch.autocast_decrement_nesting()
     if not depth or _is_around(loop):
@@ -42,7 +42,7 @@ def left_by(loop: Loop) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _disabled() -> Iterator[None]:
-    """Autocast is off on every device, without a context that would keep cast weights."""
+    """Disable autocast on every device, without a context that would cache cast weights."""
     was = {device: is_autocast_on(device) for device in _DEVICES}
     for device in _DEVICES:
         switch_autocast(device, False)
@@ -54,7 +54,7 @@ def _disabled() -> Iterator[None]:
 
 
 def _is_around(loop: Loop) -> bool:
-    """Whether a `with` around the loop, in its function or in one that led there, enters autocast."""
+    """Whether a `with` around the loop, in its function or a caller, enters autocast."""
     return any(
         _enters_autocast(item.context_expr, frame)
         for frame, line in ((loop.frame, loop.line), *((f, f.f_lineno) for f in callers(loop.frame)))

@@ -1,8 +1,8 @@
-"""What a script's code does with its model's outputs beside training on them: where they meet labels, and become numbers.
+"""Observes how a script uses its model's outputs other than for training: comparisons with labels, and numbers.
 
-Every tensor made of a model's output is marked with the calls that it comes from. Where a marked tensor is compared with
-one that is not, subtracted from it or given to a loss with it, an evaluation is seen: of those calls that no backward
-pass went through.
+Every tensor derived from a model's output is marked with the calls that produced it. If a marked tensor is compared
+with an unmarked one, subtracted from it or passed to a loss with it, that is an evaluation of those calls through which
+no backward pass went.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ from trainwright.tensors.torch.transforms import within_transform
 
 _EQUALITIES = {"eq": "==", "__eq__": "==", "ne": "!=", "__ne__": "!=", "not_equal": "!="}
 _DIFFERENCES = {"sub": "-", "__sub__": "-", "__rsub__": "-", "rsub": "-", "subtract": "-"}
-# What has a tensor's shape or kind only is not made of it.
+# A result that only takes a tensor's shape or type does not depend on its values.
 _SHAPED_LIKE = ("expand_as", "view_as", "reshape_as", "type_as", "to")
 _NEW_LIKE = ("zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "empty_like", "new_zeros", "new_ones",
              "new_full", "new_tensor", "new_empty")  # fmt: skip
 _PRODUCTS = ("mul", "__mul__", "__rmul__", "multiply", "__and__", "logical_and", "bitwise_and", "__or__")
 _TAKEN_OUT = ("numpy", "tolist", "__array__", "item", "__int__", "__float__", "__format__")
 _LARGEST_OF = ("argmax", "max")
-# A model that is given the same batch so often is asked for the spread of its answers (Monte Carlo dropout).
+# A model called this often on the same batch is used to estimate the spread of its outputs (Monte Carlo dropout).
 _ASKED_AGAIN = 3
-# Larger scores (of tokens over a vocabulary) are not kept beside the user's own.
+# Larger scores (tokens over a vocabulary) are not stored in addition to the user's own.
 LARGEST_SCORES = 16_000_000
 
 
 class TookTooLong(BaseException):
-    """The code that is run for a look has had its time."""
+    """The time limit for code run by the walk has passed."""
 
 
 class EvaluationWatch(TorchFunctionMode):
     """Watches the user's code while it trains a little and evaluates.
 
     Args:
-        repairs: those in force; of the seams METRICS and EVALUATION.
+        repairs: the repairs in force; those of the seams METRICS and EVALUATION.
         seconds: raise TookTooLong after this long.
         evaluated_at: lines that are known to call the model in an evaluation, for repairs of its mode.
     """
@@ -151,7 +151,7 @@ class EvaluationWatch(TorchFunctionMode):
             if tensor.requires_grad:
                 tensor.register_hook(_Trained(call))
 
-    # What becomes of its outputs
+    # How its outputs are used
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -234,7 +234,7 @@ class EvaluationWatch(TorchFunctionMode):
     def _met(
         self, word: str, predictions: Any, labels: Any, mark: Mark, run: Callable[[Any, Any], Any], left: bool
     ) -> tuple[Any, Mark]:
-        """Let predictions meet labels, with the repairs in force; what comes out, and its mark."""
+        """Compare predictions with labels, with the repairs in force; returns the result and its mark."""
         where = user_place(sys._getframe(2))
         last = max(mark.calls, key=lambda c: c.number)
         scores = scores_for(predictions, labels, mark)
@@ -244,7 +244,7 @@ class EvaluationWatch(TorchFunctionMode):
         failure, error, result = None, None, None
         try:
             result = passed_on(run, *((predictions, labels) if left else (labels, predictions)))
-        except Exception as raised:  # the user's comparison raised: that is what we came to see
+        except Exception as raised:  # the user's comparison raised, which is a finding
             failure, error = failure_of(raised), raised
         values = [as_tensor(v) for v in (predictions, labels, result)]
         if values[0] is not None and values[1] is not None:
@@ -269,17 +269,17 @@ class EvaluationWatch(TorchFunctionMode):
         return (changed.numpy() if isinstance(predictions, np.ndarray) else changed), labels
 
     def kept_graphs(self) -> list[tuple[ModelCall, int]]:
-        """The calls of this pass whose graphs are still held, and how many bytes each takes."""
+        """The calls of this pass whose graphs are still alive, and the bytes that each takes."""
         calls = [c for c in self.calls if c.turn == self.turn and c.graded and not c.trained]
         return [(c, size) for c in calls if (size := self.graphs.bytes_of(c))]
 
-    # What is known at the end
+    # Known at the end
 
     def evaluations(self, *, sure: bool = True) -> list[ModelCall]:
-        """The calls whose outputs met labels, and that no backward pass went through.
+        """The calls whose outputs met labels and through which no backward pass went.
 
         Args:
-            sure: what they are only multiplied with may be labels, or a mask.
+            sure: ignore outputs that are only multiplied, since the other factor may be labels or a mask.
         """
         unsure = ("number", "product") if sure else ("number",)
         none_trained = not any(c.trained for c in self.calls)
@@ -290,14 +290,14 @@ class EvaluationWatch(TorchFunctionMode):
             if meeting.kind in unsure or any(c.trained for c in meeting.calls):
                 continue
             for call in meeting.calls:
-                # A look at the batch at hand, in training mode, measures the training step.
+                # Evaluating the current batch in training mode measures the training step.
                 beside = call.training and any(c.trained for readers in call.beside for c in readers)
                 if not beside and not (call.graded and call.where in trained_at):
                     found[call.number] = call
         return [found[n] for n in sorted(found)]
 
     def asked_again(self, call: ModelCall) -> bool:
-        """Whether a line of the same pass asks for the same batch several times, and trains on none of its answers."""
+        """Whether a line calls the model on the same batch several times in a pass, without training on any output."""
         return any(
             count >= _ASKED_AGAIN
             for readers in call.beside
@@ -317,7 +317,7 @@ def evaluation_call(repairs: Sequence[Repair]) -> Call:
 
 @dataclass(frozen=True)
 class _Trained:
-    """A tensor's hook that notes that a backward pass went through a model's output."""
+    """A tensor hook that records that a backward pass went through a model's output."""
 
     call: ModelCall
 
@@ -331,13 +331,13 @@ def _resting(model: nn.Module) -> tuple[nn.Module, ...]:
 
 
 def _chosen(model: nn.Module) -> bool:
-    """Whether a model in evaluation mode has layers that were put in training mode on purpose."""
+    """Whether a model in evaluation mode has layers deliberately put in training mode."""
     noisy = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
     return not model.training and any(m.training for m in model.modules() if isinstance(m, noisy))
 
 
 def _user_lines() -> frozenset[tuple[str, int]]:
-    """Where the user's functions on the stack stand, up to ours that ran them."""
+    """The current lines of the user's functions on the stack, up to our function that called them."""
     found, frame = set(), user_frame(sys._getframe(1))
     while frame is not None and not is_ours(frame.f_code.co_filename):
         if is_users(frame.f_code.co_filename):
@@ -363,7 +363,7 @@ def _has_many(labels: Any) -> bool:
 
 
 def _columns(args: Any, kwargs: Mapping[str, Any]) -> int | None:
-    """The size of the axis over which a largest one is sought; None for that of the whole tensor."""
+    """The size of the axis over which the maximum is taken; None for the whole tensor."""
     axis = kwargs.get("dim", kwargs.get("axis", args[1] if len(args) > 1 else None))
     values = args[0] if args else kwargs.get("input")
     if not isinstance(axis, int) or isinstance(axis, bool) or not isinstance(values, torch.Tensor):

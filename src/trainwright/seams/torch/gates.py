@@ -1,4 +1,4 @@
-"""Where a step would change weights or rates: optimizers and schedules whose steps are held back, or let through at will."""
+"""Gates before the steps of optimizers and schedules, which can block or allow changes of weights and rates."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ from trainwright.seams.listening.torch_patches import watching_backward
 from trainwright.seams.loops.lifting import LoopLeft
 from trainwright.seams.source.places import user_place
 
-# A step that updates more often than this is an epoch in disguise; it is left there.
+# A step that updates more often than this is really an epoch, and is cut short.
 MOST_STEPS = 32
-# The cosine of two gradients that are the same but for a factor is one but for rounding.
+# Two gradients that are equal up to a factor have a cosine of 1 up to rounding.
 PARALLEL_WITHIN = 1e-4
 
 
 @dataclass(kw_only=True)
 class Passed:
-    """What came to the gates during one run of a step, in order."""
+    """What reached the gates during one run of a step, in order."""
 
     calls: list[str] = field(default_factory=list)
     """step, zero_grad, schedule, backward."""
     places: dict[str, Place] = field(default_factory=dict)
-    """The user's line of the first call of each kind; of the backward passes before the first step, of the last: others
-    may be those of an attack."""
+    """The user's line of the first call of each kind; for backward, the last one before the first step, since others
+    may belong to an adversarial attack."""
     lines: list[Place | None] = field(default_factory=list)
-    """The user's line of each of the calls."""
+    """The user's line of each call."""
     optimizers: list[Any] = field(default_factory=list)
-    """Those that were to step, each once."""
+    """The optimizers that were to step, each once."""
     stepped: list[Any] = field(default_factory=list)
-    """The optimizer of each of the steps among the calls."""
+    """The optimizer of each step among the calls."""
     schedules: list[Any] = field(default_factory=list)
     gradients: dict[int, torch.Tensor] = field(default_factory=dict)
-    """By identity of the parameter: its gradient when the optimizer that holds it was to step."""
+    """By parameter id: the gradient when the parameter's optimizer was to step."""
     began_clear: bool | None = None
-    """Whether no gradient was there when the first backward pass began; None: there was none."""
+    """Whether no gradient existed when the first backward pass began; None: there was no backward pass."""
     reached: dict[int, torch.Tensor] = field(default_factory=dict)
-    """By identity of the parameter: its gradient after the last backward pass, where that is kept."""
+    """By parameter id: the gradient after the last backward pass, if it is recorded."""
     wiped: set[int] = field(default_factory=set)
-    """By identity: parameters whose gradient was gone when the optimizer that holds them was to step, where that is kept."""
+    """Ids of parameters whose gradient was gone when their optimizer was to step, if gradients are recorded."""
     wiped_at: Place | None = None
-    """The user's line that cleared them by the optimizer's zero_grad."""
+    """The user's line that cleared them with the optimizer's zero_grad."""
     as_reached: bool = False
-    """The first step was to take the gradients as the last backward pass left them, or scaled; not others that were
-    made of several passes'. Known where those are kept."""
+    """Whether the first step was to use the gradients that the last backward pass left, possibly scaled, rather than
+    gradients combined from several passes. Known if gradients are recorded."""
 
     @property
     def steps(self) -> int:
-        """How often an optimizer was to step."""
+        """How many times an optimizer was to step."""
         return self.calls.count("step")
 
 
 def _parallel(pairs: Sequence[tuple[torch.Tensor | None, torch.Tensor]]) -> bool:
-    """Whether gradients are others times one number."""
+    """Whether gradients equal others times a single number."""
     if not pairs or any(left is None for left, _ in pairs):
         return False
     products = [0.0, 0.0, 0.0]
@@ -73,8 +73,8 @@ def _parallel(pairs: Sequence[tuple[torch.Tensor | None, torch.Tensor]]) -> bool
 
 
 def cleared_between(passed: Passed) -> tuple[int, Place | None]:
-    """How many backward passes of one line come before the first step, where the gradients are cleared between any two
-    of them; and the line that clears them. 0 where they add up: what other lines' passes leave may be thrown away."""
+    """How many backward passes of one line precede the first step with the gradients cleared between any two of them,
+    and the line that clears them. 0 if they add up: gradients of other lines' passes may be discarded on purpose."""
     if "step" not in passed.calls or not passed.as_reached:
         return 0, None
     calls = list(zip(passed.calls, passed.lines))[: passed.calls.index("step")]
@@ -85,14 +85,14 @@ def cleared_between(passed: Passed) -> tuple[int, Place | None]:
 
 
 class Gates:
-    """Stands before the steps of optimizers and schedules while it is active.
+    """Controls the steps of optimizers and schedules while it is active.
 
     Args:
-        live: let optimizers step; False: note the gradients and change nothing.
-        rate_share: what each group's rate is multiplied by for the step.
-        parameters: whose gradients are noted besides those of the optimizers' own.
-        passed: where to note what came; None: begin anew.
-        keep: note the gradients after each backward pass too: a body that does not step may clear them.
+        live: let optimizers step; False: record the gradients and change nothing.
+        rate_share: multiplies each group's rate for the step.
+        parameters: more parameters whose gradients to record, besides the optimizers' own.
+        passed: the record to add to; None: a new one.
+        keep: also record the gradients after each backward pass: a body that does not step may clear them.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Gates:
 
     @contextmanager
     def closed(self) -> Iterator[Passed]:
-        """Hold the steps while the context lasts."""
+        """Control the steps while the context lasts."""
         kept = [(o, dict(o.__dict__)) for o in (*self._optimizers, *self._schedules)]
         for optimizer in self._optimizers:
             optimizer.step = functools.partial(self._step, optimizer, optimizer.step)
@@ -150,7 +150,7 @@ class Gates:
         self._cleared_at = None
         if self.passed.began_clear is None:
             held = [p for o in self._optimizers for g in o.param_groups for p in g["params"]]
-            held = held if self._optimizers else list(self._parameters)  # updated by hand
+            held = held if self._optimizers else list(self._parameters)  # manual updates
             dense = (p.grad.to_dense() if p.grad.is_sparse else p.grad for p in held if p.grad is not None)
             self.passed.began_clear = not any(bool(g.any()) for g in dense)
 
@@ -190,7 +190,7 @@ class Gates:
         return answer
 
     def _note_wiped(self, optimizer: Any) -> None:
-        """Whether what backward passes gave all that an optimizer holds is gone before its first step."""
+        """Record whether all gradients for an optimizer's parameters are gone before its first step."""
         held = [p for g in optimizer.param_groups for p in g["params"] if id(p) in self.passed.reached]
         given = [p for p in held if bool(self.passed.reached[id(p)].any())]
         if len(self.passed.stepped) == 1:

@@ -1,4 +1,4 @@
-"""torch's graph, watched during one step: where tensors leave it, are changed in place, or are kept for later."""
+"""Watches torch's graph during one step: where tensors are detached, changed in place, or kept for later."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ _CUTS: dict[Any, str] = {
     torch.sign: "sign", torch.Tensor.sign: "sign",
 }  # fmt: skip
 _LOSSES = frozenset(f for n, f in vars(F).items() if n.endswith(("_loss", "entropy", "_with_logits", "kl_div")))
-# Modules whose functions hand a call on as it is.
+# Modules whose functions forward a call unchanged.
 _BETWEEN = ("torch.", "trainwright.seams.devices.")
 NO_GRAD = "no_grad"
-# A model that cuts in a loop over its layers is told from fewer; each takes a walk over its graph.
+# A model that detaches in a loop over its layers shows in fewer cuts than this; each costs a traversal of its graph.
 MOST_CUTS = 32
 
 
 @dataclass(kw_only=True)
 class GraphRecord:
-    """What was seen of the graph during one step."""
+    """Observations of the graph during one step."""
 
     cuts: list[CutOff] = field(default_factory=list)
     in_place: list[InPlace] = field(default_factory=list)
     backwards: list[Place | None] = field(default_factory=list)
-    """The user's line of each call of backward; None where the framework calls it by itself."""
+    """The user's line of each call of backward; None if the framework calls it."""
     loss_callers: list[bool] = field(default_factory=list)
-    """Of each call of a loss function: whether user code made it."""
+    """For each call of a loss function: whether user code made it."""
     strays: list[nn.Module] = field(default_factory=list)
-    """Modules that were called and that the model does not have."""
+    """Modules that were called but are not registered in the model."""
 
 
 class GraphWatch(TorchFunctionMode):
-    """Watches where user code takes tensors off the graph or changes them in place; CUT repairs leave them on it."""
+    """Watches where user code detaches tensors or changes them in place; CUT repairs keep them attached."""
 
     def __init__(self, model: nn.Module, repairs: Sequence[Repair] = (), *, detail: bool = False) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class GraphWatch(TorchFunctionMode):
         self._hooks: list[Any] = []
         self._enabled: list[tuple[nn.Module, bool]] = []
         self.updates: Callable[[], int] = lambda: 0
-        """How often an optimizer was to step so far."""
+        """How many times an optimizer was to step so far."""
 
     def __enter__(self) -> GraphWatch:
         if self._detail or self._repairs:
@@ -102,7 +102,7 @@ class GraphWatch(TorchFunctionMode):
             if place is not None:
                 operation = _CUTS[func]
                 if operation == "detach()" and ".numpy(" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
-                    operation = "numpy()"  # which needs the detach(): leaving that out mends nothing
+                    operation = "numpy()"  # which needs the detach(), so that removing it repairs nothing
                 return self._cut(operation, place, args[0], result)
         if self._detail and args and isinstance(args[0], torch.Tensor) and _in_place(func, kwargs):
             name = getattr(func, "__name__", "")
@@ -147,7 +147,7 @@ class GraphWatch(TorchFunctionMode):
 
 
 def _called_by_user(frame: Any) -> bool:
-    """Whether the call came from the user's line, or from torch's own wrapper of one."""
+    """Whether the call came from the user's line, or from torch's own wrapper called there."""
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_BETWEEN):
         frame = frame.f_back
     return frame is not None and is_users(frame.f_code.co_filename)
@@ -184,7 +184,7 @@ def upstream_parameters(tensor: torch.Tensor, names: Mapping[int, str]) -> set[s
 
 
 def kept_tensors(owners: Mapping[str, Any]) -> list[KeptTensor]:
-    """Attributes of these objects that hold a part of a step's graph after it."""
+    """Attributes of these objects that still hold a part of a step's graph after the step."""
     found = []
     for name, owner in owners.items():
         for attribute, value in vars(owner).items():
@@ -205,7 +205,7 @@ def _kept(name: str, attribute: str, owner: Any) -> KeptTensor:
 
 
 def _assigned(owner: Any, attribute: str, *, made: bool = False) -> Place | None:
-    """The last line of the object's own class that assigns the attribute (or makes it), outside its constructor."""
+    """The last line of the object's own class that assigns the attribute (or creates it), outside its constructor."""
     for kind in type(owner).__mro__:
         try:
             file = inspect.getsourcefile(kind)
@@ -233,7 +233,7 @@ def _members(value: Any) -> Iterator[Any]:
 def plain_lists(
     model: nn.Module, strays: Sequence[nn.Module], places: Callable[[nn.Module], Place | None], held: set[int]
 ) -> list[PlainList]:
-    """Plain lists and dictionaries in the model whose modules were called and got a gradient, unregistered."""
+    """Plain lists and dictionaries in the model whose unregistered modules were called and got a gradient."""
     called = {id(m) for m in strays}
     found = []
     for name, owner in model.named_modules():
@@ -257,7 +257,7 @@ def plain_lists(
 
 @contextmanager
 def anomalies() -> Iterator[list[tuple[str, Place | None]]]:
-    """The calls of the forward pass whose backward failed or gave NaN, as (function, the user's line), while open."""
+    """While open: the forward calls whose backward failed or gave NaN, as (function, the user's line)."""
     found: list[tuple[str, Place | None]] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

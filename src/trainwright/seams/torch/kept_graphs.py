@@ -1,4 +1,4 @@
-"""How much memory the graphs of a model's calls hold, as long as something of the script's keeps them."""
+"""How much memory the graphs of a model's calls take while the script keeps them alive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 
 class _Saved:
-    """A tensor that a graph keeps for its backward pass; it lives as long as the graph."""
+    """A tensor that a graph saves for its backward pass; it lives as long as the graph."""
 
     __slots__ = ("__weakref__", "tensor")
 
@@ -20,10 +20,10 @@ class _Saved:
 
 
 class KeptGraphs:
-    """Counts what graphs keep, by the owner that is at work when they are made.
+    """Counts what graphs save, by the owner that is active when they are created.
 
     Args:
-        owner: who is at work; None: what is kept is not counted.
+        owner: returns the active owner; None: do not count.
     """
 
     def __init__(self, owner: Callable[[], Hashable | None]) -> None:
@@ -35,12 +35,12 @@ class KeptGraphs:
         return torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
 
     def bytes_of(self, owner: Hashable) -> int:
-        """What the graphs of an owner hold now; each tensor once, without parameters."""
+        """The bytes that an owner's graphs hold now; each tensor once, without parameters."""
         alive = [s.tensor for reference in self._saved.get(owner, []) if (s := reference()) is not None]
         return sum({t.data_ptr(): t.numel() * t.element_size() for t in alive}.values())
 
     def _pack(self, tensor: torch.Tensor) -> _Saved:
-        # A result that an operation saves of itself leads back to the operation: kept as it is, the two would never go.
+        # An operation that saves its own result forms a cycle with it: wrapped as it is, the two would never be freed.
         saved = _Saved(tensor.detach())
         owner = self._owner()
         if owner is not None and not (tensor.is_leaf and tensor.requires_grad):

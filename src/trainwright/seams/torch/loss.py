@@ -1,4 +1,4 @@
-"""What a call of torch's loss functions was given and gave, in numbers; and its loss row by row."""
+"""Inputs and results of torch loss calls as facts, and the loss of each row."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ LOSSES: dict[Callable[..., Any], str] = {
         "ctc_loss",
     )
 }
-# Of larger scores (rows of tokens over a vocabulary) the first rows are looked at, so that memory is not doubled.
+# For larger scores (rows of tokens over a vocabulary), only the first rows are used, to avoid doubling memory.
 _LARGEST_SCORES = 16_000_000
 
 
 @dataclass(kw_only=True)
 class KeptLoss:
-    """The tensors of one loss call, for what is measured once the step is over."""
+    """The tensors of one loss call, for measurements after the step."""
 
     function: str
     scores: torch.Tensor
@@ -54,10 +54,10 @@ class KeptLoss:
 
 
 def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
-    """The facts of one call; `more` are those that the numbers do not show (place, failure, activation)."""
+    """The facts of one call; `more` are those not derived from the numbers (place, failure, activation)."""
     first = _first_rows(kept.scores)
     scores, targets = tensors.to_numpy(first), tensors.to_numpy(kept.targets)
-    axis = -1 if kept.function == "ctc_loss" else 1  # of the classes
+    axis = -1 if kept.function == "ctc_loss" else 1  # the class axis
     ignored = int(kept.options.get("ignore_index", -100))
     vectors = kept.targets.shape == kept.scores.shape
     plain = losses.cross_entropy(scores, targets[: len(scores)] if targets.ndim else targets, axis, ignored=ignored)
@@ -80,13 +80,13 @@ def measure_call(kept: KeptLoss, **more: Any) -> LossCall:
 
 
 def _rounding(scores: torch.Tensor) -> float:
-    """How far from one a row of probabilities may sum up to: in bfloat16 each is rounded to a two hundred and fiftieth."""
+    """How far a row of probabilities may sum from one: in bfloat16, each is rounded to within 1/250."""
     within = losses.SUM_WITHIN
     return max(within, torch.finfo(scores.dtype).eps) if scores.is_floating_point() else within
 
 
 def _first_rows(scores: torch.Tensor) -> torch.Tensor:
-    """The scores, or as many of their first rows as are looked at."""
+    """The scores, or their first rows if there are too many."""
     seen = scores.detach()
     if seen.dim() < 2 or seen.numel() <= _LARGEST_SCORES:
         return seen
@@ -101,13 +101,13 @@ def _plain(options: Mapping[str, Any]) -> dict[str, float | int | str]:
 
 
 def _aligned_value(kept: KeptLoss) -> float | None:
-    """What an element-wise loss would be with the targets in the scores' shape; None where they have it."""
+    """The value of an element-wise loss with the targets reshaped to the scores' shape; None if they have it."""
     scores, targets = kept.scores.detach(), kept.targets
     if kept.function not in ELEMENTWISE or scores.shape == targets.shape or scores.numel() != targets.numel():
         return None
     try:
         return float(getattr(F, kept.function)(scores.float(), targets.reshape(scores.shape).float()))
-    except RuntimeError:  # scores outside (0, 1) for binary_cross_entropy: another fact shows that
+    except RuntimeError:  # scores outside (0, 1) for binary_cross_entropy; another fact reports that
         return None
 
 
@@ -127,7 +127,7 @@ def losses_of_rows(kept: KeptLoss) -> torch.Tensor | None:
 
 
 def shares_of_total(total: torch.Tensor, kept: Sequence[KeptLoss]) -> list[float | None]:
-    """By what factor each call's value entered the loss that is minimised: the derivative of one by the other."""
+    """The factor of each call's value in the minimized loss: the derivative of the loss by that value."""
     values = [k.value for k in kept]
     usable = [v for v in values if isinstance(v, torch.Tensor) and v.requires_grad and v.numel() == 1]
     if len(usable) < 2:

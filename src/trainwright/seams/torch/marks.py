@@ -1,4 +1,4 @@
-"""What a model's outputs are marked with, and what is noted where they are compared with labels."""
+"""Marks on a model's outputs, and records of where they are compared with labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trainwright.tensors.torch import objects as tensors
 
 @dataclass(eq=False, kw_only=True)
 class ModelCall:
-    """One call of a model from outside of any other."""
+    """One call of a model from outside any other model."""
 
     number: int
     module: nn.Module
@@ -28,47 +28,47 @@ class ModelCall:
     turn: int
     inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     beside: list[list[ModelCall]] = field(default_factory=list)
-    """For each tensor that it was given: all calls that were given it."""
+    """For each input tensor: all calls that received it."""
     scores: torch.Tensor | None = None
     resting: tuple[nn.Module, ...] = ()
-    """Layers with dropout or batch statistics that were in evaluation mode though gradients were kept."""
+    """Layers with dropout or batch statistics that were in evaluation mode although gradients were on."""
     modes: dict[int, bool] = field(default_factory=dict)
-    """By identity of each of its modules: whether it was in training mode."""
+    """For each of its modules, by id: whether it was in training mode."""
     trained: bool = False
-    """A backward pass went through it."""
+    """Whether a backward pass went through it."""
     noise: dict[tuple[str, Place | None], ActiveNoise] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What a tensor was made of."""
+    """The origin of a tensor."""
 
     calls: frozenset[ModelCall]
     measured: bool = False
-    """It is the outcome of a comparison or a loss."""
+    """It is the result of a comparison or a loss."""
     columns: int | None = None
-    """The index of the largest was taken over so many; None: no index."""
+    """The number of entries over which the argmax was taken; None: not an index."""
     indexed_at: Place | None = None
 
     def indexed(self, columns: int) -> Mark:
-        """That of an index over so many columns."""
+        """The mark of an index over this many columns."""
         return Mark(self.calls, self.measured, columns, user_place(sys._getframe(2)))
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """A model's output met something that is not the model's."""
+    """A comparison of a model's output with something that is not the model's."""
 
     calls: frozenset[ModelCall]
     kind: str
     """==, !=, -, taken out, number, own loss, or a loss function's name."""
     where: Place | None
     lines: frozenset[tuple[str, int]] = frozenset()
-    """The user's lines, of all calls on the stack."""
+    """All user lines on the stack."""
 
 
 def refused_call(name: str, answers: Any, truth: Any, failure: Failure) -> Comparison | None:
-    """A library's metric function that raised, as a comparison of what it was given."""
+    """A library's metric function that raised, as a comparison of its arguments."""
     try:
         predictions, labels = (as_tensor(np.asarray(v)) for v in (answers, truth))
     except Exception:  # rows of unequal length
@@ -87,7 +87,7 @@ def as_tensor(value: Any) -> torch.Tensor | None:
 
 
 def scores_for(predictions: Any, labels: Any, mark: Mark) -> torch.Tensor | None:
-    """What the model gave for these labels, of all its calls that they are about."""
+    """The model's outputs for these labels, over all calls that they belong to."""
     rows = len(labels)
     if isinstance(predictions, np.ndarray) and len(predictions.shape) > len(labels.shape):
         return as_tensor(predictions)
@@ -138,6 +138,6 @@ def _are_whole(values: torch.Tensor) -> bool:
 
 
 def _right_share(scores: torch.Tensor | None, labels: torch.Tensor) -> float | None:
-    """The share of the labels that the largest score's index is, or the side of the middle for one score a row."""
+    """The accuracy of the argmax, or of the side of the midpoint for one score per row."""
     classes = tensors.predicted_classes(scores, labels)
     return float((classes == labels).float().mean()) if classes is not None else None

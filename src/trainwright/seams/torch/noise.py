@@ -1,4 +1,4 @@
-"""Which calls of torch's functions draw dropout, or take the statistics of the batch at hand."""
+"""Which torch calls use dropout or the current batch's statistics."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
 
 def active_noise(func: Any, args: Any, kwargs: Mapping[str, Any]) -> str | None:
-    """dropout, or batch_norm by the statistics of the batch, where a function is about to do that."""
+    """dropout, or batch_norm with the batch's statistics, if a function is about to use it."""
     name = getattr(func, "__name__", "")
     if name in _DROPOUTS and getattr(F, name, None) is func:
         share = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
         return "dropout" if share > 0 and kwargs.get("training", args[2] if len(args) > 2 else True) else None
     if func is F.batch_norm:
-        # Without running statistics (track_running_stats=False) those of the batch are what was asked for.
+        # Without running statistics (track_running_stats=False), batch statistics are intended.
         kept = kwargs.get("running_mean", args[1] if len(args) > 1 else None) is not None
         return "batch_norm" if kept and kwargs.get("training", args[5] if len(args) > 5 else False) else None
     if name == "scaled_dot_product_attention":
         return "dropout" if kwargs.get("dropout_p", args[4] if len(args) > 4 else 0.0) > 0 else None
     if name in _RECURRENT and len(args) > 6:
-        # (…, has_biases, num_layers, dropout, train, bidirectional, batch_first), of padded and packed input alike.
+        # (…, has_biases, num_layers, dropout, train, bidirectional, batch_first), for padded and packed input alike.
         shares, flags = [a for a in args if isinstance(a, float)], [a for a in args if isinstance(a, bool)]
         return "dropout" if shares[:1] and shares[0] > 0 and flags[1:2] == [True] else None
     return None

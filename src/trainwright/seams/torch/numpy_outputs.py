@@ -1,6 +1,6 @@
-"""Arrays made of a model's outputs, which tell where they are compared with others.
+"""Arrays made from a model's outputs that report when they are compared with others.
 
-They are NumPy arrays in every other way; what is made of them tells too, until it is a single number.
+Otherwise they behave as NumPy arrays; arrays derived from them report too, down to a single number.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 WORDS: dict[Any, str] = {np.equal: "==", np.not_equal: "!=", np.subtract: "-"}
 
 Compare = Callable[[str, np.ndarray, Any, Any, Callable[[Any, Any], Any], bool], tuple[Any, Any]]
-"""Given the operation, the predictions, the labels, the predictions' mark, how they are compared, and whether the
-predictions stand on the left; returns what came out and its mark."""
+"""Takes the operation, the predictions, the labels, the predictions' mark, the comparison function, and whether the
+predictions are on the left; returns the result and its mark."""
 
 
 class WatchedArray(np.ndarray):
-    """An array with the mark of the tensors that it was made of."""
+    """An array with the mark of the tensors that it was made from."""
 
     mark: Any
     compare: Compare | None
@@ -46,7 +46,7 @@ class WatchedArray(np.ndarray):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         found = _first_watched((args, kwargs))
-        # Plain arrays throughout: a function may ask for exactly that.
+        # Plain arrays throughout, because a function may check for exactly that type.
         result = (
             func(*_all_plain(args), **_all_plain(kwargs))
             if func is not np.argmax
@@ -65,7 +65,7 @@ class WatchedArray(np.ndarray):
 
 
 def watched(array: np.ndarray, mark: Any, compare: Compare) -> np.ndarray:
-    """The same array, which tells."""
+    """The same array, as one that reports comparisons."""
     found: np.ndarray = _watched(array, mark, compare)
     return found
 

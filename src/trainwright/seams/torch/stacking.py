@@ -1,4 +1,4 @@
-"""Where user code makes one tensor of several rows: what a call that raised was given, and the call with other rows."""
+"""Where user code stacks rows into one tensor: the rows of a call that raised, and the call with other rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _STACKING = (
 
 @contextlib.contextmanager
 def watching_stacks(refused: Callable[[Any], Any]) -> Iterator[None]:
-    """While the context lasts, be told of rows of unequal lengths that were to be made one tensor, which raised.
+    """While the context lasts, report rows of unequal lengths that failed to be stacked into one tensor.
 
     Args:
-        refused: is given the rows, and returns others to make the call with, or None.
+        refused: takes the rows, and returns others to repeat the call with, or None.
     """
     kept = [(module, name, getattr(module, name)) for module, names in _STACKING for name in names]
 
@@ -52,7 +52,7 @@ def _are_ragged(rows: Any) -> bool:
 
 
 def lengths_of(rows: Any) -> tuple[int, ...]:
-    """The lengths of rows that differ along one axis only; empty of anything else."""
+    """The lengths of rows that differ along one axis only; empty for anything else."""
     shapes = [_shape(row) for row in rows] if isinstance(rows, (list, tuple)) else []
     if not shapes or None in shapes or len({len(s) for s in shapes if s is not None}) > 1:
         return ()

@@ -1,4 +1,4 @@
-"""The values of a model and of an optimizer as they were, to be put back."""
+"""Snapshots of the values of a model and of an optimizer."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from torch import nn
 
 
 class ModelState:
-    """The values of a model's parameters and buffers, which need a gradient, and the gradients themselves.
+    """The values of a model's parameters and buffers, their requires_grad, and their gradients.
 
-    Values of tensors on an accelerator are kept in host memory.
+    The values of tensors on an accelerator are stored in host memory.
     """
 
     def __init__(self, model: nn.Module) -> None:
         seen = [t for t in (*model.parameters(), *model.buffers()) if not t.is_meta]
         self._values = [(t, t.detach().to("cpu", copy=True)) for t in seen]
-        """Of a model without data (on the meta device, as a skeleton for torch.func) there is nothing to keep."""
+        """A model without data (on the meta device, as a skeleton for torch.func) has nothing to save."""
         self._needs = [(p, p.requires_grad) for p in model.parameters()]
         self._gradients = [(p, None if p.grad is None else p.grad.detach().clone()) for p in model.parameters()]
         self._training = [(m, m.training) for m in model.modules()]
         self._dropout = [(m, m.p) for m in model.modules() if isinstance(m, nn.modules.dropout._DropoutNd)]
 
     def host_values(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """Each parameter and buffer with the value it had, in host memory."""
+        """Each parameter and buffer with its saved value, in host memory."""
         return self._values
 
     @torch.no_grad()
     def put_back(self) -> None:
-        """Set values, gradients and modes to what they were, in place."""
+        """Restore values, gradients and modes in place."""
         for tensor, value in self._values:
             tensor.copy_(value)
         for parameter, needed in self._needs:
@@ -43,7 +43,7 @@ class ModelState:
 
 
 class OptimizerState:
-    """An optimizer's groups and the state it keeps of each parameter."""
+    """An optimizer's groups and its state for each parameter."""
 
     def __init__(self, optimizer: Any) -> None:
         self._optimizer = optimizer
@@ -56,7 +56,7 @@ class OptimizerState:
         self._state = {p: {k: _copied(v) for k, v in s.items()} for p, s in optimizer.state.items()}
 
     def put_back(self) -> None:
-        """Set groups, state and hooks to what they were."""
+        """Restore groups, state and hooks."""
         for hooks, kept in self._hooks:
             hooks.clear()
             hooks.update(kept)

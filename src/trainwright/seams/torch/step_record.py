@@ -1,4 +1,4 @@
-"""What passed the seams during one step of a torch model."""
+"""What the seams recorded during one step of a torch model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainwright.stages.loss import LossCall, Renormalised
 
 @dataclass(kw_only=True)
 class StepRecord:
-    """What passed the seams during one step."""
+    """What the seams recorded during one step."""
 
     failure: Failure | None = None
     failed_stage: Stage | None = None
@@ -27,13 +27,13 @@ class StepRecord:
     called: list[str] = field(default_factory=list)
     loss_calls: list[LossCall] = field(default_factory=list)
     kept_losses: list[KeptLoss] = field(default_factory=list)
-    """The tensors of those calls, in their order; only with detail."""
+    """The tensors of those calls, in order; only with detail."""
     loss_shares: list[float | None] = field(default_factory=list)
-    """By what factor each of those calls entered the loss that was minimised."""
+    """The factor with which each of those calls entered the minimized loss."""
     output: Any = None
-    """The model's whole answer."""
+    """The model's whole output."""
     scores: torch.Tensor | None = None
-    """The scores: the answer's logits, else what the last loss call was given."""
+    """The scores: the output's logits, otherwise the input of the last loss call."""
     loss: float | None = None
     loss_tensor: torch.Tensor | None = None
     minimised: list[float] = field(default_factory=list)
@@ -46,6 +46,6 @@ class StepRecord:
     targets: torch.Tensor | None = None
     """Those of the last loss call."""
     renormalised: list[Renormalised] = field(default_factory=list)
-    """Calls of softmax or log_softmax, outside of the model, on what a softmax gave; only with detail."""
+    """Calls of softmax or log_softmax, outside the model, on a softmax's output; only with detail."""
     pairings: list[Pairing] = field(default_factory=list)
-    """Operations that made all pairs of outputs and targets; only with detail."""
+    """Operations that broadcast outputs and targets to all pairs; only with detail."""

@@ -1,4 +1,4 @@
-"""Every call of a forward pass in turn: where a difference begins, and where a value stops being finite."""
+"""Traces every call of a forward pass: where a difference begins, and where a value stops being finite."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trainwright.stages.forward import Origin
 from trainwright.tensors.torch import objects as tensors
 from trainwright.tensors.torch.transforms import within_transform
 
-# What is kept of a pass takes at most this many numbers (400 MB); calls after that are not compared.
+# A recorded pass takes at most this many numbers (400 MB); later calls are not compared.
 MOST_NUMBERS = 100_000_000
-# Relative to the scale of the values; float32 sums in another order differ by about 1e-6.
+# Relative to the values' scale; float32 sums in another order differ by about 1e-6.
 DIFFERENT_BEYOND = 1e-4
-# Calls that put infinity somewhere on purpose: masks.
+# Calls that produce infinity on purpose: masks.
 _FILLING = frozenset({
     "masked_fill", "masked_fill_", "fill_", "full", "full_like", "new_full", "where", "triu", "tril", "triu_", "tril_",
     "__setitem__", "empty", "empty_like", "tensor", "as_tensor", "to", "clone", "expand",
@@ -31,7 +31,7 @@ _FILLING = frozenset({
 
 @dataclass(frozen=True)
 class Made:
-    """One call's result: what was to be kept of it, and the rows of what it was given."""
+    """One call's result: the recorded part, and the rows of its input."""
 
     operation: str
     where: Place | None
@@ -41,7 +41,7 @@ class Made:
 
 
 class Trace(TorchFunctionMode):
-    """Keeps a part of every floating-point result while it is active."""
+    """Records a part of every floating-point result while it is active."""
 
     def __init__(self, keep: Callable[[torch.Tensor], torch.Tensor | None]) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ def tensors_in(values: Sequence[Any]) -> Iterator[torch.Tensor]:
 
 
 def differs(left: Made, right: Made) -> bool | None:
-    """Whether two passes give another result at one call; None where they cannot be compared."""
+    """Whether two passes differ in the result of one call; None if they cannot be compared."""
     one, other = left.kept, right.kept
     if one is None or other is None or one.shape != other.shape or not one.numel():
         return None
@@ -101,7 +101,7 @@ def last_difference(left: Sequence[Made], right: Sequence[Made]) -> Origin | Non
 
 
 class FirstNonFinite:
-    """Sees every call of a step, and keeps the first that made NaN, or infinity, of values without."""
+    """Watches every call of a step, and records the first that produced NaN or infinity from finite values."""
 
     def __init__(self) -> None:
         self._infinite: Origin | None = None
@@ -110,11 +110,11 @@ class FirstNonFinite:
 
     @property
     def origin(self) -> Origin | None:
-        """Where it began: an infinity that led to NaN comes before it."""
+        """Where it began: an infinity that led to NaN takes precedence."""
         return self._infinite if self._nan is None or (self._from_infinite and self._infinite) else self._nan
 
     def see(self, func: Any, given: Sequence[Any], result: Any, frame: FrameType, module: str) -> None:
-        """Look at one call's result."""
+        """Examine one call's result."""
         if self._nan is not None or not isinstance(result, torch.Tensor) or not result.is_floating_point():
             return
         seen = result.detach()

@@ -1,4 +1,4 @@
-"""What differs between torch 2.2 and today's: hooks on every module, and how autocast is asked for."""
+"""Differences between torch 2.2 and the current version: hooks on all modules, and querying autocast."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _GIVES_KEYWORDS = "with_kwargs" in inspect.signature(register_module_forward_hoo
 
 
 def register_after_calls(told: Callable[[Any, Any, Any, Any], None]) -> Any:
-    """Be told of each module's call when it is over, failed or not: module, arguments, keywords, output."""
+    """Call a function after each module call, failed or not, with module, arguments, keywords, output."""
     if _GIVES_KEYWORDS:
         return register_module_forward_hook(told, with_kwargs=True, always_call=True)
 
-    # Up to torch 2.5 such a hook is not given the keywords; they are a variable of what calls it.
+    # Up to torch 2.5, such a hook does not receive the keywords; they are a variable of its caller.
     def call(module: Any, args: Any, output: Any) -> None:
         told(module, args, sys._getframe(1).f_locals.get("kwargs", {}), output)
 
@@ -26,7 +26,7 @@ def register_after_calls(told: Callable[[Any, Any, Any, Any], None]) -> Any:
 
 
 def is_autocast_on(device: str) -> bool:
-    """Whether what is computed on a device (cpu, cuda) now is in reduced precision."""
+    """Whether computations on a device (cpu, cuda) currently use reduced precision."""
     try:
         return bool(torch.is_autocast_enabled(device))
     except TypeError:  # before torch 2.4
@@ -34,7 +34,7 @@ def is_autocast_on(device: str) -> bool:
 
 
 def switch_autocast(device: str, enabled: bool) -> None:
-    """Set whether what is computed on a device is in reduced precision, without a context."""
+    """Set whether computations on a device use reduced precision, without a context."""
     try:
         torch.set_autocast_enabled(device, enabled)
     except TypeError:  # before torch 2.4

@@ -1,4 +1,4 @@
-"""torch's seams: one training step watched from outside, and weights that can be put back."""
+"""torch's seams: observes one training step, and applies repairs to it."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ _CHANGED_TO: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 class Observer(TorchFunctionMode):
-    """Watches, and where repairs say so changes, what the model and its loss functions are given.
+    """Observes the inputs of the model and its loss functions, and changes them if repairs say so.
 
-    A torch function mode sees calls however they were imported, and only while it is active: nothing is
-    patched, and nothing remains afterwards.
+    A torch function mode sees calls however they were imported, and only while it is active: nothing is patched, and
+    nothing remains afterwards.
 
     Args:
-        roots: the modules that training calls, where these are parts of the model; None: the model itself.
-        detail: keep numbers of every module and activation (one step); False: loss and changes only.
-        trained_only: what a root does without gradients is an evaluation in the midst of the step, and not recorded.
+        roots: the modules that training calls, if these are parts of the model; None: the model itself.
+        detail: record facts of every module and activation (one step); False: loss and changes only.
+        trained_only: a root's calls without gradients are an evaluation during the step, and not recorded.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Observer(TorchFunctionMode):
 
     @contextmanager
     def catching(self) -> Iterator[StepRecord]:
-        """Record what the pipeline raises, with the stage it was at, instead of letting it pass."""
+        """Record what the pipeline raises, and the stage it was at, instead of letting it propagate."""
         try:
             with self:
                 yield self.record
@@ -158,7 +158,7 @@ class Observer(TorchFunctionMode):
         return result
 
     def _pair(self, args: Any) -> tuple[Any, Any]:
-        """Both sides of an operation that makes all pairs of two tensors' rows, changed where repairs say so."""
+        """Both sides of an operation that makes all pairs of two tensors' rows, changed if repairs say so."""
         pairing = pairing_of(args[0], args[1], user_place(sys._getframe(2))) if self._detail else None
         if pairing is not None:
             self.record.pairings.append(pairing)
@@ -168,7 +168,7 @@ class Observer(TorchFunctionMode):
         return call["left"], call["right"]
 
     def _activate(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """An activation's result, changed where repairs say so; which tensor it made is kept."""
+        """An activation's result, changed if repairs say so; records which tensor it created."""
         if not self._detail and not self._activation_repairs:
             return func(*args, **kwargs)
         name, module, at, where = _CHANGEABLE[func], "", user_place(sys._getframe(2)), None
@@ -201,7 +201,7 @@ class Observer(TorchFunctionMode):
         return result
 
     def _note_renormalised(self, name: str, values: Any, at: Place | None) -> None:
-        """A softmax of what a softmax gave, on the way to the loss."""
+        """Record a softmax of a softmax's output, on the way to the loss."""
         if not isinstance(values, torch.Tensor) or not values.requires_grad or not values.numel():
             return
         made = self._activated.get(values.untyped_storage().data_ptr())
@@ -211,7 +211,7 @@ class Observer(TorchFunctionMode):
             )
 
     def _functional(self, func: Any) -> bool:
-        """Whether an activation was called by user code, not by the activation's own module."""
+        """Whether user code called an activation, rather than the activation's own module."""
         return not (self._stack and type(self._stack[-1][0]).__name__ == _ACTIVATIONS[func])
 
     def _keep_activation(self, name: str, func: Any, args: Any, result: torch.Tensor) -> None:
@@ -261,7 +261,7 @@ class Observer(TorchFunctionMode):
             self.record.scores = scores_of(output)
 
     def _is_root(self, module: nn.Module) -> bool:
-        """Whether training called this module, not another one of its modules."""
+        """Whether training called this module, rather than another of the model's modules."""
         inner = len(self._roots) > 1 and bool(self._stack)
         return not inner and any(module is root for root in self._roots)
 
@@ -341,7 +341,7 @@ class Observer(TorchFunctionMode):
         )
 
     def _source_of_log(self, logits: torch.Tensor) -> tuple[Any, Place | None] | None:
-        """The last softmax whose logarithm the loss was given."""
+        """The last softmax whose logarithm was passed to the loss."""
         if not logits.numel() or not bool((logits.detach() <= 0).all()):
             return None
         with torch.no_grad():
@@ -364,7 +364,7 @@ def _parameters(func: Any) -> tuple[str, ...]:
     return tuple(inspect.signature(func).parameters)
 
 
-# What a repair may ask of a loss term besides its arguments.
+# A loss term's attributes that a repair may set besides its arguments.
 _TERM = {"trained": True, "shown": True, "scale": 1.0}
 
 
@@ -377,7 +377,7 @@ def _as_wanted(value: Any, *, trained: bool, shown: bool, scale: float) -> Any:
 
 
 def row_losses(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Cross-entropy in nats of each row of (N, C) scores; NaN where the label is outside the scores."""
+    """Cross-entropy in nats of each row of (N, C) scores; NaN if the label is outside the scores."""
     shifted = scores - scores.max(axis=1, keepdims=True)
     logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     fits = (labels >= 0) & (labels < scores.shape[1])

@@ -1,1 +1,1 @@
-"""What `fit` was given to train and validate on."""
+"""The data that `fit` was given to train and validate on."""

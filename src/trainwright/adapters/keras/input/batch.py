@@ -1,4 +1,4 @@
-"""fit's first batches in numbers, as the model will be given them."""
+"""Facts about fit's first batches, in the form the model receives them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _LABELS = ("labels", "label", "label_ids")
 
 
 def measure_batch(data: FitData, model: Any, *, batches: Sequence[Batch] | None = None) -> BatchFacts:
-    """Form the first batches as training would.
+    """Form the first batches as training does.
 
     Args:
-        batches: the batches to be measured instead: those that repairs have changed.
+        batches: batches changed by repairs, to be measured instead.
     """
     try:
         formed = list(batches) if batches is not None else data.pool()
-    except Exception as error:  # the user's data raised: that is what we came to see
+    except Exception as error:  # the user's data raised, which is a finding
         return BatchFacts(failure=failure_of(error), collator=_former(data))
     if not formed:
         nothing = Failure(type="StopIteration", message=f"{_former(data)} gave no batch", where=None)
@@ -73,7 +73,7 @@ def measure_batch(data: FitData, model: Any, *, batches: Sequence[Batch] | None 
 
 
 def _kind(value: Any) -> str:
-    """What a value is that is no tensor; of objects in an array, what they are: `object array of list of floats`."""
+    """The type of a value that is not a tensor; for an object array, its contents: `object array of list of floats`."""
     if isinstance(value, np.ndarray) and value.dtype == object and value.size:
         kind, is_row = type(value.flat[0]).__name__, isinstance(value.flat[0], (list, tuple, np.ndarray))
         return f"object array of {kind}{' of floats' if is_row and _holds_floats(value) else ''}"
@@ -96,7 +96,7 @@ def is_text(value: Any) -> bool:
 
 
 def _lengths(batch: Batch) -> dict[str, tuple[int, ...]]:
-    """How long each row is, of arrays that hold their rows as Python's objects."""
+    """The length of each row, for object arrays whose elements are rows."""
     arrays = {k: v for k, v in batch.view().items() if isinstance(v, np.ndarray) and v.dtype == object}
     return {
         k: tuple(len(row) for row in v)
@@ -117,7 +117,7 @@ def _former(data: FitData) -> str:
 
 
 def tensor_facts(batch: Batch) -> dict[str, TensorFacts]:
-    """The arrays of a batch in numbers, by name; weights of rows left out, they are no input of the model."""
+    """Facts about a batch's arrays, by name, except sample weights, which are not model inputs."""
     weights = dict(named(batch.sample_weight, WEIGHT))
     return {k: tensors.array_facts(v) for k, v in batch.view().items() if _is_numeric(v) and k not in weights}
 
@@ -127,7 +127,7 @@ def _is_numeric(value: Any) -> bool:
 
 
 def label_key(batch: Batch) -> str | None:
-    """The name of the only target; of several, that of one number a row; without any, of labels among the inputs."""
+    """The name of the only target; of several, the scalar one; without targets, that of labels among the inputs."""
     targets = target_view(batch)
     single = [n for n, a in targets.items() if np.ndim(a) and np.size(a) == len(a)]
     if targets:
@@ -141,7 +141,7 @@ def _accepted(batch: Batch, taken: ModelInputs) -> dict[str, Any]:
 
 
 def _made_floats(batch: Batch, taken: ModelInputs) -> tuple[str, ...]:
-    """Integer inputs that the model makes floats of, before a layer computes with them."""
+    """Integer inputs that the model casts to float before a layer computes with them."""
     arrays = dict(named(batch.x, X))
     return tuple(
         n
@@ -151,7 +151,7 @@ def _made_floats(batch: Batch, taken: ModelInputs) -> tuple[str, ...]:
 
 
 def image_facts(batch: Batch, taken: ModelInputs) -> ImageFacts | None:
-    """The facts of the first input of four axes, where the model begins with a convolution of images."""
+    """Facts about the first 4-D input, if the model begins with an image convolution."""
     if taken.channels_last is None:
         return None
     for name, value in named(batch.x, X):
@@ -161,7 +161,7 @@ def image_facts(batch: Batch, taken: ModelInputs) -> ImageFacts | None:
 
 
 def _token_facts(batches: Sequence[Batch], taken: ModelInputs) -> dict[str, Any]:
-    """Facts of batches of token ids: of `input_ids`, else of what goes into an embedding first."""
+    """Facts about token batches: `input_ids`, otherwise the input of the first embedding."""
     views = [b.view() for b in batches]
     key = _TOKENS if is_tokens(views[0].get(_TOKENS)) else next((n for n, _ in named(batches[0].x, X)), "")
     if not all(is_tokens(v.get(key)) for v in views) or (key != _TOKENS and taken.embedding_rows is None):
@@ -185,7 +185,7 @@ def _token_facts(batches: Sequence[Batch], taken: ModelInputs) -> dict[str, Any]
 
 
 def _zeros_at_ends(batches: Sequence[np.ndarray]) -> float:
-    """The share of token 0, where it stands behind the other tokens of rows of several lengths and nowhere else."""
+    """The share of token 0 if it only follows the other tokens, in rows of several lengths; otherwise 0."""
     zeros = [tokens == 0 for tokens in batches]
     behind = all(bool((np.diff(z.astype(np.int8), axis=1) >= 0).all()) for z in zeros)
     lengths = {int(n) for z in zeros for n in z.sum(axis=1)}
@@ -198,7 +198,7 @@ def is_tokens(value: Any) -> bool:
 
 
 def _mask(view: Mapping[str, Any], key: str, labels: Any) -> LabelMaskFacts | None:
-    """The facts of token labels of the inputs' shape; None for other labels."""
+    """Facts about token labels with the inputs' shape; None for other labels."""
     if not is_tokens(labels) or labels.shape != view[key].shape:
         return None
     return measure_label_mask(view[key], labels, view.get(_MASK), pad_id=None, eos_id=None)
@@ -213,11 +213,11 @@ def _count(batch: Batch) -> Any:
 
 
 def _evaluation_batch(data: FitData) -> Batch | None:
-    """The first batch that fit validates on; what it raises is met again in the evaluation stage."""
+    """The first validation batch; an exception is reported again by the evaluation stage."""
     if data.validation is None:
         return None
     try:
         return next(iter(data.validation.pool(1)), None)
-    except Exception as error:  # the user's data raised; ours is not hidden
+    except Exception as error:  # the user's data raised; our own errors are not hidden
         failure_of(error)
         return None

@@ -1,4 +1,4 @@
-"""fit's data sets in numbers: the training set and what it is validated on, and how many steps the epochs will have."""
+"""Facts about fit's training and validation sets, and the number of steps in each epoch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from trainwright.stages.dataset import UNTRIED, DatasetFacts, Split, SplitFacts
 from trainwright.stages.reading import EndlessSet, EpochFacts
 
 MOST_EPOCHS = 1_000
-# So many batches of a generator are looked at when Keras begins with it, and given again at each later epoch.
+# Keras looks at this many batches of a generator when it starts, and yields them again in each later epoch.
 PEEKED_BATCHES = 2
 
 
@@ -39,14 +39,14 @@ def measure_dataset(
     label_place: Place | None = None,
     outcome: Callable[[FitData], str] | None = None,
 ) -> DatasetFacts:
-    """Read a sample of the data and a census of its labels.
+    """Read a sample of the data and count its labels.
 
     Args:
         scope: the script's objects.
-        accepts: the names of the inputs that the model takes; empty: all that the data give.
+        accepts: the names of the model's inputs; empty: all that the data contain.
         label_place: the user's line that made the targets.
-        outcome: what becomes of a training step on the first rows of a set: the exception, the loss if it is not
-            finite, or "".
+        outcome: runs a training step on the first rows of a set; returns the exception, the loss if it is not finite,
+            or "".
     """
     labels = target_names(data)
     read = read_set(data)
@@ -77,7 +77,7 @@ def measure_dataset(
 
 
 def _batch_majority(read: Split, facts: SplitFacts, data: FitData) -> float | None:
-    """How much batches of rows read in order are of one class."""
+    """How strongly one class dominates batches of rows read in order."""
     labels = facts.labels
     if labels is None or labels.kind != "class" or labels.column not in read.columns:
         return None
@@ -91,15 +91,15 @@ def _names(read: Split) -> dict[str, Any]:
 
 
 def _shuffles(data: FitData) -> bool | None:
-    """Whether rows are drawn in another order than they are read in here.
+    """Whether training draws rows in another order than they are read in here.
 
-    What is streamed is read here as training will read it, its own shuffling included.
+    A stream is read here as training will read it, including its own shuffling.
     """
     return data.shuffled if data.kind in ("arrays", "PyDataset", "DataLoader", "rows") else False
 
 
 def _passed(data: FitData) -> list[Any]:
-    """The arrays that fit was given."""
+    """The arrays passed to fit."""
     sets = [data] if data.validation is None else [data, data.validation]
     sources = [d.source for d in sets]
     given = [(s.x, s.y) for s in sources if isinstance(s, Arrays)]
@@ -107,7 +107,7 @@ def _passed(data: FitData) -> list[Any]:
 
 
 def _uncut(data: FitData) -> tuple[int, ...]:
-    """The number of rows before the end was split off for validation."""
+    """The number of rows before the validation split was taken off."""
     return (len(data) + len(data.validation),) if data.split and data.validation is not None else ()
 
 
@@ -123,7 +123,7 @@ def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str], outcome: 
     bad = suspicious_rows(facts, inputs)
     if not bad or facts.rows is None or outcome is None:
         return ""
-    # Half of each, in one batch: a loss that leaves unknown labels out needs some that are known.
+    # Half bad and half good rows in one batch: a loss that ignores unknown labels needs some known ones.
     count = max(1, min(16, data.batch_size or 16) // 2)
     if not isinstance(data.source, Arrays):
         return _try_streamed(data, count, len(bad), outcome)
@@ -138,12 +138,12 @@ def _try_rows(data: FitData, facts: SplitFacts, inputs: Sequence[str], outcome: 
 def _try_streamed(
     data: FitData, count: int, known: int, outcome: Callable[[FitData], str], *, seconds: float = 6.0
 ) -> str:
-    """The same for a stream, whose rows may come in another order at each pass: they are known by what they hold.
+    """The same for a stream. Its row order may differ between passes, so rows are identified by content.
 
     Args:
-        count: how many rows of each kind are tried at most.
-        known: how many bad ones were seen.
-        seconds: how long they are looked for.
+        count: the maximum number of rows of each kind to try.
+        known: how many bad rows were seen.
+        seconds: time limit for finding them.
     """
     sound: list[Batch] = []
     bad: list[Batch] = []
@@ -163,13 +163,13 @@ def _try_streamed(
 
 
 def _is_whole(batch: Batch) -> bool:
-    """Whether all numbers of a batch, or of a row, are finite."""
+    """Whether all numbers of a batch or row are finite."""
     arrays = map(np.asarray, batch.view().values())
     return all(a.dtype.kind != "f" or bool(np.isfinite(a).all()) for a in arrays)
 
 
 def _epochs(data: FitData, read: Split) -> EpochFacts | None:
-    """How many steps each epoch will have; None where the data were not seen to end."""
+    """How many steps each epoch will have; None if the data's end was not reached."""
     if read.failure is not None or not (batches := _batches(data, read)):
         return None
     once = isinstance(data.source, Drawn)
@@ -183,10 +183,10 @@ def _epochs(data: FitData, read: Split) -> EpochFacts | None:
 
 
 def planned_updates(data: FitData, optimizer: Any, epochs: EpochFacts | None) -> int | None:
-    """How many updates the real training would make; None where that is not known.
+    """How many updates the real training would make; None if unknown.
 
     Args:
-        epochs: how many steps each epoch will have, once that was measured.
+        epochs: how many steps each epoch will have, if that was measured.
     """
     accumulated = getattr(optimizer, "gradient_accumulation_steps", None) or 1
     if epochs is not None and len(epochs.steps) == epochs.epochs:
@@ -196,7 +196,7 @@ def planned_updates(data: FitData, optimizer: Any, epochs: EpochFacts | None) ->
 
 
 def _endless(data: FitData) -> list[EndlessSet]:
-    """The sets that have no end and that fit goes over to their end, for nothing says how many steps an epoch has."""
+    """Endless sets that fit reads to their end, because nothing limits the steps of an epoch."""
     asked = {"train": "steps_per_epoch", "evaluation": "validation_steps"}
     sets = [data] if data.validation is None else [data, data.validation]
     return [
@@ -207,22 +207,22 @@ def _endless(data: FitData) -> list[EndlessSet]:
 
 
 def _batches(data: FitData, read: Split) -> int | None:
-    """The batches of one pass over the data."""
+    """The number of batches in one pass over the data."""
     if data.source.batches is not None:
         return data.source.batches
     return data.seen_batches if read.rows is not None and read.rows == read.read else None
 
 
 def steps_of_epochs(batches: int, again: int, *, known: bool, asked: int | None, epochs: int) -> tuple[int, ...]:
-    """How many steps each epoch has: as keras/src/trainers/epoch_iterator.py (3.15) goes over the data.
+    """How many steps each epoch has, following keras/src/trainers/epoch_iterator.py (3.15).
 
-    With a number of steps, one pass over the data goes on from epoch to epoch; where it ends within an epoch, the
-    epoch ends there, and the next one begins anew.
+    With a number of steps, one pass over the data continues across epochs. If it ends within an epoch, the epoch ends
+    there, and the next one starts a new pass.
 
     Args:
-        batches: in the first pass.
-        again: in each later pass.
-        known: the data say how many batches they have.
+        batches: batches in the first pass.
+        again: batches in each later pass.
+        known: whether the data report how many batches they have.
     """
     count = batches if known else None
     left: int | None = None

@@ -1,4 +1,4 @@
-"""What `fit` was given to train on, and to validate on: its rows, batches and labels, whatever kind of data it is."""
+"""The data that `fit` was given to train and validate on: rows, batches and labels, for any kind of data."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from trainwright.adapters.keras.input.sources import (
     unpack,
 )
 
-# So many batches are kept, that every experiment may use the same ones.
+# Number of batches to keep, so that every experiment can use the same ones.
 POOLED = 8
-# Up to so many rows that were chosen of a stream are kept in memory, as one batch.
+# Up to this many rows selected from a stream are kept in memory, as one batch.
 MOST_GATHERED = 512
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """fit's other arguments, as far as they say how the data are used."""
+    """fit's other arguments that affect how the data are used."""
 
     epochs: int = 1
     steps_per_epoch: int | None = None
@@ -42,12 +42,12 @@ class Plan:
 
 
 def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool = False) -> FitData:
-    """What fit trains on and validates on.
+    """The data that fit trains and validates on.
 
     Args:
-        given: fit's arguments by name; those that were not given may be left out.
-        floats: what fit makes of arrays of other floating-point numbers: Keras's floatx.
-        listed: fit takes lists of numbers for arrays, as tf_keras does.
+        given: fit's arguments by name; arguments that were not given may be missing.
+        floats: the type that fit converts other floating-point arrays to: Keras's floatx.
+        listed: fit accepts lists of numbers as arrays, as tf_keras does.
     """
     x, y, weight = (_as_array(given.get(n), listed) for n in (X, Y, WEIGHT))
     epochs, steps = int(given.get("epochs") or 1), given.get("steps_per_epoch")
@@ -84,7 +84,7 @@ def fit_data(given: Mapping[str, Any], *, floats: str = "float32", listed: bool 
 
 
 def _as_array(value: Any, listed: bool) -> Any:
-    """A list of numbers as the array that tf_keras makes of it; Keras refuses it, and it is left."""
+    """A list of numbers as an array, as tf_keras converts it; Keras rejects lists, so there it stays a list."""
     inner = value
     while isinstance(inner, list) and inner:
         inner = inner[0]
@@ -92,11 +92,11 @@ def _as_array(value: Any, listed: bool) -> Any:
 
 
 class FitData:
-    """One set of fit's: the training set, or the one to validate on.
+    """One of fit's sets: for training, or for validation.
 
     Args:
-        validation: the set to validate on, where this is the training set.
-        split: the share that `validation_split` took off the end, where it did.
+        validation: the validation set, if this is the training set.
+        split: the fraction that `validation_split` took off the end, if it did.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class FitData:
         self.name, self.source, self.plan = name, source, plan
         self.validation, self.split = validation, split
         self.seen_batches: int | None = None
-        """How many batches one pass had, once it was read to its end."""
+        """The number of batches in one pass, once a pass was read to its end."""
         self.seen_last: Batch | None = None
         """The last batch of that pass."""
         self._pool: list[Batch] = []
@@ -117,36 +117,36 @@ class FitData:
 
     @property
     def length(self) -> int | None:
-        """How many rows an epoch has; None: not known before they are read."""
+        """The number of rows in an epoch; None: unknown before they are read."""
         return self.source.rows
 
     @property
     def batch_size(self) -> int | None:
-        """Rows in a batch; None where the data do not say."""
+        """Rows in a batch; None if the data do not say."""
         return self.source.batch_size
 
     @property
     def batches_per_epoch(self) -> int | None:
-        """Steps in an epoch: as given, else as many as the data have; None: until they end."""
+        """Steps in an epoch: as given, otherwise the number of batches in the data; None: until they end."""
         return self.plan.steps_per_epoch or self.source.batches
 
     @property
     def shuffled(self) -> bool | None:
-        """Whether training draws the rows in a random order; None where that cannot be told from outside."""
+        """Whether training draws the rows in random order; None if that cannot be determined."""
         return self.source.shuffled
 
     def elements(self) -> Iterator[Batch]:
-        """Batches of one epoch from the beginning, in NumPy: of arrays in their order, else in that of training."""
+        """Batches of one epoch from the beginning, in NumPy: arrays in their own order, others in training order."""
         for element in self.source.elements():
             yield self._batch(element)
 
     def items(self, most: int) -> Iterator[Batch]:
-        """The first rows, each as a batch without the axis of rows."""
+        """The first rows, each as a batch without a row axis."""
         taken = (row for element in self.elements() for row in rows_of_batch(element))
         yield from itertools.islice(taken, most)
 
     def labels(self, most: int, *, seconds: float = 6.0) -> np.ndarray | None:
-        """The targets of the first rows, where they are one array; None where there are none, or several arrays."""
+        """The targets of the first rows if they are one array; None if there are none, or several arrays."""
         if isinstance(self.source, Arrays):
             found = leaves(self.source.y)
             rows = min(most, self.source.rows or 0)
@@ -164,17 +164,17 @@ class FitData:
         return np.concatenate(parts)[:most] if parts else None
 
     def weightless_rows(self, *, seconds: float = 6.0) -> tuple[int, bool]:
-        """How many rows have the weight 0 in the loss, 0 where any row has another; and whether those are all there are.
+        """The number of rows with weight 0 in the loss (0 if any row has another weight), and whether all were seen.
 
         Args:
-            seconds: how long batches that are streamed may be read.
+            seconds: time limit for reading streamed batches.
         """
         source = self.source
         if isinstance(source, Arrays):
             y, weight = (map_leaves(source.whole, part) for part in (source.y, source.weight))
             nothing = Batch(x=None, sample_weight=self._weight(y, weight)).weighs_nothing
             return source.rows or 0 if nothing else 0, nothing
-        # What is drawn of a generator is kept in memory: no more is drawn for this.
+        # Batches drawn from a generator are kept in memory, so no more are drawn for this.
         most = source.drawn if isinstance(source, Drawn) else None
         started, rows = time.monotonic(), 0
         for batch in itertools.islice(self.elements(), most):
@@ -186,9 +186,9 @@ class FitData:
         return rows, most is None or most == self.seen_batches
 
     def batches(self, count: int, seed: int) -> list[Batch]:
-        """Some batches as fit makes them; one is among those with most classes, several follow each other.
+        """Some batches as fit makes them; one is among those with the most classes, several are consecutive.
 
-        The seed chooses which; the same seed gives the same.
+        The seed determines which.
         """
         pool = self.pool(max(POOLED, count))
         if not pool:
@@ -200,7 +200,7 @@ class FitData:
         return (pool[start:] + pool[:start])[:count]
 
     def pool(self, size: int = POOLED) -> list[Batch]:
-        """The first batches of an epoch; of arrays that fit shuffles, of one shuffled order."""
+        """The first batches of an epoch; for arrays that fit shuffles, in one shuffled order."""
         if len(self._pool) < size:
             self._pool = list(itertools.islice(self._in_training_order(), size))
         return self._pool
@@ -214,7 +214,7 @@ class FitData:
         return (self._batch(self.source.at(order[s : s + size])) for s in starts)
 
     def last_batch(self) -> Batch | None:
-        """The last batch of an epoch, often smaller than the others; None where only reading on would tell."""
+        """The last batch of an epoch, often smaller than the others; None if finding it would need further reading."""
         source = self.source
         if isinstance(source, Arrays) and source.rows:
             return self._batch(
@@ -229,7 +229,7 @@ class FitData:
         return Batch(x=x, y=y, sample_weight=self._weight(y, weight))
 
     def _weight(self, y: Any, weight: Any) -> Any:
-        """The given weights, or those that class_weight makes, as Keras makes them."""
+        """The given weights, or those that Keras computes from class_weight."""
         if weight is not None or not self.plan.class_weight or len(leaves(y)) != 1:
             return weight
         labels = leaves(y)[0]
@@ -242,7 +242,7 @@ class FitData:
         return np.asarray(flat, dtype=np.float32).reshape(labels.shape)
 
     def for_training(self) -> dict[str, Any]:
-        """fit's arguments that must be given anew, because looking has drawn from them."""
+        """Replacements for fit's arguments from which measuring has consumed data."""
         changed: dict[str, Any] = {}
         if isinstance(self.source, Drawn):
             changed["x"] = self.source.again()
@@ -251,12 +251,12 @@ class FitData:
         return changed
 
     def put_back(self) -> None:
-        """Undo what looking has changed."""
+        """Undo all changes made by measuring."""
         self.source.put_back()
         if self.validation is not None:
             self.validation.put_back()
 
-    # What repairs do to a set of rows, by way of tensors/keras/objects.py.
+    # What repairs do to a set of rows, through tensors/keras/objects.py.
 
     def __len__(self) -> int:
         if self.length is None:
@@ -264,10 +264,10 @@ class FitData:
         return self.length
 
     def __bool__(self) -> bool:
-        return True  # a set of unknown length is one, too
+        return True  # a set of unknown length is true as well
 
     def chosen(self, rows: Sequence[int]) -> FitData:
-        """The set of these rows only; of data that are read in order, in that order."""
+        """A set of these rows only; for data that are read in order, in that order."""
         if isinstance(self.source, Arrays):
             return self._with(self.source.chosen(rows))
         wanted = set(rows)
@@ -275,12 +275,12 @@ class FitData:
         return some if len(rows) > MOST_GATHERED else some.gathered(len(rows), in_one_batch=True)
 
     def of_rows(self, rows: Sequence[Batch]) -> FitData:
-        """A set of these rows, each a batch without the axis of rows, as one batch in memory."""
+        """A set of these rows, each a batch without a row axis, as one batch in memory."""
         x, y, weight = stack([(r.x, r.y, r.sample_weight) for r in rows])
         return self._with(Arrays(x, y, weight, batch_size=len(rows), shuffle=False))
 
     def of_several(self, sets: Sequence[FitData], rows: Sequence[tuple[int, int]]) -> FitData:
-        """A set like this one, of rows of several sets of one structure; each row is given as (which set, its row)."""
+        """A set like this one, with rows of several sets of the same structure; each row is (set index, row)."""
         sources = [s.source for s in sets]
         starts, parts = [0], []
         for source in sources:
@@ -300,7 +300,7 @@ class FitData:
         return self._with(chosen)
 
     def changed(self, change: Callable[[dict[str, Any], int], Mapping[str, Any]]) -> FitData:
-        """The set with each row changed as it is read; the change is given the row by name, and its number."""
+        """The set with each row changed as it is read; the function gets the row by name, and its number."""
 
         def renew(row: Any, number: int) -> Any:
             item = Batch(x=row[0], y=row[1], sample_weight=row[2])
@@ -310,7 +310,7 @@ class FitData:
         return self._with(ChangedRows(self.source, renew))
 
     def shuffled_rows(self, most: int = 50_000) -> FitData:
-        """The same rows in a random order that stays the same; of data that are read in order, the first of them."""
+        """The same rows in a fixed random order; for data that are read in order, only the first rows."""
         if isinstance(self.source, Arrays):
             order = list(range(self.source.rows or 0))
             random.Random(0).shuffle(order)
@@ -319,7 +319,7 @@ class FitData:
         return arrays.shuffled_rows() if isinstance(arrays.source, Arrays) else self
 
     def batched(self, size: int) -> FitData:
-        """The same set with its single rows put together in batches; the set to validate on, too, where it needs it."""
+        """The same set with single rows combined into batches; likewise the validation set if it needs it."""
         held = self.validation
         if held is not None and (first := next(held.elements(), None)) is not None and first.is_row:
             held = held.batched(size)
@@ -338,7 +338,7 @@ class FitData:
         return self._with(joined([(b.x, b.y, b.sample_weight) for b in batches], self.batch_size or batches[0].rows))
 
     def validated_on(self, held: FitData | None) -> FitData:
-        """The same set, with another one to validate on."""
+        """The same set with another validation set."""
         named = FitData("evaluation", held.source, held.plan) if held is not None else None
         return FitData(self.name, self.source, self.plan, validation=named, split=self.split)
 

@@ -1,4 +1,4 @@
-"""Which kind of data fit was given, and reading those that form their batches themselves."""
+"""The kind of data fit was given, and reading data that form their own batches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from trainwright.adapters.keras.input.sources import Arrays, Drawn, Refused, Sou
 def source_of(
     x: Any, y: Any, weight: Any, *, batch_size: int | None, shuffle: Any, steps: int | None, floats: str, listed: bool
 ) -> Source:
-    """The source that reads what fit was given.
+    """The source that reads the data fit was given.
 
     Args:
-        listed: fit takes any iterator for a generator, as tf_keras does.
+        listed: fit treats any iterator as a generator, as tf_keras does.
     """
     if are_arrays(x, y, weight):
         size = batch_size or batch_size_of(count_rows([x, y]) or 0, steps)
@@ -36,17 +36,17 @@ def source_of(
 
 
 def _of_batches_by_number(data: Any, shuffle: Any) -> Stream:
-    """A PyDataset (a Sequence of tf_keras): batches by number; fit draws them in a random order where it shuffles."""
+    """A PyDataset (a Sequence in tf_keras): batches by index; fit draws them in random order if it shuffles."""
     try:
         count = data.num_batches if hasattr(type(data), "num_batches") else len(data)
-        endless = count is None  # so a PyDataset says that it has no end
+        endless = count is None  # how a PyDataset signals that it has no end
     except (NotImplementedError, TypeError):
         count, endless = None, False
 
     def begin() -> Iterator[Any]:
         return (data[i] for i in (itertools.count() if count is None else range(count)))
 
-    # Batches are shuffled as wholes: rows of one stay together, unless the user's own code mixes them anew.
+    # Whole batches are shuffled: their rows stay together unless the user's code mixes them.
     mixes = any(_is_own(data, name) for name in ("on_epoch_end", "on_epoch_begin"))
     return Stream(
         "PyDataset",
@@ -60,13 +60,13 @@ def _of_batches_by_number(data: Any, shuffle: Any) -> Stream:
 
 
 def _is_own(data: Any, name: str) -> bool:
-    """Whether the user's class gives a method a body of its own."""
+    """Whether the user's class overrides a method."""
     method = getattr(type(data), name, None)
     return method is not None and "keras" not in str(method.__module__).split(".")[0]
 
 
 def _of_loader(loader: Any) -> Stream:
-    """A torch DataLoader: read as it would be read in training, its samplers' generators put back afterwards."""
+    """A torch DataLoader: read as in training, with its samplers' generators restored afterwards."""
     rows = len(loader.dataset) if hasattr(loader.dataset, "__len__") else None
     sampler = getattr(loader.batch_sampler, "sampler", None) or loader.sampler
     kind = type(sampler).__name__

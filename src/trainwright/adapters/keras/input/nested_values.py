@@ -1,7 +1,7 @@
-"""The nested values that Keras data are made of: dictionaries, lists and tuples of arrays of every kind.
+"""Nested values of Keras data: dictionaries, lists and tuples of arrays of every kind.
 
-Not walked by keras.tree: it sorts a dictionary's keys, whose order is often that of the outputs, and takes a mapping that is
-no dictionary for an array.
+keras.tree is not used: it sorts dictionary keys, whose order is often that of the outputs, and treats a mapping that is
+not a dictionary as an array.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 
 def is_nested(value: Any) -> bool:
-    """Whether it is a structure, not an array."""
+    """Whether it is a nested structure rather than an array."""
     return isinstance(value, (Mapping, list, tuple))
 
 
 def leaves(value: Any) -> list[Any]:
-    """The arrays of a structure in their order; None is none."""
+    """The arrays of a structure in order; None contributes none."""
     if isinstance(value, Mapping):
         return [leaf for member in value.values() for leaf in leaves(member)]
     if isinstance(value, (list, tuple)):
@@ -39,7 +39,7 @@ def map_leaves(change: Callable[[Any], Any], value: Any) -> Any:
 
 
 def named(value: Any, root: str) -> Iterator[tuple[str, Any]]:
-    """The arrays of a structure by name: a dictionary's keys as they are, "x[1]" of a list, else the root."""
+    """The arrays of a structure by name: a dictionary's keys unchanged, "x[1]" for a list, otherwise the root."""
     if isinstance(value, Mapping):
         for key, member in value.items():
             yield from named(member, str(key))
@@ -51,7 +51,7 @@ def named(value: Any, root: str) -> Iterator[tuple[str, Any]]:
 
 
 def renewed(value: Any, root: str, view: Mapping[str, Any]) -> Any:
-    """The structure with the arrays that a view holds under their names; those that it lacks are left out."""
+    """The structure with a view's arrays under their names; arrays that the view lacks are dropped."""
     if isinstance(value, Mapping):
         parts = {k: renewed(m, str(k), view) for k, m in value.items()}
         return {k: p for k, p in parts.items() if p is not None or value[k] is None}
@@ -70,7 +70,7 @@ def rows_of(value: Any) -> int | None:
 
 
 def count_rows(value: Any) -> int | None:
-    """The number of rows of a structure, by its first array."""
+    """The number of rows of a structure, from its first array."""
     first = next(iter(leaves(value)), None)
     return None if first is None else rows_of(first)
 
@@ -94,7 +94,7 @@ def take(value: Any, index: Any) -> Any:
 
 
 def to_numpy(value: Any) -> Any:
-    """An array of any kind as NumPy has it: half precision as float32, strings as objects, ragged rows padded with 0."""
+    """An array of any kind in NumPy: half precision as float32, strings as objects, ragged rows padded with 0."""
     kind = _kind(value)
     if kind == "ragged":
         return to_numpy(value.to_tensor())
@@ -108,7 +108,7 @@ def to_numpy(value: Any) -> Any:
         value = value.detach().cpu()
         return (value.float() if "16" in str(value.dtype) and value.is_floating_point() else value).numpy()
     array = np.asarray(value.numpy() if kind == "tensorflow" else value)
-    if array.dtype.kind == "V" or array.dtype.name in ("float16", "bfloat16"):  # bfloat16 of ml_dtypes is a void
+    if array.dtype.kind == "V" or array.dtype.name in ("float16", "bfloat16"):  # ml_dtypes' bfloat16 is a void type
         return array.astype(np.float32)
     if array.dtype.kind == "O":
         return _texts(array)
@@ -116,7 +116,7 @@ def to_numpy(value: Any) -> Any:
 
 
 def _texts(array: np.ndarray) -> np.ndarray:
-    """Bytes as TensorFlow gives them, as text; other objects as they are."""
+    """TensorFlow's bytes as text; other objects unchanged."""
     flat = array.reshape(-1)
     if flat.size == 0 or not isinstance(flat[0], bytes):
         return array
@@ -125,7 +125,7 @@ def _texts(array: np.ndarray) -> np.ndarray:
 
 
 def _of_pandas(value: Any) -> np.ndarray:
-    """A frame or series as fit makes an array of it, a series of numbers with a second axis of 1."""
+    """A frame or series as the array that fit makes of it; a numeric series gets a second axis of 1."""
     array = value.to_numpy()
     if array.dtype.kind == "O":
         return _texts(array)
@@ -133,7 +133,7 @@ def _of_pandas(value: Any) -> np.ndarray:
 
 
 def _kind(value: Any) -> str:
-    """What makes the array: numpy, tensorflow, ragged, sparse tensor, torch, pandas, scipy, list, array-like."""
+    """The kind of array: numpy, tensorflow, ragged, sparse tensor, torch, pandas, scipy, list, array-like."""
     if isinstance(value, np.ndarray):
         return "numpy"
     if isinstance(value, (list, tuple, int, float, str, bytes, bool, np.generic)):
@@ -148,14 +148,14 @@ def _kind(value: Any) -> str:
 
 
 def is_array(value: Any) -> bool:
-    """Whether it is something that rows can be taken of, and no source of batches."""
+    """Whether rows can be taken from it and it is not a source of batches."""
     return not is_nested(value) and (
         hasattr(value, "__array__") or _kind(value) in ("ragged", "scipy", "sparse tensor")
     )
 
 
 def stack(rows: Sequence[Any]) -> Any:
-    """Rows of one structure as one structure of arrays."""
+    """Stack rows of the same structure into one structure of arrays."""
     first = rows[0]
     if isinstance(first, Mapping):
         return {k: stack([r[k] for r in rows]) for k in first}

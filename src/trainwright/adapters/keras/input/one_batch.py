@@ -1,4 +1,4 @@
-"""One batch of fit's: its inputs, targets and weights."""
+"""One of fit's batches: inputs, targets and weights."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from trainwright.adapters.keras.input.nested_values import count_rows, leaves, named, renewed
 from trainwright.adapters.keras.input.sources import Arrays, split_rows
 
-# Names of the arrays that have none of their own: those of fit's arguments.
+# Names for arrays that have none of their own: fit's argument names.
 X, Y, WEIGHT = "x", "y", "sample_weight"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """One batch in NumPy, of the structure that the model is given."""
+    """One batch in NumPy, in the structure that the model receives."""
 
     x: Any
     y: Any = None
@@ -25,31 +25,31 @@ class Batch:
 
     @property
     def rows(self) -> int:
-        """How many rows it has; 1 where it is a single row that nobody made a batch of."""
+        """The number of rows; 1 for a single row without a batch axis."""
         return 1 if self.is_row else count_rows([self.x, self.y]) or 0
 
     @property
     def is_row(self) -> bool:
-        """Whether one of its values has no axis of rows."""
+        """Whether one of its values has no row axis."""
         return any(not np.ndim(a) for a in (*leaves(self.x), *leaves(self.y)))
 
     @property
     def weighs_nothing(self) -> bool:
-        """Whether each of its rows has the weight 0 in the loss."""
+        """Whether every row has weight 0 in the loss."""
         weights = [np.asarray(w) for w in leaves(self.sample_weight)]
         return bool(weights) and not any(w.any() for w in weights)
 
     def view(self) -> dict[str, Any]:
-        """Its arrays by name: keys of dictionaries, else x, y, sample_weight, with [i] in lists."""
+        """Its arrays by name: dictionary keys, otherwise x, y, sample_weight, with [i] in lists."""
         taken = dict(named(self.x, X))
         for root, part in ((Y, self.y), (WEIGHT, self.sample_weight)):
             taken |= {_free(n, root, taken): a for n, a in named(part, root)}
         return taken
 
     def renewed(self, view: Mapping[str, Any]) -> Batch:
-        """The batch with the arrays of a view: those that it lacks are dropped, new ones join a dictionary of inputs.
+        """The batch with a view's arrays: missing ones are dropped, new ones are added to a dictionary of inputs.
 
-        A new `y` or `sample_weight` is the target or the weight of a batch that has none.
+        A new `y` or `sample_weight` becomes the target or weight of a batch that has none.
         """
         taken = dict(named(self.x, X))
         x = renewed(self.x, X, view)
@@ -80,7 +80,7 @@ def rows_of_batch(batch: Batch) -> Iterator[Batch]:
 
 
 def joined(parts: Sequence[tuple[Any, Any, Any]], batch_size: int) -> Arrays:
-    """Batches of one structure, one after the other, as arrays that are read in this order."""
+    """Batches of the same structure, concatenated into arrays that are read in this order."""
 
     def join(members: Sequence[Any]) -> Any:
         first = members[0]

@@ -1,4 +1,4 @@
-"""Reading a set of fit's for the dataset stage: whole columns of arrays, the first rows of what is streamed."""
+"""Reads one of fit's sets for the dataset stage: whole columns of arrays, the first rows of streams."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from trainwright.probes.splits.labels import is_one_hot
 from trainwright.seams.failures.blame import failure_of, tolerated
 from trainwright.stages.dataset import CENSUS_LABELS, SAMPLED_ITEMS, Split
 
-# Targets that are pictures or the like are counted over so many values.
+# Targets such as images are counted over this many values.
 MOST_TARGET_VALUES = 4_000_000
-# What is drawn of a generator is kept until training has had it.
+# Batches drawn from a generator are kept until training has used them.
 MOST_DRAWN_BYTES = 256 * 2**20
 
 
 def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
-    """What is read of a set: all rows of arrays, the first rows of others.
+    """Read a set: all rows of arrays, the first rows of other data.
 
     Args:
-        seconds: how long batches of others may be read.
+        seconds: time limit for reading batches of other data.
     """
     if isinstance(data.source, Arrays):
         return _read_arrays(data, data.source)
@@ -46,26 +46,26 @@ def read_set(data: FitData, *, seconds: float = 6.0) -> Split:
         else:
             ended = True
             data.seen_batches, data.seen_last = gathering.batches, batch
-    except Exception as error:  # the user's own data raised: that is what we came to see
+    except Exception as error:  # the user's own data raised, which is a finding
         failure = failure_of(error)
     return gathering.split(data, ended, failure)
 
 
 def target_names(data: FitData) -> tuple[str, ...]:
-    """The names of the targets; where the data give none, what a label among the inputs may be called."""
+    """The names of the targets; if the data have none, the usual names of labels among the inputs."""
     if isinstance(data.source, Arrays):
         batch = Batch(x=data.source.x, y=data.source.y)
         own = [n for n in batch.view() if n not in dict(named(batch.x, X))]
     else:
         first = []
-        with tolerated():  # data that form no batch are the batch stage's matter
+        with tolerated():  # data that form no batch are reported by the batch stage
             first = data.pool(1)
         own = list(target_view(first[0])) if first else []
     return tuple(own) or ("labels", "label", "label_ids", "targets", "target")
 
 
 def target_view(batch: Batch) -> dict[str, Any]:
-    """The targets of a batch by the names that they have in its view."""
+    """The targets of a batch under the names in its view."""
     plain = Batch(x=batch.x, y=batch.y)
     return {n: a for n, a in plain.view().items() if n not in dict(named(batch.x, X))}
 
@@ -79,7 +79,7 @@ def _read_arrays(data: FitData, source: Arrays) -> Split:
             sample_weight=map_leaves(source.whole, source.weight),
         )
         columns = {n: plain_column(c) for n, c in whole.view().items()}
-    except Exception as error:  # arrays of the user's own that cannot be sliced
+    except Exception as error:  # a user's array type that cannot be sliced
         return Split(name=data.name, rows=rows, failure=failure_of(error), failed_row=0)
     for name in target_view(whole):
         columns[name] = _part_of_targets(columns[name])
@@ -96,7 +96,7 @@ def _sample(columns: Mapping[str, Any], rows: int) -> dict[str, Any]:
 
 
 def plain_column(values: Any) -> Any:
-    """A column as the census counts it: one value a row without a second axis of 1, texts as text."""
+    """A column for counting: one value per row without a second axis of 1, texts as text."""
     if not isinstance(values, np.ndarray):
         return values
     if values.ndim == 2 and values.shape[1] == 1:
@@ -113,7 +113,7 @@ def _part_of_targets(values: Any) -> Any:
 
 
 class Gathering:
-    """What is kept of batches that pass: small columns whole, of large ones a sample, hashes and where they are not finite."""
+    """Collects passing batches: small columns whole, samples of large ones, hashes, and non-finite positions."""
 
     def __init__(self) -> None:
         self.rows = self.batches = self.bytes = 0
@@ -125,7 +125,7 @@ class Gathering:
         self._targets: set[str] = set()
 
     def add(self, batch: Batch) -> None:
-        """Keep what is to be kept of a batch."""
+        """Record a batch."""
         view = {n: np.asarray(a)[None] for n, a in batch.view().items()} if batch.is_row else batch.view()
         if not self.parts and not self.digests:
             self._begin(batch, view)
@@ -156,7 +156,7 @@ class Gathering:
                 self.non_finite[name][self.rows + row] = bad
 
     def split(self, data: FitData, ended: bool, failure: Failure | None) -> Split:
-        """What was read, of a set that came to its end or did not."""
+        """The rows that were read, from a set that was or was not read to its end."""
         columns = {n: _part_of_targets(_joined(p)) if n in self._targets else _joined(p) for n, p in self.parts.items()}
         return Split(
             name=data.name,
@@ -174,7 +174,7 @@ class Gathering:
 
 
 def _joined(parts: Sequence[Any]) -> Any:
-    """One column of the parts of the batches; rows one by one where batches differ in shape."""
+    """One column from the batches' parts; single rows if the batches differ in shape."""
     if not parts:
         return []
     if all(p.ndim and p.shape[1:] == parts[0].shape[1:] for p in parts):
@@ -183,13 +183,13 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def without_labels(view: Mapping[str, Any], targets: Sequence[str]) -> tuple[str, ...]:
-    """The names of a view that are inputs."""
+    """The names in a view that are inputs."""
     weights = (WEIGHT, *(f"{WEIGHT}[{i}]" for i in range(len(view))))
     return tuple(n for n in view if n not in targets and n not in weights)
 
 
 def class_columns(split: Split, names: Sequence[str]) -> Split:
-    """The set with targets of 0 and a single 1 as class numbers."""
+    """The set with one-hot targets converted to class numbers."""
     changed = {
         n: np.argmax(c, axis=1)
         for n, c in split.columns.items()

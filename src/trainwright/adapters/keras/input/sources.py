@@ -1,6 +1,6 @@
-"""Where fit's data come from: what each kind of source says of itself, and its batches in the order of training.
+"""Sources of fit's data: the properties of each kind, and its batches in training order.
 
-Looking at a source never changes what training will draw from it; what cannot be avoided is undone by `put_back`.
+Looking at a source never changes what training will draw from it; `put_back` undoes unavoidable changes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from trainwright.adapters.keras.input.nested_values import count_rows, is_array,
 from trainwright.seams.failures.blame import of_pipeline
 from trainwright.seams.state.snapshot import AttributeState, RandomState, loose_generators
 
-# fit's batches of arrays where no batch_size was given.
+# fit's batch size for arrays if none was given.
 DEFAULT_BATCH = 32
 
 
 class Source(Protocol):
-    """One epoch of data, looked at without training on it."""
+    """One epoch of data, for looking at without training."""
 
     @property
     def kind(self) -> str:
@@ -29,40 +29,40 @@ class Source(Protocol):
 
     @property
     def rows(self) -> int | None:
-        """Of one epoch; None: not known before it is read."""
+        """Rows in one epoch; None: unknown before they are read."""
 
     @property
     def batches(self) -> int | None:
-        """Of one epoch; None: not known, or without end."""
+        """Batches in one epoch; None: unknown, or endless."""
 
     @property
     def endless(self) -> bool:
-        """Whether a pass never ends, as the data say themselves."""
+        """Whether a pass never ends, according to the data."""
 
     @property
     def batches_repeated(self) -> int | None:
-        """Of an endless source, the batches of one pass over what it repeats; None: not known."""
+        """For an endless source, the batches in one pass over the data it repeats; None: unknown."""
 
     @property
     def batch_size(self) -> int | None:
-        """Rows in a batch; None where the data do not say."""
+        """Rows in a batch; None if the data do not say."""
 
     @property
     def shuffled(self) -> bool | None:
-        """Whether rows are drawn in a random order; None where that cannot be told from outside."""
+        """Whether rows are drawn in random order; None if that cannot be determined."""
 
     def elements(self) -> Iterator[Any]:
-        """Batches from the beginning, as the data give them: x, (x,), (x, y) or (x, y, sample_weight)."""
+        """Batches from the beginning, as the data yield them: x, (x,), (x, y) or (x, y, sample_weight)."""
 
     def put_back(self) -> None:
-        """Undo what looking has changed."""
+        """Undo all changes made by looking."""
 
 
 class Arrays:
-    """Arrays, tensors and frames, or structures of them, sliced into batches by fit itself.
+    """Arrays, tensors and frames, or structures of them, which fit itself slices into batches.
 
     Args:
-        order: the rows in force, where not all or not in their order (a part of a split, rows chosen by a repair).
+        order: the selected rows, if not all or reordered (part of a split, or rows selected by a repair).
     """
 
     kind = "arrays"
@@ -101,12 +101,12 @@ class Arrays:
         if self._unequal:
             raise of_pipeline(ValueError(self._unequal))
         rows: np.ndarray = take(array, index)
-        if type(array).__name__ == "Series":  # fit gives a series a second axis
+        if type(array).__name__ == "Series":  # fit adds a second axis to a series
             rows = rows[:, None]
         return rows.astype(self.floats) if rows.dtype.kind == "f" and rows.dtype.name != self.floats else rows
 
     def whole(self, array: Any) -> np.ndarray:
-        """One of the arrays with the rows in force, as fit makes it."""
+        """One of the arrays with the selected rows, as fit converts it."""
         return self._taken(array, slice(None) if self.order is None else self.order)
 
     def chosen(self, rows: Sequence[int]) -> Arrays:
@@ -123,11 +123,11 @@ class Arrays:
         )
 
     def put_back(self) -> None:
-        """Nothing was changed."""
+        """Does nothing: nothing was changed."""
 
 
 def _unequal_sizes(**parts: Any) -> str:
-    """What Keras says of arrays of unequal length; empty where they are of one."""
+    """Keras's message about arrays of unequal length; empty if their lengths are equal."""
     sizes = {name: [count_rows([array]) for array in leaves(part)] for name, part in parts.items()}
     if len({size for found in sizes.values() for size in found}) <= 1:
         return ""
@@ -140,7 +140,7 @@ def _length(order: slice | np.ndarray | None, total: int) -> int:
 
 
 def _within(order: slice | np.ndarray | None, index: slice | np.ndarray) -> slice | np.ndarray:
-    """Rows of the arrays that are at an index among the rows in force."""
+    """The array rows at an index among the selected rows."""
     if order is None:
         return index
     if isinstance(order, slice):
@@ -152,12 +152,12 @@ def _within(order: slice | np.ndarray | None, index: slice | np.ndarray) -> slic
 
 
 class Stream:
-    """A source that forms its batches itself: a tf.data.Dataset, a PyDataset, a torch DataLoader.
+    """A source that forms its own batches: a tf.data.Dataset, a PyDataset, a torch DataLoader.
 
     Args:
-        begin: gives a new pass over the batches, which the training does not notice but for `owners`.
+        begin: starts a new pass over the batches; training sees no effect of it except on `owners`.
         owners: objects whose attributes and random generators a pass may change.
-        last: gives the last batch of an epoch without reading the others, where that can be done.
+        last: returns the last batch of an epoch without reading the others, if that is possible.
     """
 
     def __init__(
@@ -191,10 +191,10 @@ class Stream:
 
 
 class Drawn:
-    """A generator: what was drawn for looking is kept, and given again to every pass and to training."""
+    """A generator: batches drawn for looking are kept, and yielded again in every pass and in training."""
 
     kind = "generator"
-    endless, batches_repeated = False, None  # where one ends is not known before it does
+    endless, batches_repeated = False, None  # unknown until it ends
     rows = None
     batches = None
     batch_size = None
@@ -206,7 +206,7 @@ class Drawn:
 
     @property
     def drawn(self) -> int:
-        """How many batches were drawn so far."""
+        """The number of batches drawn so far."""
         return len(self._drawn)
 
     def elements(self) -> Iterator[Any]:
@@ -219,19 +219,19 @@ class Drawn:
             yield self._drawn[position]
 
     def again(self) -> Iterator[Any]:
-        """A generator of what was drawn, then of the rest."""
+        """A generator of the drawn batches, then the rest."""
         yield from self._drawn
         yield from self.generator
 
     def put_back(self) -> None:
-        """What was drawn cannot be given back: `again` is to be trained on."""
+        """Does nothing: drawn batches cannot be returned; training must use `again`."""
 
 
 class ChangedRows:
     """Rows of another source in its batches, each changed as it is read.
 
     Args:
-        change: is given one row's (x, y, weight) and its number, and answers with the new one; None leaves it out.
+        change: takes a row's (x, y, weight) and its number, and returns the new row; None drops it.
     """
 
     kind = "rows"
@@ -256,7 +256,7 @@ class ChangedRows:
 
 
 class Batched:
-    """Single rows that another source gives one after the other, put together in batches."""
+    """Combines another source's single rows into batches."""
 
     def __init__(self, source: Source, size: int) -> None:
         self.source, self.kind, self.batch_size = source, source.kind, size
@@ -275,7 +275,7 @@ class Batched:
 
 
 def batch_size_of(rows: int, steps: int | None) -> int:
-    """fit's batch size where none was given: what the steps need for all rows, else 32."""
+    """fit's batch size if none was given: derived from the number of steps, otherwise 32."""
     return max(1, math.ceil(rows / steps)) if steps else DEFAULT_BATCH
 
 
@@ -291,7 +291,7 @@ def _row(part: Any, row: int) -> Any:
 
 
 def unpack(element: Any) -> tuple[Any, Any, Any]:
-    """A batch as (x, y, sample_weight), as Keras reads what a source of data gives."""
+    """A batch as (x, y, sample_weight), interpreted as Keras does."""
     if isinstance(element, list):
         element = tuple(element)
     if not isinstance(element, tuple) or hasattr(element, "_fields"):
@@ -303,13 +303,13 @@ def unpack(element: Any) -> tuple[Any, Any, Any]:
 
 
 def are_arrays(*values: Any) -> bool:
-    """Whether fit would slice these into batches itself."""
+    """Whether fit itself would slice these into batches."""
     flat = [leaf for value in values for leaf in leaves(value)]
     return bool(flat) and all(map(is_array, flat))
 
 
 class Refused:
-    """Something that fit takes no data from."""
+    """Data of a type that fit rejects."""
 
     kind = "unknown"
     endless, batches_repeated = False, None
@@ -323,4 +323,4 @@ class Refused:
         raise of_pipeline(ValueError(said[:300]))
 
     def put_back(self) -> None:
-        """Nothing was changed."""
+        """Does nothing: nothing was changed."""

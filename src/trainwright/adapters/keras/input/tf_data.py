@@ -1,4 +1,4 @@
-"""Reading a tf.data.Dataset without training noticing: a shuffle's seeds and a cache belong to the data set itself."""
+"""Reads a tf.data.Dataset without affecting training: shuffle seeds and caches belong to the dataset itself."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from trainwright.adapters.keras.input.nested_values import leaves
 from trainwright.adapters.keras.input.sources import Stream
 
-# What tf.data calls the number of elements of a data set without end (tf.data.INFINITE_CARDINALITY).
+# tf.data's cardinality of an infinite dataset (tf.data.INFINITE_CARDINALITY).
 INFINITE = -1
-# A copy holds the tensors that the data set was made of; past this many bytes it takes too long to make.
+# A copy includes the dataset's tensors; beyond this many bytes, copying takes too long.
 LARGEST_COPY = 512 * 2**20
 _KEEPS_STATE = ("Shuffle", "Cache", "Random", "Sample", "Generator", "Interleave", "FlatMap", "Map")
 
@@ -42,13 +42,13 @@ def source_of(dataset: Any) -> Stream:
 
 
 def _cardinality(dataset: Any) -> int:
-    """The elements of a data set; negative where it has no end, or does not know."""
+    """The dataset's number of elements; negative if it is infinite or unknown."""
     cardinality = dataset.cardinality
     return int(cardinality() if callable(cardinality) else cardinality)
 
 
 def _batches_repeated(dataset: Any) -> int | None:
-    """The batches of one pass over what a data set repeats, where it was made of one, step by step."""
+    """The batches in one pass over the data that a dataset repeats, found by following its inputs."""
     sizes: list[int] = []
     for made in _chain(dataset):
         kind = type(made).__name__
@@ -68,11 +68,10 @@ def _batches_repeated(dataset: Any) -> int | None:
 
 
 def undisturbed(dataset: Any) -> Any:
-    """A data set that gives at its passes what this one will give at its next ones, and does not move it on.
+    """A dataset that yields what this one will yield in its next passes, without advancing it.
 
-    Passes over one data set share the seeds of its shuffles and the content of its caches, in any copy too. So the
-    copy is made of its graph, where shuffles that keep their seeds to themselves take the place of the shared ones,
-    and caches are left out.
+    Passes over a dataset share the seeds of its shuffles and the contents of its caches, in any copy too. So the copy
+    is built from its graph, with private shuffles in place of those with shared seeds, and without caches.
     """
     if not any(_may_keep_state(d) for d in _chain(dataset)) or _bytes_inside(dataset) > LARGEST_COPY:
         return dataset
@@ -85,17 +84,17 @@ def undisturbed(dataset: Any) -> Any:
         graph = graph_pb2.GraphDef.FromString(stored.numpy())
         _keep_apart(graph)
         variant = tf.raw_ops.DatasetFromGraph(graph_def=graph.SerializeToString())
-    except (tf.errors.OpError, ValueError):  # an operation that cannot be stored: then it is read itself
+    except (tf.errors.OpError, ValueError):  # an operation that cannot be serialized: read the dataset itself
         return dataset
     return dataset_ops._VariantDataset(variant, dataset.element_spec)
 
 
 def _keep_apart(graph: Any) -> None:
-    """Let no operation of a stored data set share what it keeps with another's."""
+    """Stop the operations of a serialized dataset from sharing state with those of another."""
     for nodes in (graph.node, *(f.node_def for f in graph.library.function)):
         bypassed: dict[str, str] = {}
         for node in nodes:
-            if node.op == "ShuffleDatasetV3":  # its fifth input is the shared generator of seeds
+            if node.op == "ShuffleDatasetV3":  # its fifth input is the shared seed generator
                 node.op = "ShuffleDataset"
                 del node.input[4:]
             elif node.op in ("CacheDataset", "CacheDatasetV2"):
@@ -108,7 +107,7 @@ def _keep_apart(graph: Any) -> None:
 
 
 def _chain(dataset: Any) -> Iterator[Any]:
-    """A data set and those that it was made of."""
+    """A dataset and the datasets it was built from."""
     waiting = [dataset]
     while waiting:
         current = waiting.pop()
@@ -121,7 +120,7 @@ def _may_keep_state(dataset: Any) -> bool:
 
 
 def _bytes_inside(dataset: Any) -> int:
-    """The size of the tensors that a data set was made of."""
+    """The size of the tensors that a dataset was built from."""
     tensors = itertools.chain.from_iterable(getattr(d, "_tensors", ()) for d in _chain(dataset))
     return sum(_bytes(t) for t in tensors)
 

@@ -8,6 +8,7 @@ what they run.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -16,6 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,7 @@ from exam.programs import ROOT, Program
 CACHE = Path(os.environ.get("TRAINWRIGHT_FIELD_CACHE", ROOT / ".field"))
 SECONDS = 90  # a real run that takes longer says nothing
 SEEDS = (0, 1, 2)
+_RUNNER = Path(__file__).parent / "real_run.py"
 _SCORE_TOLERANCE = 0.03  # of accuracy or R2
 _LOSS_TOLERANCE = 0.10  # of the loss
 _LOSSES = re.compile(r"loss|error|mse|mae|perplexity|ppl|nll|bce|rmse|elbo", re.IGNORECASE)
@@ -69,22 +72,57 @@ def real_run(program: Program, source: str, seed: int = 0) -> dict[str, Any] | N
 
 
 def _runner() -> str:
-    return hashlib.sha256((Path(__file__).parent / "real_run.py").read_bytes()).hexdigest()
+    return hashlib.sha256(_RUNNER.read_bytes()).hexdigest()
+
+
+_IMPORTS = {
+    "torch": ("torch", "sklearn.datasets", "pandas"),
+    "transformers": ("torch", "sklearn.datasets", "pandas", "datasets", "transformers.trainer"),
+    "accelerate": ("torch", "sklearn.datasets", "pandas", "accelerate", "transformers"),
+    "lightning": ("torch", "sklearn.datasets", "lightning.pytorch"),
+}
+_servers = threading.local()
 
 
 def _run(program: Program, source: str, seed: int) -> dict[str, Any] | None:
     with tempfile.TemporaryDirectory() as folder:
         script, out = Path(folder) / program.path.name, Path(folder) / "outcome.json"
         script.write_text(source, encoding="utf-8")
-        command = [sys.executable, str(Path(__file__).parent / "real_run.py"), str(script), str(out), str(seed)]
-        try:
-            subprocess.run(
-                [*command, *program.arguments],
-                cwd=folder, env=program.environment, timeout=SECONDS, capture_output=True, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return None
+        (_run_forked if program.framework in _IMPORTS else _run_alone)(program, script, out, seed)
         return json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
+
+
+def _run_alone(program: Program, script: Path, out: Path, seed: int) -> None:
+    """In a process of its own: TensorFlow does not survive a fork."""
+    command = [sys.executable, str(_RUNNER), str(script), str(out), str(seed), *program.arguments]
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(
+            command, cwd=script.parent, env=program.environment, timeout=SECONDS, capture_output=True, check=False
+        )
+
+
+def _run_forked(program: Program, script: Path, out: Path, seed: int) -> None:
+    """From a process of this thread that has imported the framework."""
+    servers = _servers.__dict__
+    if program.framework not in servers:
+        command = [sys.executable, str(_RUNNER), "--serve", *_IMPORTS[program.framework]]
+        servers[program.framework] = subprocess.Popen(
+            command, env=program.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True,
+        )  # fmt: skip
+    server = servers[program.framework]
+    request = {
+        "script": str(script),
+        "out": str(out),
+        "seed": seed,
+        "arguments": list(program.arguments),
+        "folder": str(script.parent),
+        "seconds": SECONDS,
+    }
+    server.stdin.write(json.dumps(request) + "\n")
+    server.stdin.flush()
+    if not server.stdout.readline():
+        raise RuntimeError(f"the process that runs {program.framework} programs has ended")
 
 
 def bites(sound: list[dict[str, Any]], planted: dict[str, Any] | None, harm: Harm) -> Bite:

@@ -1,4 +1,8 @@
-"""Run a program for real, to its end, and write what became of its training: python real_run.py SCRIPT OUT SEED [ARGS...]
+"""Run a program for real, to its end, and write what became of its training.
+
+    python real_run.py SCRIPT OUT SEED [ARGS...]
+    python real_run.py --serve MODULE...    imports the modules, then forks for each line of standard input: a JSON object
+                                            with script, out, seed, arguments, folder and seconds; answers with a line
 
 It is the exam's reference and knows nothing of Trainwright. The program's seeds are moved by SEED, so that several runs
 show how much its results vary. OUT (JSON) has:
@@ -23,6 +27,7 @@ import json
 import math
 import os
 import re
+import signal
 import sys
 import time
 import traceback
@@ -420,5 +425,37 @@ def _kind(value: Any) -> str | None:
     return next((kind for name, kind in table.items() if name in bases), None)
 
 
-if __name__ == "__main__":
+def serve(modules: list[str]) -> None:
+    """Fork a run for each request, so that a run does not pay for its imports."""
+    for name in modules:
+        importlib.import_module(name)
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if not child:
+            os.setpgid(0, 0)
+            silent = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(silent, descriptor)
+            os.chdir(request["folder"])
+            main(request["script"], request["out"], request["seed"], request["arguments"])
+        print(_waited(child, request["seconds"]), flush=True)
+
+
+def _waited(child: int, seconds: float) -> str:
+    """End the run after its time, with all that it started."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return "ended"
+        time.sleep(0.02)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "too long"
+
+
+if __name__ == "__main__" and sys.argv[1] == "--serve":
+    serve(sys.argv[2:])
+elif __name__ == "__main__":
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:])

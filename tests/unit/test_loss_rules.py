@@ -30,7 +30,7 @@ from trainwright.rules.loss.wrong_target_dtype import wrong_target_dtype
 from trainwright.stages.alignment import Alignment
 from trainwright.stages.batch import BatchFacts, LabelMaskFacts
 from trainwright.stages.dataset import DatasetFacts, LabelFacts, SplitFacts
-from trainwright.stages.forward import ForwardFacts
+from trainwright.stages.forward import ForwardFacts, ModuleFacts, ParameterFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
@@ -152,6 +152,29 @@ def test_targets_of_a_binary_loss_are_classes_only_where_all_are_whole(values, d
     if found.repair:  # the loss of another head is left alone
         other = Call(seam=Seam.LOSS, given={"function": "mse_loss"}, tensors=None)
         assert found.repair.change(other) is other
+
+
+@pytest.mark.parametrize(
+    ("deviation", "does"),
+    [(0.02, "give the model 3 outputs (num_labels=3)"), (None, "give the last layer 3 units")],
+)
+def test_num_labels_is_proposed_only_for_a_model_that_has_it(deviation, does):
+    """A layer that the script writes itself takes no num_labels."""
+    weight = ParameterFacts(
+        name="head.weight",
+        shape=(2, 8),
+        trainable=True,
+        dtype="float32",
+        mean=0.0,
+        deviation=0.02,
+        initial_deviation=deviation,
+    )
+    head = ModuleFacts(name="head", kind="Linear", where=LINE, sizes=(8, 2))
+    loss = facts(call(scores=(8, 2), target_values=(0.0, 1.0, 2.0)), classes=2, targets_are_labels=True)
+    forward = ForwardFacts(head=head, parameters=(weight,))
+    given = {"dataset": DatasetFacts(train=labels((0, 1, 2))), "setup": SETUP, "forward": forward, "loss": loss}
+    [found] = run(label_out_of_range, **given)
+    assert found.fix.does == does
 
 
 def test_the_census_counts_only_where_the_targets_are_the_labels():

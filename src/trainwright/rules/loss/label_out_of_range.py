@@ -63,7 +63,7 @@ def _head(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:
 
 
 def _fix(classes: int, where: Place | None, forward: ForwardFacts) -> Fix:
-    if forward.head is not None and forward.head.fixed_size:  # the script builds its last layer itself
+    if forward.head is not None and not any(p.initial_deviation for p in forward.parameters):  # no configuration sizes it
         either = ", or train the one score by a binary cross-entropy" if classes == 2 else ""
         return Fix(does=f"give the last layer {classes} units{either}", safety=Safety.SAFE)
     given = {"num_labels": str(classes)}

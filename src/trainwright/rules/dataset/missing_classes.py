@@ -1,8 +1,8 @@
 """TW110 missing-classes: training never sees a class that the evaluation set contains or the data set declares.
 
 Why it matters: The model cannot predict a class it was never shown; its score on that class stays 0.
-Evidence: The counts of the labels in both sets, over all training rows. A rare class that is missing by chance is not
-reported: training would have to be expected to contain several rows of the class.
+Evidence: The counts of the labels in both sets, over all training rows. A rare class that may be missing by chance is
+not reported: by its frequency, several of its rows should be in the training set.
 Fix (manual): Look at how the rows were chosen: a filter, a range of sorted rows, or two files of different origin.
 """
 

@@ -5,8 +5,8 @@ Evidence: It raised an error on the model's own predictions, before any training
 Error: `setting an array element with a sequence. The requested array has an inhomogeneous shape`
 Error: `'tuple' object has no attribute '…'`
 Error: `out of range integral type conversion attempted`
-Fix (manual): Write it for the arguments it gets: a tuple if the model returns several outputs, and labels of -100 where
-they do not count.
+Fix (manual): Write it for the arguments it gets: a tuple if the model returns several outputs, and -100 for labels that
+do not count.
 """
 
 from __future__ import annotations

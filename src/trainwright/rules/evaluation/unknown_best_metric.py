@@ -1,13 +1,14 @@
-"""TW710 unknown-best-metric: the best checkpoint, or early stopping, is to follow a metric that nobody computes.
+"""TW710 unknown-best-metric: the best checkpoint or early stopping depends on a metric that is never computed.
 
-Why it matters: the run stops at its first save or epoch, keeps any checkpoint as the best, or is never stopped early.
-Evidence: the metrics that the evaluation returned, or that a training step and an evaluation step log, against what
-metric_for_best_model, EarlyStopping, ModelCheckpoint and ReduceLROnPlateau follow.
+Why it matters: The run stops at its first save or epoch, keeps an arbitrary checkpoint as the best, or never stops
+early.
+Evidence: The metrics that the evaluation returned, or that a training step and an evaluation step log, compared with
+the metric that metric_for_best_model, EarlyStopping, ModelCheckpoint or ReduceLROnPlateau monitors.
 Error: `The `metric_for_best_model` training argument is set to '…', which is not found in the evaluation metrics`
 Error: `Early stopping conditioned on metric `…` which is not available`
 Error: `Can save best model only with … available`
 Error: `Learning rate reduction is conditioned on metric `…` which is not available`
-Fix (unsafe): name a metric that is computed, with its direction.
+Fix (unsafe): Name a metric that is computed, with its direction.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""TW715 wrong-metric-direction: the smaller value of a metric is taken for the better one, or the greater one, and it is not.
+"""TW715 wrong-metric-direction: a metric is minimized although a greater value is better, or the reverse.
 
-Why it matters: the worst checkpoint is kept as the best, or the run is stopped while it gets better.
-Evidence: whether perfect predictions raise or lower the metric, against greater_is_better of the best checkpoint or the mode
-of EarlyStopping, ModelCheckpoint and ReduceLROnPlateau.
-Fix (safe): write the direction of the metric.
+Why it matters: The worst checkpoint is kept as the best, or training stops while the model is still improving.
+Evidence: Whether perfect predictions raise or lower the metric, compared with greater_is_better or the mode of
+EarlyStopping, ModelCheckpoint or ReduceLROnPlateau.
+Fix (safe): Set the metric's direction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW715", Severity.ERROR, after="TW710")
 def wrong_metric_direction(setup: SetupFacts, evaluation: EvaluationFacts) -> Iterator[Finding]:
-    """A metric that perfect predictions would move the other way."""
+    """A metric that perfect predictions would move in the opposite direction."""
     if not is_measured(evaluation):
         return
     for watcher in evaluation.watchers:

@@ -1,7 +1,7 @@
 """TW317 ignored-input: one of the model's inputs has no effect on its output.
 
 Why it matters: Its information is not used.
-Evidence: Permuting its rows changed neither scores nor loss, even with the weights moved.
+Evidence: Permuting its rows changed neither scores nor loss, even with perturbed weights.
 Fix (manual): Use it in forward, or leave it out of the batch.
 """
 

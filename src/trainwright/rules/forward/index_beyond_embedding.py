@@ -1,9 +1,10 @@
-"""TW321 index-beyond-embedding: an embedding is given an index for which it has no row, and which the model made itself.
+"""TW321 index-beyond-embedding: an embedding gets an index, computed inside the model, for which it has no row.
 
-Why it matters: on a CPU the forward pass stops with an index, on a GPU with a device-side assert far from its cause.
-Evidence: the smallest and the largest index that the layer was given, against its number of rows.
+Why it matters: On a CPU the forward pass stops with an index error, on a GPU with a device-side assert far from its
+cause.
+Evidence: The smallest and largest index passed to the layer, compared with its number of rows.
 Error: `index out of range in self`
-Fix (unsafe): build the layer with a row for each index; number the indices from 0.
+Fix (unsafe): Build the layer with a row for each index, or number the indices from 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""TW301 layer-size-mismatch: a layer was built for a different size than its input has.
+"""TW301 layer-size-mismatch: a layer was built for a different input size than it gets.
 
-Why it matters: the forward pass stops, and its message gives two shapes but neither the layer nor its line.
-Evidence: the layer's declared size against the shape that came; whether a transposition makes it fit.
+Why it matters: The forward pass stops, and the message gives two shapes but neither the layer nor its line.
+Evidence: The layer's declared size compared with its input's shape; whether another dimension of the input has that
+size.
 Error: `mat1 and mat2 shapes cannot be multiplied`
 Error: `expected input… to have … channels, but got … channels`
 Error: `Given normalized_shape=…, expected input with shape`
@@ -10,7 +11,7 @@ Error: `input.size(-1) must be equal to input_size`
 Error: `is incompatible with the layer: expected axis`
 Error: `is incompatible with the layer: expected shape`
 Error: `Matrix size-incompatible`
-Fix (unsafe): give the layer the size that comes, or bring what comes into the layer's shape.
+Fix (unsafe): Build the layer for the size of its input, or give the input the shape that the layer expects.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def layer_size_mismatch(setup: SetupFacts, forward: ForwardFacts | None, batch: 
 
 
 def _fit(found: SizeMismatch) -> tuple[str, Repair | None]:
-    """What makes it fit, in words and in memory."""
+    """What makes the input fit: a description and, if possible, a repair."""
     name, shape, wanted = found.layer.name, found.shape, found.wanted
     other = [i for i, size in enumerate(shape[1:], 1) if size == wanted]
     if other:

@@ -1,9 +1,9 @@
-"""TW322 mismatched-product: a product that is written in the model has factors that do not fit.
+"""TW322 mismatched-product: a matrix product in the model's code has factors with incompatible shapes.
 
-Why it matters: the forward pass stops; the message gives two shapes, and no layer has a size to correct.
-Evidence: the module that raised has no declared size of its own.
+Why it matters: The forward pass stops. The message gives two shapes, but no layer has a size to correct.
+Evidence: The module that raised the error has no declared size of its own.
 Error: `mat1 and mat2 shapes cannot be multiplied`
-Fix (manual): make the last axis of the first factor as long as the first axis of the second.
+Fix (manual): Make the last dimension of the first factor as long as the first dimension of the second.
 """
 
 from __future__ import annotations

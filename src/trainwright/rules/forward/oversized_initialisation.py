@@ -1,6 +1,6 @@
 """TW309 oversized-initialisation: the initial weights are so large that the first loss is far above chance.
 
-Why it matters: Training spends its first epochs, or all of them, on reducing confident nonsense.
+Why it matters: Training spends its first epochs, or all of them, on unlearning confident wrong answers.
 Evidence: The first loss compared with that of chance, and the weights' standard deviation compared with the framework's
 own. Scaled to that, the batch is learned clearly better.
 Fix (unsafe): Keep the framework's initialization, or use a standard deviation of about 1/sqrt(inputs).

@@ -7,7 +7,7 @@ step that completed without a backward pass. Or a first step that completes, but
 unfreeze them, so that the second step raises an error.
 Error: `element 0 of tensors does not require grad and does not have a grad_fn`
 Error: `No gradients provided for any variable`
-Fix (unsafe): Keep the tensor on the graph.
+Fix (unsafe): Keep the tensor in the graph.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """TW502 severed-graph: user code detaches a tensor from the graph, so the parameters behind it get no gradient.
 
-Why it matters: A part of the model never learns, without an error; the rest learns to live with random features.
+Why it matters: A part of the model never learns, without an error; the rest adapts to its random features.
 Evidence: Trainable parameters that were used in the forward pass but got no gradient, and the call between them and the
 loss that cut them off. A branch that nothing depends on is not reported, nor is a loaded encoder under no_grad.
 Error: `Gradients do not exist for variables`
-Fix (unsafe): Keep the tensor on the graph. If the part is meant to stay unchanged, set its requires_grad to False.
+Fix (unsafe): Keep the tensor in the graph. If the part is meant to stay unchanged, set its requires_grad to False.
 """
 
 from __future__ import annotations

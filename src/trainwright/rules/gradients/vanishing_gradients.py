@@ -1,6 +1,6 @@
 """TW504 vanishing-gradients: hardly any of the gradient reaches the first layers.
 
-Why it matters: The early layers keep their random weights, and the later ones learn from what those make of the input.
+Why it matters: The early layers keep their random weights, and the later ones learn from random features.
 Evidence: The gradient per weight of the first layers compared with that of the last. With an activation that passes
 gradients (ReLU on standardized values) in place of sigmoid or tanh, the batch is learned clearly better, on three
 seeds.

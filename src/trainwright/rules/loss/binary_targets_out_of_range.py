@@ -1,9 +1,9 @@
 """TW425 binary-targets-out-of-range: a binary cross-entropy is given targets outside 0 to 1.
 
-Why it matters: nothing stops; the loss has no minimum for such a target and falls without end, below zero, while nothing
-is learnt.
-Evidence: the smallest and the largest target that the loss was given.
-Fix (unsafe): number the two classes 0 and 1, or scale the targets to 0 to 1.
+Why it matters: No error is raised. For such a target the loss has no minimum: it keeps falling below zero, and nothing
+is learned.
+Evidence: The smallest and largest target passed to the loss.
+Fix (unsafe): Number the two classes 0 and 1, or scale the targets to the range 0 to 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""TW426 outputs-per-step: the model gives an output at every step of a sequence, or position in an image, but each row has one target.
+"""TW426 outputs-per-step: the model has an output per time step or image position, but each row has one target.
 
 Why it matters: The loss stops, or compares the row's target with every step: the model mostly learns to answer before
 it has seen enough.

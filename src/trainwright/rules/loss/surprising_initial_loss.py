@@ -1,7 +1,7 @@
 """TW412 surprising-initial-loss: an untrained model's first loss is far above chance level and stays there.
 
-Why it matters: Scores that are far too large make a model confident in wrong answers. Training spends its time, or all
-of it, on unlearning them.
+Why it matters: Scores that are far too large make a model confident in wrong answers. Training spends much of its time,
+or all of it, on unlearning them.
 Evidence: The first loss compared with the expected one (ln C for C classes, the targets' mean square for a regression).
 With the scores divided to a spread of one, the batch is learned; without, it is not.
 Fix (manual): Find what makes the scores so large: a temperature, a sum that should be a mean, inputs in large units.

@@ -1,6 +1,6 @@
 """TW415 unequal-loss-terms: of several losses added without weights, one is hundreds of times larger than the others.
 
-Why it matters: The others are added in vain: their part of the gradient is lost in that of the large one.
+Why it matters: The others have no effect: their gradients are negligible next to that of the large one.
 Evidence: The size of each term in the minimized sum. Without the large one, the others are learned clearly better.
 Fix (unsafe): Weight the terms, or bring their targets to the same scale.
 """

@@ -1,7 +1,7 @@
 """TW420 unknown-output: losses, metrics or targets name an output that the model lacks, or losses leave one out.
 
 Why it matters: A model with several outputs finds its losses, metrics and targets by the outputs' names. An unknown
-name stops the training (for metrics, after the first step) with a page about structures.
+name stops training (for metrics, after the first step) with a long message about structures.
 Evidence: The names that compile and the data use, compared with the names of the model's outputs.
 Error: `y_true and y_pred have different structures`
 Error: `Expected …, but got … of type 'str'`

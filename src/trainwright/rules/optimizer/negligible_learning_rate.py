@@ -1,6 +1,6 @@
 """TW606 negligible-learning-rate: all planned updates together are too small for the model to learn anything.
 
-Why it matters: The loss stays where it began until the last step, which could have ten other reasons.
+Why it matters: The loss stays where it began until the last step, which could have many other causes.
 Evidence: With the rate raised so far that a few steps move the weights as far as the whole planned training would, one
 batch is still not learned. From the same weights, a usual rate learns it clearly better, on three seeds.
 Fix (unsafe): Write the rate that worked.

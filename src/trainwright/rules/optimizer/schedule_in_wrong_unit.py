@@ -1,7 +1,7 @@
 """TW608 schedule-in-wrong-unit: the schedule's length does not match the number of planned updates.
 
 Why it matters: A length in epochs brings the rate to 0, or to its final value, after a few updates. With a length in
-micro-batches or rows, or a warm-up longer than the run, it never gets where it should.
+micro-batches or rows, or a warm-up longer than the run, the rate never gets where it should.
 Evidence: A dry run of the schedule over the planned updates.
 Error: `Tried to step … times. The specified number of total steps is`
 Fix (manual): Count updates: rows / (batch size x accumulation) x epochs.

@@ -1,7 +1,7 @@
 """TW002 removed-api: the script uses a name that the installed version of a library no longer has.
 
 Why it matters: The script stops at its first lines, and the message does not say what to use instead.
-Evidence: The installed version's module or class lacks the name; a table of removals, or the most similar name it has.
+Evidence: The installed module or class lacks the name. A table of removed names, or a similar name, suggests another.
 Error: `cannot import name '…' from`
 Error: `module '…' has no attribute`
 Error: `module transformers has no attribute`

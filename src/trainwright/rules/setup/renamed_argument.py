@@ -1,7 +1,7 @@
 """TW001 renamed-argument: a framework and the script disagree on the name of an argument.
 
-Why it matters: The script stops before training or at its first step; the setting behind the old name is still wanted.
-Evidence: The installed version's signature lacks the name and has its successor; or the framework passes an argument
+Why it matters: The script stops before training or at its first step; the setting usually exists under another name.
+Evidence: The installed version's signature lacks the name but has its successor; or the framework passes an argument
 that a method of the script's own Trainer does not accept.
 Error: `got an unexpected keyword argument '…'`
 Error: `Argument(s) not recognized: …`

@@ -249,7 +249,7 @@ def test_rows_that_are_equal_at_first_only_are_no_fault():
         (parameter(deviation=1.0), 10.0, BETTER, 1),
         (parameter(deviation=1.0), 10.0, SAME, 0),  # the experiment does not bear it out
         (parameter(deviation=1.0), 2.0, BETTER, 0),  # the loss is near chance
-        (parameter(deviation=0.25), 10.0, BETTER, 0),  # He's initialisation
+        (parameter(deviation=0.25), 10.0, BETTER, 0),  # He's initialization
         (parameter(deviation=1.0, freshly_initialised=False), 10.0, BETTER, 0),  # a checkpoint's own
     ],
 )

@@ -35,7 +35,7 @@ def write_json(file: Path, values: Any) -> None:
 
 
 def _settle(folder: Path) -> None:
-    """Have a renaming survive the machine's sudden end, where a folder can be synchronised."""
+    """Have a renaming survive the machine's sudden end, where a folder can be synchronized."""
     if sys.platform == "win32":
         return
     handle = os.open(folder, os.O_RDONLY)

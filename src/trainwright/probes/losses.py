@@ -20,7 +20,7 @@ _CLIPPED = 1e-7
 
 
 def main_call(calls: Sequence[LossCall]) -> LossCall | None:
-    """The call that raised, else the last classification that enters the loss that is minimised, else the last."""
+    """The call that raised, else the last classification that enters the loss that is minimized, else the last."""
     failed = [c for c in calls if c.failure]
     live = [c for c in calls if c.factor] or list(calls)
     classing = [c for c in live if c.function in CLASS_LOSSES]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def shifts(numbers: Mapping[int, int]) -> list[tuple[int, int, int]]:
-    """Values and their new numbers as runs of neighbours that move alike: the first, the last, by how much."""
+    """Values and their new numbers as runs of neighbors that move alike: the first, the last, by how much."""
     found: list[tuple[int, int, int]] = []
     for value in sorted(numbers):
         by = numbers[value] - value

@@ -101,7 +101,7 @@ def accumulate(training: LoopTraining, turns: Sequence[Turn]) -> Window | None:
 
 
 def _share_of_loss(record: StepRecord) -> float | None:
-    """By what factor the loss function's value entered what was minimised: 1/k where it was divided by k."""
+    """By what factor the loss function's value entered what was minimized: 1/k where it was divided by k."""
     shares = [s for s in record.loss_shares if s]
     if shares:
         return shares[-1]

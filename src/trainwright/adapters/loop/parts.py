@@ -59,7 +59,7 @@ class Parts:
     graded: bool
     """They are called with gradients; what they do without is an evaluation."""
     single: bool
-    """One loss is minimised: no two optimizers step after losses of their own."""
+    """One loss is minimized: no two optimizers step after losses of their own."""
     failure: Failure | None = None
 
 

@@ -71,7 +71,7 @@ class FileSource:
 
 
 def installed(*, suffixes: tuple[str, ...], largest: int, paths: list[str] | None = None) -> FileSource:
-    """The files of the distributions in this environment; a distribution is a group, its metadata has its licence.
+    """The files of the distributions in this environment; a distribution is a group, its metadata has its license.
 
     Args:
         paths: Folders to look for distributions in; None: those that Python imports from.

@@ -1,4 +1,4 @@
-"""Which documents are worth learning from: licence, keywords, generated code, line and character statistics.
+"""Which documents are worth learning from: license, keywords, generated code, line and character statistics.
 
 Code that the user named himself is judged by `OWN`: all of it is kept but what is clearly no source. Thresholds are Codex's (Chen and others, 2021, section 3.1) with the numbers of CodeParrot's preprocessing.
 """
@@ -38,7 +38,7 @@ class FilterOptions:
     licences: tuple[str, ...] = PERMISSIVE
     """SPDX identifiers; empty: any license, known or unknown."""
     unknown_licences: Literal["own", "keep", "drop"] = "own"
-    """Without a known licence: kept from sources the user chose himself, dropped from `installed` and the Hub; or always one."""
+    """Without a known license: kept from sources the user chose himself, dropped from `installed` and the Hub; or always one."""
     generated: bool = False
     """Keep generated files."""
     min_bytes: int = 64
@@ -51,7 +51,7 @@ class FilterOptions:
     """Minimum fraction of letters and digits among all bytes."""
 
 
-# For folders and tables that the user named: any subject, any licence, any length. Lines of a thousand characters in the
+# For folders and tables that the user named: any subject, any license, any length. Lines of a thousand characters in the
 # mean are data or minified code, whoever keeps them.
 OWN = FilterOptions(keywords=(), licences=(), min_bytes=1, longest_line=sys.maxsize, mean_line=1000.0)
 

@@ -9,8 +9,8 @@ from importlib.metadata import PackageMetadata
 from pathlib import Path
 from typing import Any
 
-# Licences that ask for little more than attribution, after the Blue Oak Council's list (March 2024, Lead or better)
-# and the licences of Python itself and its oldest libraries.
+# Licenses that ask for little more than attribution, after the Blue Oak Council's list (March 2024, Lead or better)
+# and the licenses of Python itself and its oldest libraries.
 PERMISSIVE = (
     "0BSD", "AFL-3.0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD-3-Clause-Clear", "BSL-1.0", "BlueOak-1.0.0",
     "CC0-1.0", "CNRI-Python", "HPND", "ISC", "LicenseRef-BSD", "MIT", "MIT-0", "MIT-CMU", "NCSA", "PSF-2.0",
@@ -37,7 +37,7 @@ _NAMES = {
     "gnu affero general public v3 or later (agplv3+)": "AGPL-3.0", "other/proprietary": "LicenseRef-Proprietary",
 }  # fmt: skip
 
-# Each licence by words that only its text has. A file may hold several, its own first, then those of what is bundled:
+# Each license by words that only its text has. A file may hold several, its own first, then those of what is bundled:
 # the one whose first words come earliest counts, of those at the same place the first in this list.
 _TEXTS = (
     ("AGPL-3.0", ("gnu affero general public license",)),
@@ -63,9 +63,9 @@ _TEXTS = (
 
 _VERSIONS = re.compile(r"-(only|or-later)$", re.IGNORECASE)
 _FILE = re.compile(r"^(licen[cs]e|copying|unlicense)([-._].*)?$", re.IGNORECASE)
-# Characters of an expression: some packages bundle twenty licences, and a text without end is none.
+# Characters of an expression: some packages bundle twenty licenses, and a text without end is none.
 _EXPRESSION_LENGTH = 1000
-# Characters of a licence file that are looked at: the longest we know by its text (GPL 3) names itself at once.
+# Characters of a license file that are looked at: the longest we know by its text (GPL 3) names itself at once.
 _TEXT_LENGTH = 20_000
 
 
@@ -109,7 +109,7 @@ def of_metadata(metadata: PackageMetadata, texts: Sequence[str] = ()) -> str | N
     """The license of an installed package.
 
     Args:
-        texts: Its licence files', which tell apart what "BSD" leaves open.
+        texts: Its license files', which tell apart what "BSD" leaves open.
     """
     named = spdx(_field(metadata, "License-Expression")) or spdx(_field(metadata, "License"))
     if named and named != "LicenseRef-BSD":
@@ -128,7 +128,7 @@ def _field(metadata: PackageMetadata, name: str) -> str:
 
 
 def allows(expression: str, allowed: Collection[str]) -> bool:
-    """Whether an SPDX expression can be met by allowed licences alone: of OR one side, of AND both.
+    """Whether an SPDX expression can be met by allowed licenses alone: of OR one side, of AND both.
 
     An exception (WITH) only adds permissions, so it is left away. What is no expression is not met.
     """

@@ -23,7 +23,7 @@ GONE, LEAKED = -1, -2
 def counted(
     pieces: Pieces, verdicts: NDArray[np.int64], exact: NDArray[np.int64], side: NDArray[np.int8], proof: Proof
 ) -> dict[str, Any]:
-    """The funnel with what deduplication dropped, the splits' counts, the licences, and the proof.
+    """The funnel with what deduplication dropped, the splits' counts, the licenses, and the proof.
 
     Args:
         verdicts, exact: (documents,), with near duplicates and without, as dedup gives them.

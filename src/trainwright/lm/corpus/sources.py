@@ -58,7 +58,7 @@ class Source(Protocol):
 
     @property
     def own(self) -> bool:
-        """Whether the user named it as code of his choice: what has no known licence is then kept."""
+        """Whether the user named it as code of his choice: what has no known license is then kept."""
 
     def fingerprint(self) -> str:
         """Changes when the source's content does, as far as names, sizes and times tell."""

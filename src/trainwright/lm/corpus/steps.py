@@ -42,7 +42,7 @@ _FLUSHED_BATCHES = 16
 # Whole groups are held out if they come so near to the wanted share: not half of it, not four times. A folder's few loose
 # files would be no measure, and half of two repositories too high a price; then files are held out.
 _LEAST, _MOST = 0.5, 4.0
-# A tokenizer's entries: in less text most of 8,192 are seen too seldom to be learnt, and the preset for it, tiny, is made for few.
+# A tokenizer's entries: in less text most of 8,192 are seen too seldom to be learned, and the preset for it, tiny, is made for few.
 FEW_ENTRIES, MANY_ENTRIES = 2048, 8192
 MUCH_TEXT_BYTES = 30_000_000
 # Bars are drawn anew after so many documents.

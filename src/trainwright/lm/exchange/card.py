@@ -14,7 +14,7 @@ from trainwright.lm.config import Recipe, as_tables
 from trainwright.lm.corpus.funnel import WHY
 from trainwright.lm.runs.folder import EVALUATION, Run, chosen_keywords, read_manifest
 
-# Licences that the Hub has a name for, besides "other" (huggingface.co/docs/hub/repositories-licenses).
+# Licenses that the Hub has a name for, besides "other" (huggingface.co/docs/hub/repositories-licenses).
 _HUB_LICENCES = (
     "afl-3.0", "agpl-3.0", "apache-2.0", "artistic-2.0", "bsd-2-clause", "bsd-3-clause", "bsd-3-clause-clear",
     "bsl-1.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-sa-4.0", "cc0-1.0", "epl-1.0", "epl-2.0", "eupl-1.2", "gpl-2.0",
@@ -56,7 +56,7 @@ def written(run: Run, title: str) -> str:
 
 
 def licence(licences: Mapping[str, Any]) -> str:
-    """The one licence of all files by the Hub's name; "other" where there are several, or one is not known."""
+    """The one license of all files by the Hub's name; "other" where there are several, or one is not known."""
     names = [name.lower() for name in licences]
     return names[0] if len(names) == 1 and names[0] in _HUB_LICENCES else "other"
 

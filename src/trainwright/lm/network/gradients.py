@@ -57,7 +57,7 @@ def _scale(x: Tensor, epsilon: float) -> Tensor:
 
 
 def _before_norm(grad: Tensor, normalised: Tensor, scale: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Gradients with respect to the norm's input, and grad x normalised, whose sum is the weight's."""
+    """Gradients with respect to the norm's input, and grad x normalized, whose sum is the weight's."""
     products = grad * normalised
     means = (products * weight).mean(-1, keepdim=True)
     return (grad * weight).addcmul_(normalised, means, value=-1).mul_(scale), products

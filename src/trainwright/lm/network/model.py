@@ -6,7 +6,7 @@ Dimensions in tensors' names:
 
 architecture "gpt2" computes what transformers' GPT2LMHeadModel does (Radford et al. 2019): learned positions, LayerNorm
 before each part, GELU by tanh, biases, output tied to the embedding. "modern" computes what its Qwen3ForCausalLM does
-with tied embeddings: rotary positions (arXiv 2104.09864), RMSNorm (1910.07467), normalised queries and keys
+with tied embeddings: rotary positions (arXiv 2104.09864), RMSNorm (1910.07467), normalized queries and keys
 (2302.05442), SwiGLU (2002.05202), no biases.
 """
 
@@ -159,7 +159,7 @@ def _gelu(x: Tensor) -> Tensor:
 
 
 class Layer(nn.Module):
-    """Attention, then the MLP, each on the normalised stream and added to it."""
+    """Attention, then the MLP, each on the normalized stream and added to it."""
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()

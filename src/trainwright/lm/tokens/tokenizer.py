@@ -227,7 +227,7 @@ def _made(backend: tokenizers.Tokenizer, pieces: str) -> Tokenizer:
 
 
 def _spread(vocabulary_size: int) -> list[int]:
-    """Ids from all over the vocabulary, neighbours far apart."""
+    """Ids from all over the vocabulary, neighbors far apart."""
     return [i * 7919 % vocabulary_size for i in range(min(vocabulary_size, _SAMPLED_TOKENS))]
 
 

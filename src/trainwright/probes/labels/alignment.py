@@ -31,7 +31,7 @@ NUMBERINGS = 60
 PLAINLY_LEARNT = 5.0
 # Random halves of the features that the control tries.
 CONTROLS = 3
-# Rows whose lengths are neighbours are exchanged in the control, so that length alone tells nothing there.
+# Rows whose lengths are neighbors are exchanged in the control, so that length alone tells nothing there.
 LENGTH_BLOCK = 16
 
 
@@ -168,7 +168,7 @@ def _numbering_errors(kernel: np.ndarray, labels: np.ndarray) -> tuple[float, fl
 
 
 def _targets(labels: np.ndarray, kind: str) -> np.ndarray:
-    """(rows, columns) centred: one column a class, rare classes weighing as much as frequent ones; or ranks."""
+    """(rows, columns) centered: one column a class, rare classes weighing as much as frequent ones; or ranks."""
     if kind == "real":
         ranks: np.ndarray = np.argsort(np.argsort(labels)).astype(np.float64)
         centred: np.ndarray = (ranks - ranks.mean()) / ranks.std()
@@ -180,7 +180,7 @@ def _targets(labels: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _kernels(inputs: Inputs) -> Any:
-    """Kernels of the probes, each with a mean diagonal of 1: linear, with pairs of words, with near neighbours."""
+    """Kernels of the probes, each with a mean diagonal of 1: linear, with pairs of words, with near neighbors."""
     if inputs.kind != "numbers":
         length = np.log1p(inputs.lengths)
         length = (length - length.mean()) / (length.std() or 1.0)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 MOST_FEATURES = 4_000
-# Correlation of neighbouring rows; that of rows in random order is within 0.1 of 0.
+# Correlation of neighboring rows; that of rows in random order is within 0.1 of 0.
 SERIES_CORRELATION = 0.5
 # Random patterns of 5 x 5 (or 5) values, averaged over all places: features that do not mind where a thing lies.
 PATTERNS = 64
@@ -27,7 +27,7 @@ class Inputs:
     features: np.ndarray
     """(rows, features), each a quantity of its own: words, or numbers."""
     more: np.ndarray | None = None
-    """(rows, features) that are made of several of those: pairs of neighbouring words, patterns wherever they lie."""
+    """(rows, features) that are made of several of those: pairs of neighboring words, patterns wherever they lie."""
     odd: np.ndarray | None = None
     """(rows, features) of what sums of words cannot say: lengths and sums, and whether they are even."""
     lengths: np.ndarray

@@ -16,7 +16,7 @@ from trainwright.stages.dataset import Scaling
 FAR = 10.0
 # Where a feature is far off, others that are so much off were not scaled either.
 OFF = 3.0
-# Scaled inputs, of any usual kind (0 to 1, -1 to 1, standardised), have means and deviations within this.
+# Scaled inputs, of any usual kind (0 to 1, -1 to 1, standardized), have means and deviations within this.
 SCALED_MEAN, SCALED_DEVIATION = 1.5, 2.5
 # Vectors up to this length are features of their own; the values of longer rows, pictures and signals share one scale.
 MOST_FEATURES = 512

@@ -72,6 +72,6 @@ def _without_weight(batch: BatchFacts, setup: SetupFacts) -> Finding:
 
 
 def _drawn_anew(batch: BatchFacts, dataset: DatasetFacts) -> bool:
-    """Whether the collator draws which tokens count (masked language modelling): short rows go empty by chance."""
+    """Whether the collator draws which tokens count (masked language modeling): short rows go empty by chance."""
     own = dataset.train.labels is not None
     return not own and not any(m.equals_inputs or m.shifted_by_one for m in batch.masks)

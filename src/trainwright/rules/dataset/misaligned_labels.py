@@ -111,7 +111,7 @@ def _renumber(column: str, numbers: list[int]) -> Repair:
 
 
 def _tells(source: AlignedSource, train: Alignment) -> bool:
-    """Whether a table that has labels like those of training shows that these can be learnt from so many rows."""
+    """Whether a table that has labels like those of training shows that these can be learned from so many rows."""
     return source.alignment.score > LEARNT and source.alignment.rows <= MOST_MORE_ROWS * train.rows
 
 

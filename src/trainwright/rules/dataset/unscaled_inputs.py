@@ -27,9 +27,9 @@ from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 
-# Initialisations are made for inputs of unit variance; pixels go to 255, and standardised ones or counts stay below.
+# Initializations are made for inputs of unit variance; pixels go to 255, and standardized ones or counts stay below.
 LARGE = 30.0
-# A model that scales its inputs itself (batch normalisation, a division in its forward) begins near chance.
+# A model that scales its inputs itself (batch normalization, a division in its forward) begins near chance.
 INFLATED_LOSS = 1.5
 
 
@@ -37,7 +37,7 @@ INFLATED_LOSS = 1.5
 def unscaled_inputs(
     dataset: DatasetFacts, batch: BatchFacts, forward: ForwardFacts, loss: LossFacts, setup: SetupFacts
 ) -> Diagnosis:
-    """Inputs of a raw scale that are learnt clearly better when standardised."""
+    """Inputs of a raw scale that are learned clearly better when standardized."""
     if scaled_away(forward) is not None:
         return
     key, tensor = _largest(batch)
@@ -52,7 +52,7 @@ def unscaled_inputs(
     before, after = mean(outcome.before), mean(outcome.after)
     yield Finding(
         message=f"{key} holds values from {low:.4g} to {high:.4g}: after {outcome.steps} updates the loss is "
-        f"{before:.3g}, on standardised inputs {after:.3g}",
+        f"{before:.3g}, on standardized inputs {after:.3g}",
         measured={"minimum": low, "maximum": high, "loss": before, "loss_standardised": after},
         where=setup.place(Role.TRAIN_DATASET, Role.TRAIN_DATASET_MADE, Role.TRAINER),
         proof=outcome,

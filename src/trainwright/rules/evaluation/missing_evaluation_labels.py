@@ -24,7 +24,7 @@ from trainwright.stages.setup import SetupFacts
 def missing_evaluation_labels(
     evaluation: EvaluationFacts, dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts
 ) -> Iterator[Finding]:
-    """A labelled evaluation set whose labels the evaluation does not see."""
+    """A labeled evaluation set whose labels the evaluation does not see."""
     if not evaluation.present or evaluation.failure or not evaluation.batch_keys or not evaluation.metrics:
         return
     wanted = evaluation.label_keys

@@ -81,7 +81,7 @@ def _normalised_over_rows(call: LossCall, setup: SetupFacts) -> Finding:
 
 
 def _over_classes(seen: LossCall) -> Repair | None:
-    """Scores of which each row is normalised over the classes; None for losses of another kind."""
+    """Scores of which each row is normalized over the classes; None for losses of another kind."""
     function, use_log = seen.function, seen.columns_sum_to_one
     if function not in ("cross_entropy", "nll_loss"):
         return None

@@ -26,7 +26,7 @@ STEPS = 32
 
 @rule("TW310", Severity.ERROR)
 def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
-    """A rectifier with hardly a live unit, where reviving it lets the batch be learnt."""
+    """A rectifier with hardly a live unit, where reviving it lets the batch be learned."""
     dead = [
         m
         for m in forward.modules

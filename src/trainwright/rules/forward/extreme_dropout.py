@@ -23,7 +23,7 @@ EXTREME = 0.75
 
 @rule("TW316", Severity.WARNING)
 def extreme_dropout(forward: ForwardFacts, overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
-    """Dropout above what practice uses, on a batch that is not learnt."""
+    """Dropout above what practice uses, on a batch that is not learned."""
     strong = [m for m in forward.modules if m.dropout is not None and m.dropout >= EXTREME and m.training]
     if overfit.learnt or not strong:
         return

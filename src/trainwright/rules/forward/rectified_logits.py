@@ -30,7 +30,7 @@ STEPS = 24
 
 @rule("TW306", Severity.ERROR)
 def rectified_logits(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
-    """Scores that a rectifier made, where its absence lets the batch be learnt."""
+    """Scores that a rectifier made, where its absence lets the batch be learned."""
     call = next((c for c in loss.calls if _is_rectified(c)), None)
     if call is None:
         return

@@ -28,7 +28,7 @@ ORDINARY_INPUT = 10.0
 
 @rule("TW311", Severity.ERROR)
 def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts) -> Diagnosis:
-    """A pinned sigmoid or tanh, where scaling what it is given lets the batch be learnt."""
+    """A pinned sigmoid or tanh, where scaling what it is given lets the batch be learned."""
     if any(
         t.is_float and max(abs(t.minimum or 0), abs(t.maximum or 0)) > ORDINARY_INPUT
         for k, t in batch.tensors.items()

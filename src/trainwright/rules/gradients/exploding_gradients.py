@@ -25,7 +25,7 @@ CLIPPED_TO = 1.0
 
 @rule("TW505", Severity.ERROR)
 def exploding_gradients(gradients: GradientFacts, setup: SetupFacts, overfit: OverfitFacts) -> Diagnosis:
-    """A gradient beyond a thousand that nothing clips, on a batch that clipping lets be learnt."""
+    """A gradient beyond a thousand that nothing clips, on a batch that clipping lets be learned."""
     norm = gradients.norm
     if norm is None or not norm > EXPLODED or gradients.clip_at is not None or overfit.learnt:
         return

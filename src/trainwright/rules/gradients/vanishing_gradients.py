@@ -23,7 +23,7 @@ from trainwright.stages.gradients import GradientFacts, GradientOf
 from trainwright.stages.setup import SetupFacts
 
 # Early to late, per weight: 0.01 to 10 in networks that learn (MLPs of ReLU, BERT, GPT-2, ResNet at their start);
-# ten sigmoid layers of torch's initialisation give 1e-7. Three decades lie between that and what is usual.
+# ten sigmoid layers of torch's initialization give 1e-7. Three decades lie between that and what is usual.
 VANISHED = 1e-5
 # Sigmoid's slope is at most 1/4: fewer layers do not take three decades.
 FEWEST_LAYERS = 4

@@ -52,7 +52,7 @@ def _outside(call: LossCall) -> bool:
         return not call.in_unit_range
     axis = -1 if call.function == "ctc_loss" else 1
     wide = len(call.inputs.shape) > 1 and call.inputs.shape[axis] > 1
-    # Log-likelihoods that are merely not normalised are all negative, and may be meant; these are not.
+    # Log-likelihoods that are merely not normalized are all negative, and may be meant; these are not.
     return wide and not call.log_normalised and (call.rows_sum_to_one or (call.inputs.maximum or 0.0) > 0.0)
 
 

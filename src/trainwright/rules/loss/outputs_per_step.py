@@ -69,7 +69,7 @@ def _each_step(call: LossCall, loss: LossFacts, setup: SetupFacts, forward: Forw
 
 
 def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Diagnosis:
-    """One target a row compared with an output at every step of a sequence, where the last step alone is learnt better."""
+    """One target a row compared with an output at every step of a sequence, where the last step alone is learned better."""
     call = next((c for c in loss.calls if c.function in ELEMENTWISE and not c.failure and is_per_step(c)), None)
     if (
         call is None

@@ -20,7 +20,7 @@ from trainwright.rules.places import loss_place
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# Scores of unit spread, the largest that usual initialisations give, cost about half a nat above ln C; small
+# Scores of unit spread, the largest that usual initializations give, cost about half a nat above ln C; small
 # networks on unscaled inputs reach twice ln C and recover.
 _TIMES_CHANCE = 3.0
 # A regression that starts ten times over the targets' mean square has outputs some three times their size.

@@ -81,7 +81,7 @@ def unreachable(activation: str, targets: Any) -> float | None:
 
 
 def declared_sizes(layer: Any) -> tuple[int, ...]:
-    """(in, out) of a dense or convolution layer, (rows, width) of an embedding, (features) of a normalisation."""
+    """(in, out) of a dense or convolution layer, (rows, width) of an embedding, (features) of a normalization."""
     if isinstance(layer, keras.layers.Embedding):
         return int(layer.input_dim), int(layer.output_dim)
     kernel = kernel_of(layer) if getattr(layer, "built", False) else None

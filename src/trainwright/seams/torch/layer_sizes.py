@@ -6,7 +6,7 @@ from torch import nn
 
 
 def declared_sizes(module: nn.Module) -> tuple[int, ...]:
-    """(in, out) of a layer, (rows, width) of an embedding, (features) of a normalisation; empty for others."""
+    """(in, out) of a layer, (rows, width) of an embedding, (features) of a normalization; empty for others."""
     for pair in (
         ("in_features", "out_features"),
         ("in_channels", "out_channels"),

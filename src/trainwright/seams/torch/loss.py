@@ -127,7 +127,7 @@ def losses_of_rows(kept: KeptLoss) -> torch.Tensor | None:
 
 
 def shares_of_total(total: torch.Tensor, kept: Sequence[KeptLoss]) -> list[float | None]:
-    """By what factor each call's value entered the loss that is minimised: the derivative of one by the other."""
+    """By what factor each call's value entered the loss that is minimized: the derivative of one by the other."""
     values = [k.value for k in kept]
     usable = [v for v in values if isinstance(v, torch.Tensor) and v.requires_grad and v.numel() == 1]
     if len(usable) < 2:

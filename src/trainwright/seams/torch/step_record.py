@@ -29,7 +29,7 @@ class StepRecord:
     kept_losses: list[KeptLoss] = field(default_factory=list)
     """The tensors of those calls, in their order; only with detail."""
     loss_shares: list[float | None] = field(default_factory=list)
-    """By what factor each of those calls entered the loss that was minimised."""
+    """By what factor each of those calls entered the loss that was minimized."""
     output: Any = None
     """The model's whole answer."""
     scores: torch.Tensor | None = None

@@ -28,7 +28,7 @@ ROWS = 32
 
 @rule("TW216", Severity.ERROR)
 def unbatched_data(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Targets without an axis of rows, for a loss that compares a batch."""
+    """Targets without a batch dimension, for a loss that expects a batch."""
     single = [k for k in batch.target_keys or () if k in batch.tensors and batch.tensors[k].shape == ()]
     if not batch.is_row or not single or not batch.targets_wanted_by:
         return

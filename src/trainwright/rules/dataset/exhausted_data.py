@@ -22,13 +22,13 @@ from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.reading import EpochFacts, SpentIterator
 from trainwright.stages.setup import SetupFacts
 
-# An incomplete last batch, or a few batches that steps_per_epoch was rounded up over, are no loss.
+# An incomplete last batch, or a few batches because steps_per_epoch was rounded up, do not matter.
 LOST_SHARE = 0.05
 
 
 @rule("TW117", Severity.WARNING)
 def exhausted_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Fewer steps than were asked for, or than the epochs have by one pass each."""
+    """Fewer steps than requested, or than the epochs would have with one pass each."""
     epochs = dataset.epochs
     if dataset.spent is not None:
         yield _spent(dataset.spent)

@@ -29,7 +29,7 @@ from trainwright.stages.setup import SetupFacts
 
 @dataclass(frozen=True)
 class Cure:
-    """Something else to give the function, on which it works."""
+    """Other arguments on which the function works."""
 
     given: Given
     says: str
@@ -61,7 +61,7 @@ CURES = (
 
 @rule("TW702", Severity.ERROR)
 def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A metric function that raises for a reason that no other rule names."""
+    """A metric function that raises for a reason that no other rule covers."""
     failure = evaluation.metrics_failure
     if evaluation.in_loop:
         yield from _in_loop(evaluation)

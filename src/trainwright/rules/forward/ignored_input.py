@@ -19,7 +19,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW317", Severity.NOTE)
 def ignored_input(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Inputs that differ between rows, without effect."""
+    """Inputs that differ between rows but have no effect."""
     if forward.same_for_other_inputs and forward.same_when_perturbed:
         return  # none of them has any
     for name in forward.ignored_inputs:

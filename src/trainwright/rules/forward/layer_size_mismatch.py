@@ -31,7 +31,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW301", Severity.ERROR)
 def layer_size_mismatch(setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None) -> Iterator[Finding]:
-    """A layer that raised, with an input that is not of its size."""
+    """A layer that raised because its input has a different size."""
     if (refused := refused_input(setup, forward)) is not None:
         if not refused[0].has_other_rank:
             yield refusal(*refused, setup, forward, batch)

@@ -20,7 +20,7 @@ from trainwright.stages.forward import ForwardFacts
 
 @rule("TW322", Severity.ERROR, after="TW301")
 def mismatched_product(forward: ForwardFacts) -> Iterator[Finding]:
-    """A module without a size of its own that raised in a product."""
+    """A module without a declared size that raised in a matrix product."""
     failed = failed_layer(forward)
     if failed is None or "mat1 and mat2 shapes" not in failed[1].message:
         return

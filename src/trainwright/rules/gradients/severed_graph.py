@@ -22,9 +22,9 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW502", Severity.ERROR)
 def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Trainable parameters that a cut in user code keeps from their gradient."""
+    """Trainable parameters that get no gradient because user code cuts the graph."""
     without = {g.name for g in gradients.without}
-    # No backward pass, and a loss that reaches nothing, are no-gradient's.
+    # The rule no-gradient covers a missing backward pass and a loss that reaches no parameter.
     backward = bool(gradients.backwards) or any(g.norm for g in gradients.gradients)
     if gradients.failure is not None or not without or not backward or not gradients.loss_requires_grad:
         return

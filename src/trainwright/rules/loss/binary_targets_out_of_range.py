@@ -22,7 +22,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW425", Severity.ERROR, after="TW401")
 def binary_targets_out_of_range(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Targets of which a binary cross-entropy has no minimum."""
+    """Targets for which a binary cross-entropy has no minimum."""
     call = binary_loss_out_of_range(loss)
     if call is None:
         return
@@ -39,7 +39,7 @@ def binary_targets_out_of_range(loss: LossFacts, setup: SetupFacts) -> Iterator[
 
 
 def _brought(values: list[float], low: float, high: float) -> tuple[str, Repair | None]:
-    """What brings the targets into the range, in words and in memory."""
+    """How to bring the targets into range: a description and, if possible, a repair."""
     are_classes = all(v == int(v) for v in values)
     if are_classes and len(values) == 2:
         numbers = {int(v): i for i, v in enumerate(values)}

@@ -18,17 +18,17 @@ from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
 STEPS = 12
-# What torch's own examples use for plain SGD with momentum.
+# The rate in torch's own examples for plain SGD with momentum.
 GRADIENT_DESCENT_RATE = 0.1
-# A rate within this factor of a usual one is somebody's choice.
+# A rate within this factor of a usual one is assumed to be intended.
 CHOSEN_FACTOR = 30.0
-# A schedule that is near zero nearly always is another fault (schedule-in-wrong-unit).
+# A schedule that is near zero almost all the time is another fault (schedule-in-wrong-unit).
 LEAST_MEAN_FACTOR = 0.05
 
 
 @rule("TW606", Severity.ERROR)
 def negligible_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts) -> Diagnosis:
-    """A rate with which neither some steps nor all of them move the loss, and a usual one that does."""
+    """A rate with which not even all planned steps lower the loss, and a usual one that does."""
     rate, updates = optimizer.learning_rate, optimizer.planned_updates
     adaptive = optimizer.kind in ADAPTIVE
     usual = (PRETRAINED_RATE if setup.loads_checkpoint else NEW_RATE) if adaptive else GRADIENT_DESCENT_RATE

@@ -19,23 +19,23 @@ from trainwright.core.rule import rule
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 
-# A rate a thousandth of its peak changes next to nothing; healthy decays get there at the end of the run, if at all.
+# A rate at a thousandth of its peak changes almost nothing; healthy decays get there at the end of the run, if ever.
 SPENT = 1e-3
 # ... and not before this share of it.
 SPENT_BEFORE = 0.5
 # A length counted in micro-batches is that many times too long; rounding of the last batch moves it by a few percent.
 SAME_LENGTH = 0.05
-# A schedule that is this many times too long or too short for its steps counts another unit; less is a matter of taste.
+# A schedule this many times too long or too short counts another unit; smaller differences are a matter of taste.
 FEWEST_TIMES = 4
 # A rate above this share of its peak at the end of the run has hardly begun to fall.
 HARDLY_FALLEN = 0.9
-# Shorter runs are trials of the script; their schedules mean nothing.
+# Shorter runs are test runs of the script; their schedules mean nothing.
 FEWEST_UPDATES = 10
 
 
 @rule("TW608", Severity.WARNING)
 def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A schedule that is spent early, still warming up at the end, or as many times too long as there are micro-batches or rows."""
+    """A schedule that ends early, is still warming up at the end, or counts micro-batches or rows."""
     planned, points = optimizer.planned_updates, optimizer.schedule
     if planned is None or planned < FEWEST_UPDATES:
         return
@@ -95,7 +95,7 @@ def _advice(planned: int, optimizer: OptimizerFacts) -> str:
 
 
 def _unmoved(planned: int, optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A schedule that leaves its first rate only after the run."""
+    """A schedule that keeps its first rate until after the end of the run."""
     moves_at = optimizer.schedule_moves_at
     if moves_at is None:
         return
@@ -142,7 +142,7 @@ def _too_long(
 def _of_rows(
     points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> str | None:
-    """A schedule as long as there are rows in all epochs: the last batch of an epoch may have as few as one."""
+    """A schedule as long as the number of rows in all epochs; an epoch's last batch may have as few as one row."""
     length, size, epochs = optimizer.schedule_length, setup.batch_size * setup.accumulation, setup.epochs
     if length is None or not epochs or size < FEWEST_TIMES or points[-1][1] < HARDLY_FALLEN:
         return None
@@ -157,7 +157,7 @@ def _of_rows(
 def _swinging(
     points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> str | None:
-    """A schedule as long as there are epochs, stepped at each update: the rate falls and rises again."""
+    """A schedule as long as the number of epochs, but stepped at each update: the rate falls and rises repeatedly."""
     length, epochs = optimizer.schedule_length, setup.epochs
     if length is None or not epochs or abs(length / epochs - 1) > SAME_LENGTH or length * FEWEST_TIMES > planned:
         return None
@@ -172,7 +172,7 @@ def _swinging(
 
 
 def _hardly_stepped(planned: int, optimizer: OptimizerFacts) -> str | None:
-    """A schedule whose length is in updates, stepped once an epoch."""
+    """A schedule whose length is in updates, but that is stepped once per epoch."""
     length, steps = optimizer.schedule_length, optimizer.schedule_steps
     if length is None or not steps or length < FEWEST_TIMES * planned or steps >= planned:
         return None
@@ -185,7 +185,7 @@ def _hardly_stepped(planned: int, optimizer: OptimizerFacts) -> str | None:
 def _over_within_epochs(
     points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> str | None:
-    """A fall that is over after as many steps as there are epochs, of a schedule that is stepped at each update."""
+    """A decay that ends after as many steps as there are epochs, although the schedule is stepped at each update."""
     length, epochs, last = optimizer.schedule_length, setup.epochs, points[-1][1]
     if not length or not epochs or length > epochs or length * FEWEST_TIMES > planned:
         return None

@@ -20,16 +20,16 @@ from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
 RATES = (0.1, 10.0, 100.0)
-# Of the way from the constant prediction to the floor. Thirty steps of a model that works take it half of the way
-# and more; a single rare row that is memorized in a batch of 16 takes it a sixteenth.
+# Fraction of the way from the constant prediction to the floor. Thirty steps take a model that works at least halfway;
+# memorizing a single rare row in a batch of 16 takes it a sixteenth.
 LEAST_PROGRESS = 0.1
-# To memorize rows takes parameters; a small linear model on weak features rightly does not.
+# Memorizing rows takes parameters; a small linear model on weak features cannot.
 PARAMETERS_A_ROW = 10
 
 
 @rule("TW801", Severity.WARNING, residual=True)
 def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
-    """A loss on one batch that stays that of a constant prediction at every rate."""
+    """A loss on one batch that stays at that of a constant prediction at every rate."""
     constant, floor = overfit.constant, overfit.floor
     if overfit.learnt or overfit.falling or constant is None or constant - floor <= LEAST_PROGRESS * constant:
         return

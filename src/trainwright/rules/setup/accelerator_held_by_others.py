@@ -28,7 +28,7 @@ _NAMED = 3
 
 @rule("TW004", Severity.ERROR)
 def accelerator_held_by_others(setup: SetupFacts) -> Iterator[Finding]:
-    """GPUs of whose memory others hold most; any, where the script is about to take all that is left."""
+    """GPUs whose memory is mostly used by others; any GPU if the script is about to take all that is left."""
     for gpu in setup.accelerators:
         held = sum(p.held_bytes for p in gpu.others)
         most = held > MOST_SHARE * gpu.total_bytes

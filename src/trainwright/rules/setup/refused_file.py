@@ -21,7 +21,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW007", Severity.ERROR, raises=False)
 def refused_file(setup: SetupFacts) -> Iterator[Finding]:
-    """A path to save to, once training is done, that is not taken."""
+    """A path for saving after training that the framework rejects."""
     for one in setup.refused_files:
         at = one.where
         yield Finding(

@@ -29,13 +29,13 @@ from trainwright.stages.setup import MissingName, SetupFacts
 
 @rule("TW002", Severity.ERROR)
 def removed_api(setup: SetupFacts) -> Iterator[Finding]:
-    """A name that a library had once, or that it never had."""
+    """A name that a library no longer has, or never had."""
     missing = setup.missing
     if missing is None:
         return
     known = replacement(missing.owner, missing.name, package=missing.package, of_class=missing.of_class)
     if missing.of_class and known is None:
-        return  # any object can be asked for what it never had: that is no matter of versions
+        return  # any object can lack an attribute: that has nothing to do with versions
     kind = missing.owner.split(" ")[0]
     inner = kind if missing.of_class else missing.owner.removeprefix(missing.package).lstrip(".")
     full = f"{inner}.{missing.name}".lstrip(".")

@@ -118,7 +118,7 @@ def test_an_input_that_a_keras_model_refuses_is_read_in_the_words_of_each_backen
     )
     failure = Failure(type="ValueError", message=message, where=LINE)
     (finding,) = run(wrong_number_of_axes, SETUP, ForwardFacts(failure=failure), None)
-    assert finding.message == "the model's Input takes (None, 144), and (32, 12, 12) came"
+    assert finding.message == "the model's Input expects (None, 144), but gets (32, 12, 12)"
 
 
 def test_a_layer_of_the_right_size_that_raised_for_another_reason_is_left_to_others():

@@ -78,7 +78,7 @@ def proof_of_direction(name: str, right: bool, evaluation: EvaluationFacts) -> P
     if name not in given or name not in evaluation.returned:
         if name.endswith("loss"):
             return Proof("a loss is better when it is smaller")
-        return Proof(f"the framework takes a {'greater' if right else 'smaller'} {name} for the better one")
+        return Proof(f"the framework treats a {'greater' if right else 'smaller'} {name} as better")
     now, perfect = evaluation.returned[name], given[name]
     return Proof(f"{name} is {now:.4g} now, and would be {perfect:.4g} for perfect predictions")
 

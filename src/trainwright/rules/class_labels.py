@@ -121,7 +121,7 @@ def rows_not_finite(loss: LossFacts) -> Proof | None:
     labels = {loss.row_labels[i] for i in bad} if len(loss.row_labels) == len(loss.row_losses) else set()
     told = f": the rows with label {' or '.join(f'{x:g}' for x in sorted(labels))}" if labels else ""
     return Proof(
-        f"nothing stops: the loss is {loss.value}, because that of {len(bad)} of {len(loss.row_losses)} rows is{told}"
+        f"no error is raised, but the loss is {loss.value}, because that of {len(bad)} of {len(loss.row_losses)} rows is{told}"
     )
 
 

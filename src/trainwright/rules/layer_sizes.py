@@ -51,8 +51,8 @@ class SizeMismatch:
     def message(self) -> str:
         takes = f"{self.argument} {self.wanted}" if self.layer.fixed_size else f"{self.argument}={self.wanted}"
         return (
-            f"{self.layer.name} ({self.layer.kind}) takes {takes}, and {self.shape} came: "
-            f"axis {self.axis % len(self.shape)} holds {self.came}"
+            f"{self.layer.name} ({self.layer.kind}) expects {takes}, but its input has shape {self.shape}, "
+            f"with size {self.came} in dimension {self.axis % len(self.shape)}"
         )
 
     @property

@@ -37,8 +37,8 @@ class RefusedInput:
     @property
     def takes(self) -> str:
         if self.axes is not None:
-            return f"{'' if self.exactly else 'at least '}{self.axes} axes"
-        return f"{self.shape}" if self.shape else f"{self.size} values on axis {self.axis}"
+            return f"{'' if self.exactly else 'at least '}{self.axes} dimensions"
+        return f"{self.shape}" if self.shape else f"size {self.size} in dimension {self.axis}"
 
     @property
     def has_other_rank(self) -> bool:
@@ -83,10 +83,10 @@ def refusal(
     name = "the model's Input" if whole else refused.layer
     does, repair = _brought(refused, whole, batch, forward)
     return Finding(
-        message=f"{name} takes {refused.takes}, and {refused.came} came",
+        message=f"{name} expects {refused.takes}, but gets {refused.came}",
         measured={"layer": refused.layer, "declared": refused.takes, "came": str(refused.came)},
         where=_built_at(forward) or (setup.place(Role.MODEL) if whole else None) or failure.where,
-        proof=Proof(f"the input was refused before {'the model' if whole else refused.layer} was called"),
+        proof=Proof(f"the input was rejected before {'the model' if whole else refused.layer} was called"),
         repair=repair,
         fix=Fix(does=does, safety=Safety.UNSAFE if repair else Safety.MANUAL),
     )
@@ -110,15 +110,15 @@ def _brought(
         and None not in came
         and prod(known) == prod(n for n in came if n is not None)
     ):
-        how = f"reshape the inputs to {tuple(known)} a row"
+        how = f"reshape each row of the inputs to {tuple(known)}"
         return how, _reshape(given[0], tuple(known), how) if given else None
     if refused.axes is not None and refused.axes == len(refused.came) + 1:
         return _with_an_axis(refused, forward), None
     if whole and came:
-        return f"declare {DECLARED}({came}), or give the model {wanted or refused.takes}", None
+        return f"declare {DECLARED}({came}), or change the inputs to {wanted or refused.takes}", None
     if refused.axes is not None and len(refused.came) > refused.axes:
-        return (f"take an axis away before {refused.layer}: Flatten, a pooling layer, or return_sequences=False", None)
-    return f"bring what {refused.layer} is given to {refused.takes}", None
+        return (f"remove a dimension before {refused.layer}: Flatten, a pooling layer, or return_sequences=False", None)
+    return f"change the input of {refused.layer} to {refused.takes}", None
 
 
 def _with_an_axis(refused: RefusedInput, forward: ForwardFacts | None) -> str:
@@ -127,13 +127,13 @@ def _with_an_axis(refused: RefusedInput, forward: ForwardFacts | None) -> str:
     called = [m.kind for m in (*(forward.modules if forward else ()), *([failed] if failed else ()))]
     if any(name.startswith(RECURRENT) for name in (refused.layer, *called)):
         return (
-            f"give a recurrent layer before {refused.layer} return_sequences=True; else add an axis to what it is given: "
-            "x[..., None]"
+            f"set return_sequences=True in a recurrent layer before {refused.layer}, or else add a dimension to its "
+            "input: x[..., None]"
         )
-    axis = f"add an axis to what {refused.layer} is given: x[..., None]"
+    axis = f"add a dimension to the input of {refused.layer}: x[..., None]"
     # If the model is rejected while it is being built, its earlier layers are unknown.
     unknown = forward is None and refused.axes == 3
-    return f"{axis}; behind a recurrent layer, give that one return_sequences=True" if unknown else axis
+    return f"{axis}; after a recurrent layer, set return_sequences=True there instead" if unknown else axis
 
 
 def _reshape(key: str, shape: tuple[int, ...], does: str) -> Repair:

@@ -33,7 +33,7 @@ def scale_learning_rate(factor: float) -> Repair:
         call.tensors.set_learning_rate(call["optimizer"], factor=factor)
         return call
 
-    return Repair(f"learning rate x {factor:.2g}", Seam.OPTIMIZER, change)
+    return Repair(f"{factor:.2g} times the learning rate", Seam.OPTIMIZER, change)
 
 
 def change_batches(does: str, change: Callable[[dict[str, Any], Any], dict[str, Any]]) -> Repair:

@@ -139,7 +139,7 @@ def proof_of(call: LossCall) -> str:
         return f"{scores} and {targets} hold {prod(scores):,} and {prod(targets):,} numbers"
     spread = _spread(scores, targets)
     return (
-        f"{scores} and {targets} are spread to {spread}: each output is compared with the targets of all rows, "
+        f"{scores} and {targets} are broadcast to {spread}: each output is compared with the targets of all rows, "
         f"and only one pair in {prod(spread or ()) // prod(scores):,} belongs together"
     )
 
@@ -149,7 +149,7 @@ def _values(call: LossCall) -> str:
     if call.value is None or call.aligned_value is None:
         return ""
     crossed, aligned = f"{call.value:.4g}", f"{call.aligned_value:.4g}"
-    return f": {crossed}, and {aligned} in one shape" if crossed != aligned else ""
+    return f": {crossed}, and {aligned} in the same shape" if crossed != aligned else ""
 
 
 def advice(scores: tuple[int, ...], targets: tuple[int, ...]) -> str:
@@ -158,7 +158,7 @@ def advice(scores: tuple[int, ...], targets: tuple[int, ...]) -> str:
         return "write outputs.squeeze(-1) in the loss"
     if len(targets) == len(scores) + 1 and targets[-1] == 1:
         return "write targets.squeeze(-1) in the loss"
-    return f"give outputs {scores} and targets {targets} one shape"
+    return f"give outputs {scores} and targets {targets} the same shape"
 
 
 def align(function: str) -> Repair:

@@ -30,7 +30,7 @@ class Words:
     """How to reduce padding."""
     text_layer: str = "a tokenizer"
     """The part of a model that turns texts into numbers."""
-    fewer_predictions: str = "keep of each batch what the metrics need"
+    fewer_predictions: str = "keep only what the metrics need from each batch"
     """How to keep an evaluation from storing all scores."""
     without_gradients: str = "without gradients"
     """How to evaluate without building graphs."""

@@ -86,7 +86,7 @@ def _into_numbers(batch: BatchFacts, setup: SetupFacts) -> Finding:
     """Texts passed to a first layer that expects numbers."""
     name = batch.text_inputs[0]
     return Finding(
-        message=f"{name} holds raw text, and the model's first layer ({batch.first_layer}) takes numbers",
+        message=f"{name} holds raw text, but the model's first layer ({batch.first_layer}) expects numbers",
         measured={"text_columns": ", ".join(batch.text_inputs), "first_layer": batch.first_layer},
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"a batch's {name} is an array of strings, and no layer before the {batch.first_layer} reads any"),

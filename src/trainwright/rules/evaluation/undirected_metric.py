@@ -36,7 +36,7 @@ def _finding(watcher: Watcher, failure: Failure, right: bool | None, setup: Setu
         f"{failure.type} at the end of the first epoch",
         measured={"monitor": watcher.metric, "mode": "auto"},
         where=watcher.where or setup.place(Role.CALLBACKS, Role.TRAIN_CALL),
-        proof=Proof(f"it was asked before training: {failure.message[:160]}"),
+        proof=Proof(f"called before training, it raised: {failure.message[:160]}"),
         fix=Fix(
             does=f'write mode="{mode}"' if mode else 'write mode="max" or mode="min"',
             safety=Safety.SAFE if mode else Safety.MANUAL,

@@ -55,7 +55,7 @@ def _unknown(best: BestMetric, evaluation: EvaluationFacts, setup: SetupFacts) -
     greater = not chosen.endswith("loss") if greater is None else greater
     place = setup.place(Role.METRIC_FOR_BEST_MODEL, Role.LOAD_BEST_MODEL_AT_END, Role.ARGUMENTS)
     return Finding(
-        message=f"the best checkpoint is to be chosen by {name!r}, and the evaluation returns {', '.join(known)}",
+        message=f"the best checkpoint is selected by {name!r}, but the evaluation returns {', '.join(known)}",
         measured={"metric_for_best_model": name, "returned": ", ".join(known)},
         where=place,
         proof=Proof("the evaluation was run on rows of the evaluation set, and returned no such metric"),
@@ -75,15 +75,16 @@ def _unlogged(watcher: Watcher, logged: Sequence[str], setup: SetupFacts) -> Fin
     raised = f"; it raises {watcher.failure.type} at the end of the first epoch" if watcher.failure else ""
     harmful = watcher.failure is not None or watcher.purpose.startswith("keep")
     return Finding(
-        message=f"{watcher.kind} is to {watcher.purpose} by {watcher.metric!r}, and an epoch logs {', '.join(logged)}{raised}",
+        message=f"{watcher.kind} monitors {watcher.metric!r} to {watcher.purpose}, but an epoch logs "
+        f"{', '.join(logged)}{raised}",
         measured={"monitor": watcher.metric, "logged": ", ".join(logged)},
         severity=Severity.ERROR if harmful else Severity.WARNING,
         where=watcher.where or setup.place(Role.CALLBACKS, Role.TRAIN_CALL),
         proof=Proof(f"a training step{'' if unvalidated else ' and an evaluation step'} logged no {watcher.metric!r}"),
         fix=Fix(
-            does=("give fit validation data, or " if unvalidated else "")
+            does=("pass validation data to fit, or " if unvalidated else "")
             + f'write monitor="{chosen}"'
-            + (f" and {{{chosen}}} in the file's name" if watcher.in_file_name else ""),
+            + (f" and {{{chosen}}} in the file name" if watcher.in_file_name else ""),
             safety=Safety.MANUAL if watcher.in_file_name else Safety.UNSAFE,
             edits=() if watcher.in_file_name else edit_of_callback(watcher, "monitor", chosen, watcher.position),
         ),

@@ -35,16 +35,16 @@ def unmatched_strategies(setup: SetupFacts) -> Iterator[Finding]:
     of_steps = "strategy to match" not in refused.failure.message
     name, value = _matching_steps(given) if of_steps else _matching_strategy(given)
     seen = (
-        f"save_steps is {given['save_steps']}, no multiple of eval_steps {given['eval_steps'] or _EVERY}"
+        f"save_steps is {given['save_steps']}, which is not a multiple of eval_steps, {given['eval_steps'] or _EVERY}"
         if of_steps
         else f"eval_strategy is {given['eval_strategy']!r} while save_strategy is {given['save_strategy']!r}"
     )
     at = _place(refused, name)
     yield Finding(
-        message=f"load_best_model_at_end is set, and {seen}",
+        message=f"load_best_model_at_end is set, but {seen}",
         measured={k: v for k, v in given.items() if isinstance(v, (int, float, str))},
         where=at,
-        proof=Proof(f"{refused.function} raised {refused.failure.type}: a checkpoint is compared when it is evaluated"),
+        proof=Proof(f"{refused.function} raised {refused.failure.type}: only evaluated checkpoints can be compared"),
         repair=set_arguments(Seam.CONSTRUCT, **{name: value}) if refused.repairable else None,
         fix=Fix(
             does=f"write {name}={value!r}",

@@ -33,7 +33,8 @@ def index_beyond_embedding(forward: ForwardFacts, setup: SetupFacts) -> Iterator
         return
     fits = smallest >= 0
     yield Finding(
-        message=f"{layer.name} (Embedding) has {rows} rows, and indices {smallest} to {largest} came; it takes 0 to {rows - 1}",
+        message=f"{layer.name} (Embedding) has {rows} rows, for indices 0 to {rows - 1}, but gets indices {smallest} "
+        f"to {largest}",
         measured={"layer": layer.name, "declared": rows, "largest": largest, "smallest": smallest},
         where=layer.where,
         repair=resize(layer.name, largest + 1) if fits and not layer.fixed_size else None,

@@ -55,7 +55,7 @@ def _fit(found: SizeMismatch) -> tuple[str, Repair | None]:
     other = [i for i, size in enumerate(shape[1:], 1) if size == wanted]
     if other:
         axis = 1 if found.argument in ("in_channels", "num_features") else len(shape) - 1
-        return f"move axis {other[0]} of what {name} is given, which holds {wanted}, to axis {axis}", None
+        return f"move dimension {other[0]} of {name}'s input, which has size {wanted}, to dimension {axis}", None
     if found.layer.fixed_size:  # its size is that of the declared input, which its weights were drawn for
-        return f"declare an input of {found.came} values, or give the model {wanted}", None
-    return (f"build {name} with {found.argument}={found.came}, or give it {wanted} values", resize(name, found.came))
+        return f"declare an input of {found.came} values, or pass inputs of {wanted} values", None
+    return (f"build {name} with {found.argument}={found.came}, or pass it {wanted} values", resize(name, found.came))

@@ -28,8 +28,9 @@ def mismatched_product(forward: ForwardFacts) -> Iterator[Finding]:
     if layer.kind in TAKES and layer.sizes and layer.inputs and len(layer.inputs[0].shape) > 1:
         return
     yield Finding(
-        message=f"a product in {layer.name or 'the model'} ({layer.kind}) has factors that do not fit: {failure.message}",
+        message=f"a matrix product in {layer.name or 'the model'} ({layer.kind}) has factors with incompatible shapes: "
+        f"{failure.message}",
         where=failure.where,
         proof=Proof(f"{layer.kind} has no declared size of its own, and raised {failure.type}"),
-        fix=Fix(does="make the last axis of the first factor as long as the first axis of the second"),
+        fix=Fix(does="make the last dimension of the first factor as long as the first dimension of the second"),
     )

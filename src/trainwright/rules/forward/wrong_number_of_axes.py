@@ -40,9 +40,9 @@ def wrong_number_of_axes(
         return
     name = found.layer.name
     does = (
-        f"flatten what {name} is given, x.flatten(1): then its last axis holds {found.wanted}"
+        f"flatten the input of {name} to {found.wanted} values per row: x.flatten(1)"
         if found.lacks_flatten
-        else f"add the axis of the channel to what {name} is given, x.unsqueeze(1)"
+        else f"add a channel dimension to the input of {name}: x.unsqueeze(1)"
     )
     yield Finding(
         message=found.message,
@@ -58,4 +58,4 @@ def _flatten(name: str) -> Repair:
         call.tensors.flatten_before(call["model"], name)
         return call
 
-    return Repair(f"flatten what {name} is given", Seam.TRAINER, change)
+    return Repair(f"flatten the input of {name}", Seam.TRAINER, change)

@@ -29,10 +29,10 @@ def binary_targets_out_of_range(loss: LossFacts, setup: SetupFacts) -> Iterator[
     low, high = call.targets.minimum or 0.0, call.targets.maximum or 0.0
     does, repair = _brought(sorted(call.target_values), low, high)
     yield Finding(
-        message=f"the targets run from {low:g} to {high:g}; a binary cross-entropy takes 0 to 1",
+        message=f"the targets range from {low:g} to {high:g}, but a binary cross-entropy expects 0 to 1",
         measured={"smallest_label": low, "largest_label": high},
         where=setup.place(Role.LABELS_MADE, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAINER),
-        proof=Proof("the loss of a target outside 0 to 1 has no minimum: it falls without end as the score grows"),
+        proof=Proof("the loss of a target outside 0 to 1 has no minimum: it keeps falling as the score grows"),
         repair=repair,
         fix=Fix(does=does, safety=Safety.UNSAFE if repair else Safety.MANUAL),
     )
@@ -48,7 +48,7 @@ def _brought(values: list[float], low: float, high: float) -> tuple[str, Repair 
     if are_classes and len(values) > 2:
         return (f"give the model an output for each of the {len(values)} classes, and use a cross-entropy", None)
     way = f"divide by {high:g}" if low >= 0 else f"add {-low:g} and divide by {high - low:g}"
-    rather = "" if low >= 0 else ", or take a linear output and the squared error for numbers of both signs"
+    rather = "" if low >= 0 else ", or use a linear output and the squared error for targets of both signs"
     return f"scale the targets to 0 to 1: {way}{rather}", _to_unit_range(low, high)
 
 

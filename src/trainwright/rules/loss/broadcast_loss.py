@@ -81,13 +81,13 @@ def _by_hand(crossed: CrossedTargets, setup: SetupFacts) -> Finding:
         },
         where=crossed.where or setup.place(Role.COMPUTE_LOSS, Role.TRAIN_STEP, Role.LOSS, Role.MODEL),
         proof=Proof(
-            f"with the targets of the rows exchanged the loss is {crossed.exchanged_value:.6g}, and {crossed.value:.6g} "
-            f"before: each output is compared with the targets of all rows; as {aligned} their order matters"
+            f"with the targets permuted between rows the loss is {crossed.exchanged_value:.6g}, and before it was "
+            f"{crossed.value:.6g}: each output is compared with the targets of all rows; as {aligned} their order matters"
         ),
         repair=Repair("give the targets the outputs' shape", Seam.BATCH, _reshape(aligned[1:]))
         if crossed.where is None
         else Repair("give the targets the outputs' shape", Seam.PAIRING, _reshape_pair(shape, aligned)),
-        fix=Fix(does=f"give the loss outputs and targets of one shape: targets as {aligned}", safety=Safety.SAFE),
+        fix=Fix(does=f"give outputs and targets the same shape in the loss: targets as {aligned}", safety=Safety.SAFE),
     )
 
 

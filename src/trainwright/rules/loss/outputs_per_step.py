@@ -85,7 +85,7 @@ def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts 
     rows, steps = call.inputs.shape[:2]
     yield Finding(
         message=f"{call.function} compares the outputs at all {steps} steps of a sequence {forward.output.shape} with one "
-        f"target a row: {rows * steps:,} pairs for {rows} rows",
+        f"target per row: {rows * steps:,} pairs for {rows} rows",
         measured={"outputs": str(forward.output.shape), "targets": str(call.targets.shape), "pairs": rows * steps},
         where=_head(forward) or call.at or loss.at or setup.place(Role.MODEL),
         proof=outcome,

@@ -50,7 +50,7 @@ def wrong_logits_flag(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
         where=call.activation_at or loss_place(loss, setup),
         proof=outcome
         if outcome.clearly_better
-        else Proof(f"all scores lie in 0 to 1; at the best of them {floor:.4f} nats are left"),
+        else Proof(f"all scores are between 0 and 1; even with the best possible ones, the loss is {floor:.4f} nats"),
         repair=change,
         fix=Fix(does=f"remove the {word} from the last layer, or set from_logits=False", safety=Safety.SAFE),
     )

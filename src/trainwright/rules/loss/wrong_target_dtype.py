@@ -113,7 +113,7 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
             return call.replace(**{key: np.asarray(call[key]).astype(dtype)})
 
         yield Finding(
-            message=f"the targets are an array of Python objects ({kind}), of which no tensor can be made",
+            message=f"the targets are an array of Python objects ({kind}), which cannot be converted to a tensor",
             measured={"target_dtype": "object", "wanted_dtype": dtype},
             where=setup.place(Role.LABELS_MADE, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
             proof=Proof(f"each of the batch's targets is a Python {kind}; cast to {dtype}, the step works"),

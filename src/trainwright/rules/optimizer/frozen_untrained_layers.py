@@ -74,9 +74,7 @@ def _fresh_head(frozen: Sequence[ParameterFacts], forward: ForwardFacts) -> Proo
     """Scores of a random layer on top of a trained model; clearly they stay random, so no experiment is needed."""
     head = forward.head.name if forward.head else None
     fresh = [p.name for p in frozen if p.freshly_initialised and p.module == head]
-    return (
-        Proof(f"the checkpoint does not hold {fresh[0]}, which makes the scores, and it is frozen") if fresh else None
-    )
+    return Proof(f"{fresh[0]}, which computes the scores, is frozen and not part of the checkpoint") if fresh else None
 
 
 def _missing(frozen: Sequence[ParameterFacts], setup: SetupFacts) -> Proof | None:
@@ -84,7 +82,7 @@ def _missing(frozen: Sequence[ParameterFacts], setup: SetupFacts) -> Proof | Non
     missing = [p.name for p in frozen if p.freshly_initialised]
     if not setup.loads_checkpoint or not missing:
         return None
-    return Proof(f"the checkpoint that the model is loaded from does not hold {len(missing)} of the frozen matrices")
+    return Proof(f"the model's checkpoint does not contain {len(missing)} of the frozen matrices")
 
 
 def _drowned(forward: ForwardFacts) -> Proof | None:

@@ -80,9 +80,9 @@ def _place(optimizer: OptimizerFacts, setup: SetupFacts) -> Place | None:
 
 def _proof(points: tuple[tuple[int, float], ...], optimizer: OptimizerFacts) -> Proof:
     if optimizer.schedule_failure is not None and not points:
-        return Proof(f"run dry, it raised {optimizer.schedule_failure.type}")
+        return Proof(f"in a dry run, it raised {optimizer.schedule_failure.type}")
     few = points[:: max(1, len(points) // 5)]
-    return Proof("run dry: " + ", ".join(f"update {u}: {f:.3g}" for u, f in few) + " of its peak")
+    return Proof("in a dry run: " + ", ".join(f"update {u}: {f:.3g}" for u, f in few) + " of its peak")
 
 
 def _advice(planned: int, optimizer: OptimizerFacts) -> str:
@@ -104,7 +104,7 @@ def _unmoved(planned: int, optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
         measured={"planned_updates": planned, "moves_at": moves_at, "schedule": optimizer.schedule_kind},
         severity=Severity.NOTE,
         where=_place(optimizer, setup),
-        proof=Proof("run dry over the planned updates, and asked for its rate beyond them"),
+        proof=Proof("a dry run over the planned updates, and a look at the rates beyond them"),
         fix=Fix(does=f"give the schedule its length in updates: {planned}"),
     )
 

@@ -40,7 +40,7 @@ def removed_api(setup: SetupFacts) -> Iterator[Finding]:
     inner = kind if missing.of_class else missing.owner.removeprefix(missing.package).lstrip(".")
     full = f"{inner}.{missing.name}".lstrip(".")
     near = f"; it has {' and '.join(missing.near)}" if missing.near and (known is None or "{bare}" in known) else ""
-    asker = f", which {missing.wanted_by} asks for" if missing.wanted_by else ""
+    asker = f", which {missing.wanted_by} uses" if missing.wanted_by else ""
     yield Finding(
         message=f"{missing.library} has no {full}{asker}{near}",
         measured={"name": full, "library": missing.library},
@@ -57,5 +57,5 @@ def _fix(missing: MissingName, known: str | None) -> Fix:
     if known is not None:
         return Fix(does=filled(known, missing.name, next(iter(missing.near), None)))
     if missing.near:
-        return Fix(does=f"write {missing.near[0]}, if that is meant", safety=Safety.UNSAFE)
+        return Fix(does=f"write {missing.near[0]}, if that is what was meant", safety=Safety.UNSAFE)
     return Fix(does=f"look {missing.name} up in the release notes of {missing.package}, or install an older version")

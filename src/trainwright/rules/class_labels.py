@@ -63,7 +63,7 @@ def labels_out_of_range(dataset: DatasetFacts, forward: ForwardFacts, loss: Loss
         if not seen or (seen[0] >= 0 and seen[-1] < width):
             continue
         if set(in_batch) - set(seen) and all(0 <= v < width for v in in_batch):
-            continue  # the loss is given numbers that the data do not hold: they are numbered anew on the way
+            continue  # the loss gets numbers that are not in the data: they are renumbered on the way
         outside = next(v for v in seen if not 0 <= v < width)
         known = labels is not None and outside in labels.first_rows
         return OutOfRange(

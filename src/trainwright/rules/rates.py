@@ -23,14 +23,14 @@ STEPS = 8
 STUCK_SHARE = 0.7
 # If the loss never rises along the way, the rate does not make it oscillate; a lower one would only be slower.
 RISEN_FACTOR = 1.1
-# One batch is memorized even while its loss is thrown about, which is a rise by this share of the first loss above
-# the lowest so far, and by a pre-trained model that loses what it knew: then several batches are tried in turn. What
-# was known is missed only on more of them than a model soon memorizes.
+# A single batch can be memorized even if the loss oscillates (rises by this share of the first loss above the lowest so
+# far), or if a pre-trained model forgets what it knew. Then several batches are tried in turn: too many for a model to
+# memorize quickly, so that the forgotten knowledge is missed.
 JUMP_SHARE = 0.25
 THROWN_ABOUT = (4, 16)  # batches, steps
 FORGETTING = (12, 36)
-# There the script's rate must be left near what a constant prediction loses on these batches, and a tenth of the rate
-# must leave this share of it; where none can be told, the second.
+# There, the script's rate must stay near the loss of a constant prediction on these batches, and a tenth of the rate
+# must leave at most LEFT_SHARE of it. If that loss is unknown, a tenth of the rate must leave LEFT_SHARE_ALONE.
 NEAR_CONSTANT = 0.75
 LEFT_SHARE = 0.75
 LEFT_SHARE_ALONE = 0.5

@@ -29,7 +29,7 @@ def mostly_padding(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
     """Batches with more padding than text."""
     shares, ids = batch.padding_shares, batch.tensors.get("input_ids")
     if ids is not None and batch.hidden_tokens > HIDDEN_SHARE * ids.shape[0] * ids.shape[-1]:
-        return  # the mask leaves out text: what it calls padding is none
+        return  # the mask excludes text, so it does not mark padding
     if len(shares) < FEWEST_BATCHES or fmean(shares) <= MOSTLY:
         return
     tokens = ids.shape[1] if ids is not None else 0

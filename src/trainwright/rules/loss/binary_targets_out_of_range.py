@@ -1,4 +1,4 @@
-"""TW425 binary-targets-out-of-range: a binary cross-entropy is given targets outside 0 to 1.
+"""TW425 binary-targets-out-of-range: a binary cross-entropy gets targets outside 0 to 1.
 
 Why it matters: No error is raised. For such a target the loss has no minimum: it keeps falling below zero, and nothing
 is learned.

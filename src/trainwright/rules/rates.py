@@ -30,7 +30,7 @@ JUMP_SHARE = 0.25
 THROWN_ABOUT = (4, 16)  # batches, steps
 FORGETTING = (12, 36)
 # There, the script's rate must stay near the loss of a constant prediction on these batches, and a tenth of the rate
-# must leave at most LEFT_SHARE of it. If that loss is unknown, a tenth of the rate must leave LEFT_SHARE_ALONE.
+# must leave at most LEFT_SHARE of the loss that the script's rate leaves (LEFT_SHARE_ALONE if the constant is unknown).
 NEAR_CONSTANT = 0.75
 LEFT_SHARE = 0.75
 LEFT_SHARE_ALONE = 0.5

@@ -4,7 +4,7 @@ Why it matters: The script stops before training, and the message does not say w
 Evidence: When the script evaluates and when it saves.
 Error: `load_best_model_at_end requires the save and eval strategy to match`
 Error: `load_best_model_at_end requires the saving steps to be a round multiple`
-Fix (safe): Save at the same steps or epochs at which you evaluate.
+Fix (safe): Evaluate and save at the same steps or epochs.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def failed(kind, sizes, *shape, message="shapes cannot be multiplied", **values)
     [
         (failed("Linear", (64, 10), 16, 32), "in_features=32"),
         (failed("Linear", (512, 10), 16, 8, 8, 8), "x.flatten(1)"),
-        (failed("Linear", (64, 10), 16, 64, 5), "move axis 1"),
-        (failed("Conv2d", (3, 8), 16, 28, 28, 3), "move axis 3"),
+        (failed("Linear", (64, 10), 16, 64, 5), "move dimension 1"),
+        (failed("Conv2d", (3, 8), 16, 28, 28, 3), "move dimension 3"),
         (failed("Conv2d", (1, 8), 16, 28, 28), "x.unsqueeze(1)"),
         (failed("LayerNorm", (100,), 16, 64), "normalized_shape=64"),
         (failed("Embedding", (10, 4), 16, 5, dtype="int64", minimum=0, maximum=12), "num_embeddings=13"),

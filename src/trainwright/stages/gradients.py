@@ -46,7 +46,7 @@ class CutOff:
             here = call["operation"] == self.operation and call["where"] == self.where
             return call.replace(result=call["value"]) if here else call
 
-        return Repair(f"leave the tensor on the graph at {self.operation}", Seam.CUT, change)
+        return Repair(f"keep the tensor in the graph at {self.operation}", Seam.CUT, change)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,7 +77,7 @@ def _told(cut: CutOff | None) -> tuple[str, str]:
             f"the result of {cut.operation} is piecewise constant, so it has no gradient",
             f"compute the loss from the input of {cut.operation}; keep {cut.operation} for metrics",
         )
-    return (f"{cut.operation} detached it from the graph", f"keep the tensor on the graph (no {cut.operation} there)")
+    return (f"{cut.operation} detached it from the graph", f"keep the tensor in the graph (no {cut.operation} there)")
 
 
 def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:

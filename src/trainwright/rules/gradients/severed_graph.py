@@ -50,7 +50,7 @@ def _finding(cut: CutOff, lost: list[str], gradients: GradientFacts, setup: Setu
             f"the tensor given to {cut.operation} was computed from them, and after backward their gradient is None"
         ),
         repair=cut.left_out(),
-        fix=Fix(does=f"leave the tensor on the graph (no {cut.operation} there)", safety=Safety.UNSAFE),
+        fix=Fix(does=f"keep the tensor in the graph (no {cut.operation} there)", safety=Safety.UNSAFE),
     )
 
 

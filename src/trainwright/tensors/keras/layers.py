@@ -242,7 +242,7 @@ def _in_training(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def resize_input(model: Any, layer: str, size: int) -> None:
-    raise PartMissing("a Keras layer takes the size of its input when it is built")
+    raise PartMissing("a Keras layer takes its input size when it is built")
 
 
 def flatten_before(model: Any, layer: str) -> None:

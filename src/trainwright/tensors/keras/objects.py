@@ -241,12 +241,12 @@ def leaves(structure: Any) -> Iterator[Any]:
 
 
 def set_padding(model: Any, token: int) -> None:
-    raise PartMissing("Keras's models know no padding token")
+    raise PartMissing("Keras models have no padding token")
 
 
 def decoder_inputs(model: Any, labels: Any) -> Any:
-    raise PartMissing("Keras's models shift no labels themselves")
+    raise PartMissing("Keras models do not shift labels themselves")
 
 
 def detach_kept(model: Any) -> None:
-    raise PartMissing("Keras's layers keep no graph of a step")
+    raise PartMissing("Keras layers do not keep a step's graph")

@@ -281,12 +281,12 @@ def shuffled(dataset: Any) -> Any:
 
 
 def mask_padding(model: Any, embedding: str) -> None:
-    raise PartMissing("torch's layers are told of padding by an argument of their call")
+    raise PartMissing("torch layers get padding masks as call arguments")
 
 
 def rename_outputs(model: Any, role: str, names: Mapping[str, str]) -> None:
-    raise PartMissing("torch's models are not compiled with names of outputs")
+    raise PartMissing("torch models are not compiled with output names")
 
 
 def give_no_loss(model: Any, names: Sequence[str]) -> None:
-    raise PartMissing("torch's models are not compiled with losses by output")
+    raise PartMissing("torch models are not compiled with a loss per output")

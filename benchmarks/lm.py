@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/lm.py [--parts tokens,training,generation,quality] [--write FILE]
 
-Each part is a script of its own and can be run alone, with settings of its own: lm_tokens.py (tokenise and pack),
+Each part is a script of its own and can be run alone, with settings of its own: lm_tokens.py (tokenize and pack),
 lm_training.py (speed and memory of a step), lm_generation.py (completions), lm_quality.py (tokens until the loss of the
 course's recipe: many minutes). Rates are per CPU-second, so that a shared machine tells the same.
 """

@@ -86,7 +86,7 @@ def disk(folder: Path, found: dict[str, int], packed_bytes: int) -> Row:
 
 
 def memory(megabytes: float, folder: Path) -> Row:
-    """Peak memory of reading, tokenising and packing all files, and a fifth of them."""
+    """Peak memory of reading, tokenizing and packing all files, and a fifth of them."""
     peaks = []
     for part in (megabytes / 5, megabytes):
         command = [sys.executable, __file__, "--pack", str(folder), "--megabytes", str(part)]

@@ -1,4 +1,4 @@
-"""One number to predict: the standardised number of words of a text, with num_labels=1."""
+"""One number to predict: the standardized number of words of a text, with num_labels=1."""
 
 import numpy as np
 from datasets import Dataset

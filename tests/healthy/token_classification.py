@@ -1,4 +1,4 @@
-"""Tags for words: is it a mention, a hashtag, capitalised, or plain? Sub-words after the first are ignored."""
+"""Tags for words: is it a mention, a hashtag, capitalized, or plain? Sub-words after the first are ignored."""
 
 import numpy as np
 from datasets import Dataset

@@ -1,4 +1,4 @@
-"""Tabular regression with several inputs, Huber loss, standardised targets and gradient clipping off."""
+"""Tabular regression with several inputs, Huber loss, standardized targets and gradient clipping off."""
 
 import torch
 from material import QUIET

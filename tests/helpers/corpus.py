@@ -11,7 +11,7 @@ _NAMES = [
     for b in ("data", "frame", "line", "all", "x")
 ]
 
-# What a licence file of it begins with.
+# What a license file of it begins with.
 MIT = "Permission is hereby granted, free of charge, to any person obtaining a copy of this software"
 
 

@@ -194,7 +194,7 @@ def test_weighted_gradients_do_not_depend_on_accumulation(micro: int) -> None:
 
 
 def test_equal_weights_change_nothing() -> None:
-    """Defect 9: without normalisation, weights of 5 would be a rate five times as high."""
+    """Defect 9: without normalization, weights of 5 would be a rate five times as high."""
     inputs, targets = windows(4)
     model = tiny()
     plain_loss = training_loss(model, inputs, targets) / total_weight(targets)

@@ -1,4 +1,4 @@
-"""A Keras training whose data write, log and summarise."""
+"""A Keras training whose data write, log and summarize."""
 
 import os, logging
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")

@@ -68,8 +68,8 @@ def failed(kind, sizes, *shape, message="shapes cannot be multiplied", **values)
     [
         (failed("Linear", (64, 10), 16, 32), "in_features=32"),
         (failed("Linear", (512, 10), 16, 8, 8, 8), "x.flatten(1)"),
-        (failed("Linear", (64, 10), 16, 64, 5), "move axis 1"),
-        (failed("Conv2d", (3, 8), 16, 28, 28, 3), "move axis 3"),
+        (failed("Linear", (64, 10), 16, 64, 5), "move dimension 1"),
+        (failed("Conv2d", (3, 8), 16, 28, 28, 3), "move dimension 3"),
         (failed("Conv2d", (1, 8), 16, 28, 28), "x.unsqueeze(1)"),
         (failed("LayerNorm", (100,), 16, 64), "normalized_shape=64"),
         (failed("Embedding", (10, 4), 16, 5, dtype="int64", minimum=0, maximum=12), "num_embeddings=13"),
@@ -118,7 +118,7 @@ def test_an_input_that_a_keras_model_refuses_is_read_in_the_words_of_each_backen
     )
     failure = Failure(type="ValueError", message=message, where=LINE)
     (finding,) = run(wrong_number_of_axes, SETUP, ForwardFacts(failure=failure), None)
-    assert finding.message == "the model's Input takes (None, 144), and (32, 12, 12) came"
+    assert finding.message == "the model's Input expects (None, 144), but gets (32, 12, 12)"
 
 
 def test_a_layer_of_the_right_size_that_raised_for_another_reason_is_left_to_others():
@@ -249,7 +249,7 @@ def test_rows_that_are_equal_at_first_only_are_no_fault():
         (parameter(deviation=1.0), 10.0, BETTER, 1),
         (parameter(deviation=1.0), 10.0, SAME, 0),  # the experiment does not bear it out
         (parameter(deviation=1.0), 2.0, BETTER, 0),  # the loss is near chance
-        (parameter(deviation=0.25), 10.0, BETTER, 0),  # He's initialisation
+        (parameter(deviation=0.25), 10.0, BETTER, 0),  # He's initialization
         (parameter(deviation=1.0, freshly_initialised=False), 10.0, BETTER, 0),  # a checkpoint's own
     ],
 )

@@ -208,7 +208,7 @@ def test_only_seen_probabilities_count_as_a_second_activation(seen, outcome, spe
     [
         ({"function": "nll_loss"}, True),
         ({"function": "nll_loss", "log_normalised": True, "high": -0.1}, False),
-        ({"function": "nll_loss", "high": -0.1}, False),  # log-likelihoods without their normaliser
+        ({"function": "nll_loss", "high": -0.1}, False),  # log-likelihoods without their normalizer
         ({"function": "nll_loss", "rows_sum_to_one": True, "low": 0.0, "in_unit_range": True}, True),
         ({"function": "binary_cross_entropy", "failure": FAILED}, True),
         ({"function": "binary_cross_entropy", "low": 0.0, "in_unit_range": True}, False),

@@ -48,12 +48,12 @@ def test_one_class_for_every_row_is_said() -> None:
 
 @pytest.mark.parametrize("overfit", [
     measure_overfit(tuple(1.1 - 0.02 * i for i in range(30)), 16, constant=1.09),  # falling
-    measure_overfit((1.1, *[0.2] * 29), 16, constant=1.09),  # learnt
+    measure_overfit((1.1, *[0.2] * 29), 16, constant=1.09),  # learned
     measure_overfit((1.1, *[0.9] * 29), 16, constant=1.09),  # under the constant by a sixth
     stuck(constant=None),  # a loss of its own
     stuck(floor=1.05),  # targets so smooth that there is nothing to learn
-    stuck(evaluated=0.4),  # learnt, but for the dropout
-    measure_overfit((0.01,) * 30, 16, constant=1.09),  # learnt before
+    stuck(evaluated=0.4),  # learned, but for the dropout
+    measure_overfit((0.01,) * 30, 16, constant=1.09),  # learned before
 ])  # fmt: skip
 def test_what_learns_or_cannot_be_told_is_not(overfit: OverfitFacts) -> None:
     assert judged(overfit) == []

@@ -43,9 +43,12 @@ RATE = Finding(
     measured={"learning_rate": 5.0, "last_loss": float("inf"), "batch": "rows 0-15, 'train'"},
     where=Place("train.py", 8),
     proof=Outcome(
-        changed="learning rate x 0.01", before=(float("nan"), 8.71, 9.02), after=(0.2104, 0.19, 0.2555), steps=16
+        changed="0.01 times the learning rate",
+        before=(float("nan"), 8.71, 9.02),
+        after=(0.2104, 0.19, 0.2555),
+        steps=16,
     ),
-    repair=Repair("learning rate x 0.01", Seam.OPTIMIZER, lambda call: call),
+    repair=Repair("0.01 times the learning rate", Seam.OPTIMIZER, lambda call: call),
     fix=Fix(does="write learning_rate=0.05", safety=Safety.UNSAFE, tried=True),
     after_repair=("label-out-of-range", "ragged-batch", "ragged-batch"),
 )
@@ -63,7 +66,7 @@ PADDING = Finding(
     severity=Severity.NOTE,
     message="61 % of the positions of a batch are padding",
     measured={"padding_share": 0.6112, "rows": 38158},
-    fix=Fix(does="group rows of like length"),
+    fix=Fix(does="group rows of similar length"),
 )
 REPORT = Report(
     script="train.py",

@@ -179,7 +179,7 @@ def test_the_stages_that_a_rule_needs_must_have_been_walked() -> None:
 
 
 def test_an_experiment_that_was_cut_off_verifies_nothing_that_rests_on_one() -> None:
-    second = report(message=f"The budget of 5 s {CUT_OFF} (learning rate x 0.01).")
+    second = report(message=f"The budget of 5 s {CUT_OFF} (0.01 times the learning rate).")
     assert names(verified(report(RENAMED, RATE), lambda copies: second)) == ["renamed-argument"]
 
 

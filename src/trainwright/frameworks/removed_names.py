@@ -6,10 +6,10 @@ _NO_TENSORFLOW = "transformers 5 has PyTorch models only: use {bare} with the Tr
 _CALL = "call the tokenizer itself: tokenizer(…)"
 _UNDERSCORE = "use {name} without the underscore and keep what it returns"
 _EVALUATE = "use evaluate.load, torchmetrics or sklearn.metrics"
-_PLAIN_NUMPY = "write {name}, Python's own"
+_PLAIN_NUMPY = "use Python's own {name}"
 _FROM_LAYERS = "import from keras.layers itself"
 _FROM_OPTIMIZERS = "import from keras.optimizers itself"
-_TENSORFLOW_1 = "it is TensorFlow 1's: tf.compat.v1 has it, for graphs run by hand"
+_TENSORFLOW_1 = "it belongs to TensorFlow 1: tf.compat.v1 still has it, for graphs run by hand"
 _NO_SESSION = "leave it out: there are no sessions since TensorFlow 2"
 _NO_PHASE = "call the model with training=True or training=False"
 _FIT = "use fit, which takes generators too"
@@ -120,17 +120,17 @@ MODULE_NAMES: dict[tuple[str, str], str] = {
     (
         "keras.*",
         "ImageDataGenerator",
-    ): "use keras.utils.image_dataset_from_directory and layers.RandomFlip and its kin; tf.keras.preprocessing.image still has it",
+    ): "use keras.utils.image_dataset_from_directory and layers.RandomFlip and similar layers; tf.keras.preprocessing.image still has it",
     ("keras.*", "np_utils"): "use keras.utils.to_categorical",
     ("keras.*", "vis_utils"): "use keras.utils.plot_model",
     ("keras.*", "generic_utils"): "import from keras.utils itself",
     ("keras.*", "layer_utils"): "import from keras.utils itself",
     ("keras.*", "multi_gpu_model"): "use keras.distribution.DataParallel, or tf.distribute.MirroredStrategy",
-    ("keras.*", "scikit_learn"): "use keras.wrappers.SKLearnClassifier and its kin",
+    ("keras.*", "scikit_learn"): "use keras.wrappers.SKLearnClassifier and similar classes",
     ("keras.*", "KerasClassifier"): "use keras.wrappers.SKLearnClassifier",
     ("keras.*", "KerasRegressor"): "use keras.wrappers.SKLearnRegressor",
     ("keras.*", "CuDNN*"): "use the layer without CuDNN in its name: it uses cuDNN automatically",
-    ("keras.*", "Merge"): "use layers.Concatenate, layers.Add and their kin",
+    ("keras.*", "Merge"): "use layers.Concatenate, layers.Add and similar layers",
     ("keras.*", "ThresholdedReLU"): "use layers.ReLU(threshold=…)",
     ("keras.layers", "experimental"): _FROM_LAYERS,
     ("keras.optimizers", "experimental"): _FROM_OPTIMIZERS,
@@ -139,7 +139,10 @@ MODULE_NAMES: dict[tuple[str, str], str] = {
         "keras.mixed_precision",
         "experimental",
     ): "use keras.mixed_precision itself; set_policy is set_global_policy there",
-    ("keras", "experimental"): "keras.optimizers.schedules has CosineDecay and CosineDecayRestarts; the rest is gone",
+    (
+        "keras",
+        "experimental",
+    ): "keras.optimizers.schedules has CosineDecay and CosineDecayRestarts; the rest was removed",
     ("keras", "engine"): "import from keras itself: it has Model, Sequential, Layer, Input and InputSpec",
     ("keras.*", "core"): _FROM_LAYERS,
     ("keras.*", "convolutional"): _FROM_LAYERS,
@@ -155,7 +158,7 @@ MODULE_NAMES: dict[tuple[str, str], str] = {
     **{("keras.backend", name): f"use keras.ops.{name}, and give it the axis" for name in _OPS_WITH_AXIS},
     **{("keras.backend", name): text for name, text in _BACKEND.items()},
     ("keras.backend", "*"): "keras.ops has most functions of Keras 2's backend, some under NumPy's names",
-    ("tensorflow", "contrib"): "most of it went into tensorflow-addons and Keras, some of it away",
+    ("tensorflow", "contrib"): "most of it moved to tensorflow-addons and Keras; some was removed",
     ("tensorflow", "Session"): _TENSORFLOW_1,
     ("tensorflow", "InteractiveSession"): _TENSORFLOW_1,
     ("tensorflow", "ConfigProto"): _TENSORFLOW_1,

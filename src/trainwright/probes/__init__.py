@@ -1,1 +1,1 @@
-"""What is computed of plain arrays: NumPy only, no framework."""
+"""Computations on plain arrays: NumPy only, no framework."""

@@ -1,4 +1,4 @@
-"""What a constant prediction would lose on the same rows, and the least that any prediction can lose there."""
+"""The loss of a constant prediction on the same rows, and the lowest possible loss there."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ import numpy as np
 from trainwright.probes.losses import is_one_hot
 from trainwright.stages.loss import CLASS_LOSSES, DISTANCES
 
-# A script's loss that differs by more from its one call of a loss function has further terms.
+# If the script's loss differs by more than this from its one loss call, it has further terms.
 SAME_WITHIN = 1e-3
-# An untold constant, and no known floor.
+# No known constant, and no known floor.
 _UNTOLD = (None, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedLoss:
-    """What one call of a loss function was given, but for the values of the predictions."""
+    """The arguments of one loss call, except the values of the predictions."""
 
     function: str
     shape: tuple[int, ...]
-    """Of the predictions."""
+    """Shape of the predictions."""
     class_axis: int = 1
-    """Of the predictions' axes, the one of the classes."""
+    """The predictions' class axis."""
     targets: np.ndarray
     value: float
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Those of the call under torch's names; weights of classes as arrays."""
+    """The call's options under torch's names; class weights as arrays."""
     answers: tuple[list[int], list[int]] = ([], [])
-    """Predicted and true classes; empty where the call is no classification of rows."""
+    """Predicted and true classes; empty if the call does not classify rows."""
 
     def option(self, name: str, otherwise: float) -> float:
-        """A number among the options; `otherwise` where it was not given."""
+        """A number among the options; `otherwise` if it was not set."""
         value = self.options.get(name)
         return otherwise if value is None else float(value)
 
 
 def constant_and_floor(batches: Sequence[Sequence[JudgedLoss]], losses: Sequence[float]) -> tuple[float | None, float]:
-    """The loss of the best constant prediction, and the least possible one; None and 0 where they cannot be told.
+    """The loss of the best constant prediction, and the lowest possible loss; None and 0 if unknown.
 
     Args:
         batches: the loss calls of each batch; only a single call that is the whole loss can be judged.
@@ -70,10 +70,10 @@ def constant_and_floor(batches: Sequence[Sequence[JudgedLoss]], losses: Sequence
 def answers(
     function: str, scores: np.ndarray, targets: np.ndarray, *, of_indices: bool = False
 ) -> tuple[list[int], list[int]]:
-    """Predicted and true classes where targets are one-hot, or a single score a row is compared with 0 or 1.
+    """Predicted and true classes if targets are one-hot, or if a single score per row is compared with 0 or 1.
 
     Args:
-        of_indices: also where a class loss compares each row of scores (N, C) with one class number.
+        of_indices: also if a class loss compares each row of scores (N, C) with one class number.
     """
     if scores.ndim == 2 and is_one_hot(scores, targets):
         return scores.argmax(1).tolist(), targets.argmax(1).tolist()
@@ -103,7 +103,7 @@ def _classes(calls: Sequence[JudgedLoss]) -> tuple[float | None, float]:
 
 
 def _indices(call: JudgedLoss, counts: np.ndarray) -> tuple[float, float]:
-    """Class numbers: the class frequencies, weighted and smoothed as the loss is."""
+    """For class numbers: the class frequencies, weighted and smoothed like the loss."""
     smoothing, width = call.option("label_smoothing", 0.0), len(counts)
     weight = call.options.get("weight")
     weights = np.ones(width) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -121,7 +121,7 @@ def _indices(call: JudgedLoss, counts: np.ndarray) -> tuple[float, float]:
 
 
 def _soft_classes(call: JudgedLoss, targets: np.ndarray, width: int) -> tuple[float | None, float]:
-    """A number for each class, (rows, classes)."""
+    """For targets with a number per class, (rows, classes)."""
     if call.options.get("weight") is not None:
         return _UNTOLD
     smoothing = call.option("label_smoothing", 0.0)
@@ -130,7 +130,7 @@ def _soft_classes(call: JudgedLoss, targets: np.ndarray, width: int) -> tuple[fl
 
 
 def _bits(call: JudgedLoss, targets: np.ndarray) -> tuple[float | None, float]:
-    """Targets from 0 to 1, each column by itself."""
+    """For targets from 0 to 1, with each column on its own."""
     if call.options.get("weight") is not None or targets.min() < 0 or targets.max() > 1:
         return _UNTOLD
     smoothing, weight = call.option("label_smoothing", 0.0), call.options.get("pos_weight")
@@ -145,7 +145,7 @@ def _bits(call: JudgedLoss, targets: np.ndarray) -> tuple[float | None, float]:
 
 
 def _distance(call: JudgedLoss, difference: np.ndarray) -> np.ndarray:
-    """Each element's loss, as torch and Keras define these functions."""
+    """Each element's loss, as defined by torch and Keras."""
     size: np.ndarray = np.abs(difference)
     if call.function == "mse_loss":
         return np.asarray(size**2)
@@ -158,7 +158,7 @@ def _distance(call: JudgedLoss, difference: np.ndarray) -> np.ndarray:
 
 
 def _entropy(mass: np.ndarray) -> float:
-    """Σ m ln(Σm / m): the least cross-entropy, times its mass, of a prediction for this mass over classes."""
+    """Σ m ln(Σm / m): the lowest cross-entropy, times its mass, of a prediction for this mass over classes."""
     return float(-_times_log(mass, mass / max(mass.sum(), 1e-300)).sum())
 
 

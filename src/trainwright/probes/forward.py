@@ -1,4 +1,4 @@
-"""What a model's answers to changed inputs show of its forward pass, whatever the framework."""
+"""What a model's outputs for changed inputs reveal about its forward pass, in any framework."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from typing import Any, Protocol
 
 import numpy as np
 
-# A change of the output below this share of its scale is float32 rounding.
+# A change of the output below this fraction of its scale is float32 rounding.
 SAME_WITHIN = 1e-6
-# A change above it is no rounding of other sums either: what was changed reaches the output.
+# A larger change is not due to a different summation order either: the changed input reaches the output.
 LEAKS_BEYOND = 1e-3
-# The noise added to a weight has this share of its tensor's deviation as its own; of SPREAD_OF_EQUALS where all are equal.
+# The noise added to a weight has this fraction of its tensor's deviation (of SPREAD_OF_EQUALS if all values are equal).
 MOVED_BY = 0.1
 SPREAD_OF_EQUALS = 0.1
-# Equal units may differ by this share of the largest weight: rounding.
+# Equal units may differ by this fraction of the largest weight, because of rounding.
 _UNITS_WITHIN = 1e-5
 
 
 class AnsweringModel(Protocol):
-    """A model that can be called again with other inputs, and is left as it was by each call."""
+    """A model that can be called again with other inputs and is left unchanged by each call."""
 
     def answer(self, inputs: Any, *, training: bool = False) -> np.ndarray | None:
-        """The scores (rows, …) in evaluation mode, or as in training; None where there are none to compare."""
+        """The scores (rows, …) in evaluation mode, or as in training; None if there are none to compare."""
 
     def all_answers(self, inputs: Any) -> list[np.ndarray]:
-        """Every tensor that it answers with in evaluation mode, and the loss where there is one."""
+        """Every output tensor in evaluation mode, and the loss if there is one."""
 
     def chosen(self, inputs: Any, rows: Sequence[int]) -> Any:
-        """The inputs with these rows only; repeats are allowed."""
+        """The inputs with only these rows; repeats are allowed."""
 
     def exchanged(self, inputs: Any, name: str) -> Any | None:
-        """The inputs with the rows of one of them moved on by one; None where that changes nothing."""
+        """The inputs with the rows of one of them rotated by one; None if that changes nothing."""
 
     def moved_weights(self) -> AbstractContextManager[None]:
-        """Every weight is moved a little (`moved`) inside, and restored at the end."""
+        """Perturb every weight a little (`moved`) inside the block, and restore it at the end."""
 
 
 def difference(left: np.ndarray, right: np.ndarray) -> float:
-    """Largest difference relative to the scale of the left values: their mean size and deviation together."""
+    """Largest difference relative to the scale of the left values (mean size plus deviation)."""
     if not left.size:
         return 0.0
     left = left.astype(np.float64)
@@ -48,26 +48,26 @@ def difference(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def moved(values: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """A weight's values with noise on them."""
+    """A weight's values with added noise."""
     noise = random.standard_normal(values.shape, dtype=np.float32)
     return np.asarray(values + MOVED_BY * (float(values.std()) or SPREAD_OF_EQUALS) * noise, dtype=values.dtype)
 
 
 def same_for_other_inputs(model: AnsweringModel, base: np.ndarray, inputs: Any, other: Any) -> dict[str, bool]:
-    """Whether two batches of different inputs get the same answer, with the weights as they are and moved.
+    """Whether two batches of different inputs give the same output, with the current weights and with perturbed ones.
 
     Args:
-        base: the answer to `inputs`.
+        base: the output for `inputs`.
 
     Returns:
-        Fields of ForwardFacts; empty where the answers cannot be compared.
+        Fields of ForwardFacts; empty if the outputs cannot be compared.
     """
     answer = model.answer(other)
     if answer is None or answer.shape[1:] != base.shape[1:]:
         return {}
     if not _same_rows(base, answer):
         return {"same_for_other_inputs": False}
-    # In evaluation mode, untrained batch statistics leave inputs unnormalized, so training mode is asked as well.
+    # In evaluation mode, untrained batch statistics leave inputs unnormalized, so training mode is checked as well.
     in_training = [model.answer(batch, training=True) for batch in (inputs, other)]
     if not _same_rows(*in_training):
         return {"same_for_other_inputs": False}
@@ -79,7 +79,7 @@ def same_for_other_inputs(model: AnsweringModel, base: np.ndarray, inputs: Any, 
 
 
 def _same_rows(left: np.ndarray | None, right: np.ndarray | None) -> bool:
-    """Whether two answers are the same in the rows that both have; a missing answer counts as the same."""
+    """Whether two outputs agree in the rows that both have; a missing output counts as the same."""
     if left is None or right is None:
         return True
     count = min(len(left), len(right)) if left.ndim and right.ndim else None
@@ -89,14 +89,14 @@ def _same_rows(left: np.ndarray | None, right: np.ndarray | None) -> bool:
 def leaking_rows(
     model: AnsweringModel, base: np.ndarray, inputs: Any, rows: Sequence[int]
 ) -> tuple[float, int | None] | None:
-    """By how much an answer changes when all other rows become copies of its own, and the row where that is most.
+    """How much a row's output changes when all other rows become copies of it, and the row where it changes the most.
 
     Args:
-        base: the answer to `inputs`.
-        rows: those whose answers are compared; the search ends at the first that leaks.
+        base: the output for `inputs`.
+        rows: the rows to compare; the search ends at the first that leaks.
 
     Returns:
-        None where it cannot be told: the model keeps a state from call to call, or relates all rows on purpose.
+        None if unknown: the model keeps state between calls, or relates all rows on purpose.
     """
     count = len(base)
     if count < 2 or count in base.shape[1:2]:  # (N, N) scores compare rows on purpose
@@ -118,7 +118,7 @@ def leaking_rows(
 
 
 def _row_difference(base: np.ndarray, changed: np.ndarray, row: int) -> float:
-    """By how much of its scale one row of the scores changes; a single number has that of all rows."""
+    """The change of one row of scores relative to its scale; for a single number, relative to the scale of all rows."""
     if base[row].size > 1:
         return difference(base[row], changed[row])
     scale = float(np.abs(base).mean() + base.std() + 1e-12)
@@ -126,9 +126,9 @@ def _row_difference(base: np.ndarray, changed: np.ndarray, row: int) -> float:
 
 
 def ignored_inputs(model: AnsweringModel, inputs: Any, names: Sequence[str]) -> tuple[str, ...]:
-    """Those of the inputs whose exchange between rows changes no answer.
+    """The inputs that can be permuted between rows without changing any output.
 
-    A branch whose last layer starts at zero lets nothing through either: suspects are tried again with weights moved.
+    A branch whose last layer starts at zero passes nothing on either, so suspects are retried with perturbed weights.
     """
     ignored = _without_effect(model, inputs, names)
     if ignored:
@@ -150,10 +150,10 @@ def _all_same(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> bool:
 
 
 def units_equal(weight: np.ndarray, unit_axis: int) -> bool:
-    """Whether all units of a weight are equal to within rounding of their values.
+    """Whether all units of a weight are equal up to rounding.
 
     Args:
-        unit_axis: the axis of the units: torch's first, Keras's last.
+        unit_axis: the axis of the units: the first in torch, the last in Keras.
     """
     units = np.moveaxis(weight, unit_axis, 0).reshape(weight.shape[unit_axis], -1)
     return bool(np.abs(units - units[:1]).max() <= _UNITS_WITHIN * np.abs(units).max())

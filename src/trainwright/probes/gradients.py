@@ -1,4 +1,4 @@
-"""What the gradients of several steps show beside each other."""
+"""Comparisons of the gradients of several steps."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 Gradient = Mapping[Any, np.ndarray]
 """The gradients of one step, by parameter."""
 
-# Two gradients that differ by less than this share of their size are the same but for rounding.
+# Two gradients that differ by less than this fraction of their size are the same except for rounding.
 SAME_WITHIN = 1e-3
 
 
 def product(left: Gradient, right: Gradient) -> float:
-    """The inner product over the parameters that both have."""
+    """The inner product over the parameters in both."""
     return sum(dot(left[name], right[name]) for name in _common(left, right))
 
 
@@ -25,14 +25,14 @@ def dot(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def total_norm(norms: Sequence[float]) -> float | None:
-    """The L2 norm of all gradients together, from those of each; None where there are none."""
+    """The L2 norm of all gradients together, from the norm of each; None if there are none."""
     return float(np.sqrt(np.sum(np.square(norms)))) if norms else None
 
 
 def share_added(alone: Gradient, together: Gradient, part: Gradient) -> float | None:
-    """How much of a gradient is in the difference of two others, in multiples of it; None where it is zero.
+    """How much of a gradient is in the difference of two others, in multiples of it; None if it is zero.
 
-    1 where `together` is `alone` with `part` added, 0 where nothing of it was added.
+    1 if `together` is `alone` plus `part`, 0 if nothing of `part` was added.
     """
     size = product(part, part)
     common = [name for name in _common(together, alone) if name in part]
@@ -42,11 +42,11 @@ def share_added(alone: Gradient, together: Gradient, part: Gradient) -> float | 
 
 
 def accumulated(together: Gradient, alone: Sequence[Gradient]) -> dict[str, Any]:
-    """What accumulation over micro-batches comes to, as fields of GradientFacts.
+    """The result of accumulation over micro-batches, as fields of GradientFacts.
 
     Args:
         together: the gradient of the window, as training accumulates it.
-        alone: that of each micro-batch by itself; at least two.
+        alone: the gradient of each single micro-batch; at least two.
     """
     products = np.array([[product(a, b) for b in alone] for a in alone])
     onto = np.array([product(a, together) for a in alone])

@@ -1,4 +1,4 @@
-"""What the numbers of a loss call show, whatever the framework: names are those that the rules know losses by."""
+"""What the numbers in a loss call show, in any framework, under the names that the rules use for losses."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from trainwright.stages.loss import CLASS_LOSSES, LossCall
 
-# Distinct targets are sought among this many.
+# Distinct values are searched among this many targets.
 _SEARCHED = 100_000
 _MOST_DISTINCT = 32
 # The sum of a row of float32 probabilities over a vocabulary of 100,000 is within this of one.
 SUM_WITHIN = 1e-3
-# Probabilities are kept this far from 0 and 1 before their logarithm is taken, as Keras does.
+# Probabilities are clipped to this distance from 0 and 1 before taking the logarithm, as in Keras.
 _CLIPPED = 1e-7
 
 
 def main_call(calls: Sequence[LossCall]) -> LossCall | None:
-    """The call that raised, else the last classification that enters the loss that is minimised, else the last."""
+    """The call that raised, or else the last classification in the minimized loss, or else the last call."""
     failed = [c for c in calls if c.failure]
     live = [c for c in calls if c.factor] or list(calls)
     classing = [c for c in live if c.function in CLASS_LOSSES]
@@ -28,7 +28,7 @@ def main_call(calls: Sequence[LossCall]) -> LossCall | None:
 
 
 def class_count(call: LossCall | None, class_axis: int) -> int | None:
-    """The width of the scores of a classification; None of other losses."""
+    """Number of scores per label in a classification; None for other losses."""
     if call is None or call.function not in CLASS_LOSSES or len(call.inputs.shape) < 2:
         return None
     return call.inputs.shape[class_axis]
@@ -40,7 +40,7 @@ def chance_of(classes: int | None) -> float | None:
 
 
 def uninformed_loss(call: LossCall | None, chance: float | None) -> float | None:
-    """The loss of a model that knows nothing: uniform scores, or zero for every target. None of a loss that is no mean."""
+    """The loss of an uninformed model: uniform scores, or zero for every target. None if the loss is not a mean."""
     if call is None or call.options.get("reduction", "mean") != "mean":
         return None
     if chance is not None:
@@ -55,10 +55,10 @@ def uninformed_loss(call: LossCall | None, chance: float | None) -> float | None
 
 
 def targets_shown(targets: np.ndarray, ignored: int | None) -> dict[str, Any]:
-    """The range and the distinct values of a call's targets, as fields of LossCall.
+    """The range and distinct values of a call's targets, as fields of LossCall.
 
     Args:
-        ignored: the class number that the loss leaves out.
+        ignored: the class number that the loss ignores.
     """
     live = targets.reshape(-1)
     if ignored is not None and targets.dtype.kind != "f":
@@ -75,10 +75,10 @@ def targets_shown(targets: np.ndarray, ignored: int | None) -> dict[str, Any]:
 
 
 def scores_shown(scores: np.ndarray, class_axis: int, *, rounding: float, whole: bool = True) -> dict[str, Any]:
-    """Of what the scores are a distribution, as fields of LossCall.
+    """Whether the scores are probabilities, and over which axis, as fields of LossCall.
 
     Args:
-        rounding: how far the sum of a row of probabilities may be from one.
+        rounding: how far from one the sum of a row of probabilities may be.
         whole: these are all rows of the batch.
     """
     if scores.dtype.kind not in "iufb" or not scores.size:
@@ -103,14 +103,14 @@ def scores_shown(scores: np.ndarray, class_axis: int, *, rounding: float, whole:
 
 
 def is_one_hot(scores: np.ndarray, targets: np.ndarray) -> bool:
-    """Whether targets of the scores' shape (rows, classes) are 1 for one class of each row and 0 for the others."""
+    """Whether targets have the scores' shape (rows, classes) and each row is 1 for one class and 0 for the others."""
     if targets.shape != scores.shape or targets.ndim != 2 or targets.shape[1] < 2 or not targets.size:
         return False
     return bool(((targets == 0) | (targets == 1)).all()) and bool((targets.sum(1) == 1).all())
 
 
 def rows_of_several_labels(scores: np.ndarray, targets: np.ndarray) -> int:
-    """How many rows of vector targets, of the scores' own shape, sum to more than one."""
+    """Number of rows that sum to more than one, for vector targets of the scores' shape."""
     if targets.ndim < 2 or targets.shape != scores.shape or targets.shape[-1] < 2:
         return 0
     return int((targets.astype(np.float64).sum(-1) > 1 + SUM_WITHIN).sum())
@@ -119,11 +119,11 @@ def rows_of_several_labels(scores: np.ndarray, targets: np.ndarray) -> int:
 def cross_entropy(
     scores: np.ndarray, labels: np.ndarray, class_axis: int, *, from_logits: bool = True, ignored: int | None = None
 ) -> float | None:
-    """The mean cross-entropy in nats, without weights or smoothing; None where shapes or labels do not fit.
+    """The mean cross-entropy in nats, without weights or smoothing; None if shapes or labels do not fit.
 
     Args:
-        labels: class numbers, of the scores' shape without the axis of the classes.
-        ignored: the number of labels that are left out.
+        labels: class numbers, in the scores' shape without the class axis.
+        ignored: the label that is left out.
     """
     if scores.ndim < 2 or labels.dtype.kind not in "iu":
         return None
@@ -145,7 +145,7 @@ def cross_entropy(
 
 
 def row_labels(count: int, *candidates: np.ndarray | None) -> tuple[float, ...]:
-    """One label for each of the rows, of the first array that has one for each: class numbers, or one-hot rows."""
+    """One label per row, from the first array that has one for each row: class numbers or one-hot rows."""
     for array in candidates:
         if array is None:
             continue

@@ -1,4 +1,4 @@
-"""Other things to give a metric function, to see what it makes of them: aligned, as classes, perfect."""
+"""Substitute arguments for testing a metric function: aligned predictions, classes, perfect predictions."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 
 from trainwright.stages.evaluation import Given
 
-# A score that leaves no doubt on either side of zero or, through a sigmoid or softmax, of a half.
+# A score that is unambiguous relative to zero or, after a sigmoid or softmax, to one half.
 SURE = 10.0
-# Predictions off by this share of the labels' deviation are right by every measure but that of equality.
+# Predictions off by this fraction of the labels' deviation are right by every measure except equality.
 SLIGHT = 1e-3
 IGNORED = -100
-# Answers are made for at most this many scores: tests on more take seconds and gigabytes.
+# Substitutes are made for at most this many scores: more would take seconds and gigabytes.
 MOST_SCORES = 50_000_000
 
 
 def others(predictions: Any, labels: Any) -> dict[Given, Any]:
-    """What to give in place of the predictions: one, or a tuple of several outputs, each (N, …)."""
+    """Substitutes for the predictions, which are one array or a tuple of several outputs, each (N, …)."""
     scores = predictions[0] if isinstance(predictions, tuple) and predictions else predictions
     found: dict[Given, Any] = {}
     if not isinstance(scores, np.ndarray) or not isinstance(labels, np.ndarray) or scores.size > MOST_SCORES:
@@ -48,7 +48,7 @@ def others(predictions: Any, labels: Any) -> dict[Given, Any]:
 
 
 def _of_classes(scores: np.ndarray, labels: np.ndarray) -> dict[Given, Any]:
-    """Scores (…, C) for class labels (…)."""
+    """Perfect scores (…, C) for class labels (…)."""
     found: dict[Given, Any] = {Given.CLASSES: scores.argmax(-1)}
     live = labels[labels != IGNORED]
     if labels.dtype.kind == "f" or not live.size or live.min() < 0 or live.max() >= scores.shape[-1]:
@@ -60,7 +60,7 @@ def _of_classes(scores: np.ndarray, labels: np.ndarray) -> dict[Given, Any]:
 
 
 def _of_values(scores: np.ndarray, labels: np.ndarray) -> dict[Given, Any]:
-    """One score for each label: a regression, one output for two classes, or several labels a row."""
+    """One score per label: a regression, one output for two classes, or several labels per row."""
     truth = labels.astype(np.float32)
     binary = bool(np.isin(labels, (0, 1)).all())
     if binary and not (scores.min() >= 0 and scores.max() <= 1):
@@ -81,14 +81,14 @@ def _of_values(scores: np.ndarray, labels: np.ndarray) -> dict[Given, Any]:
 
 
 def as_many(array: Any, rows: int) -> Any:
-    """The rows of an array, or of each of a tuple, again and again until there are so many."""
+    """The rows of an array, or of each array in a tuple, repeated until there are this many."""
     if isinstance(array, tuple):
         return tuple(as_many(a, rows) for a in array)
     return array[np.arange(rows) % len(array)] if isinstance(array, np.ndarray) else array
 
 
 def numbers(metrics: Any) -> dict[str, float]:
-    """The numbers in what a metric function returned; a plain number is called by its type's name."""
+    """The numbers that a metric function returned; a plain number gets its type's name."""
     if not isinstance(metrics, Mapping):
         return {}
     kinds = (int, float, np.number, np.bool_)
@@ -97,7 +97,7 @@ def numbers(metrics: Any) -> dict[str, float]:
 
 @contextlib.contextmanager
 def undone(function: Any) -> Iterator[None]:
-    """Print nothing, and put back the lists, counters and accumulators that a function writes to."""
+    """Print nothing, and restore the lists, counters and accumulators that a function writes to."""
     kept = list(_kept(function))
     with contextlib.redirect_stdout(io.StringIO()):
         try:
@@ -138,7 +138,7 @@ def _filled(cell: Any) -> bool:
 
 
 def _copied(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes with tensors and lists of their own: accumulators add to them in place."""
+    """Attributes with copied tensors and lists, because accumulators change them in place."""
     return {
         k: v.clone() if hasattr(v, "clone") else list(v) if isinstance(v, list) else v for k, v in attributes.items()
     }

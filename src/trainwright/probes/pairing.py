@@ -1,23 +1,23 @@
-"""Whether a loss compares each output with the targets of all rows, told from what it gives for other targets."""
+"""Whether a loss compares each output with the targets of all rows, judged from its values for other targets."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# A mean over the same pairs in another order differs by rounding alone.
+# A mean over the same pairs in another order differs only by rounding.
 SAME_WITHIN = 1e-5
-# Another shape that matters changes the loss of an untrained model by some hundredths at least.
+# If the shape matters, another shape changes an untrained model's loss by at least a few hundredths.
 OTHER_WITHIN = 1e-3
 
 
 def crosses_rows(now: float, exchanged: float, in_shape: float, in_shape_exchanged: float) -> bool:
-    """Whether it makes no difference whose row a target is of, but would if targets had the outputs' shape.
+    """Whether permuting the targets between rows has no effect, but would have one if they had the outputs' shape.
 
     Args:
         now: the loss of a batch.
-        exchanged: with the targets of its rows exchanged.
-        in_shape: with the targets in the outputs' shape.
-        in_shape_exchanged: with both.
+        exchanged: the loss with permuted targets.
+        in_shape: the loss with the targets in the outputs' shape.
+        in_shape_exchanged: the loss with both.
     """
     if not np.isfinite([now, exchanged, in_shape, in_shape_exchanged]).all():
         return False
@@ -27,11 +27,11 @@ def crosses_rows(now: float, exchanged: float, in_shape: float, in_shape_exchang
 
 
 def is_of_all_pairs(together: float, pairs: np.ndarray) -> bool:
-    """Whether the loss of some rows is the mean over all pairs of an output and a target, not over the rows.
+    """Whether the loss of a few rows is the mean over all pairs of an output and a target, not over the rows.
 
     Args:
         together: the loss of the rows together.
-        pairs: (outputs, targets), the loss of each pair by itself.
+        pairs: (outputs, targets), the loss of each single pair.
     """
     if not np.isfinite([together, *pairs.ravel()]).all():
         return False

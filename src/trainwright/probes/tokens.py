@@ -1,4 +1,4 @@
-"""Whether what a model says of earlier positions depends on later tokens."""
+"""Whether a model's outputs at earlier positions depend on later tokens."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from trainwright.probes.forward import difference
 
 
 def later_half_changed(tokens: np.ndarray, vocabulary: int | None = None) -> np.ndarray:
-    """Tokens (rows, length) with every one of the later half another.
+    """Tokens (rows, length) with every token in the second half replaced.
 
     Args:
-        vocabulary: how many tokens there are; None: those up to the largest here.
+        vocabulary: number of tokens; None: up to the largest token here.
     """
     altered, half = tokens.copy(), tokens.shape[1] // 2
     altered[:, half:] = (altered[:, half:] + 1) % (vocabulary or int(tokens.max()) + 1)
@@ -26,14 +26,14 @@ def future_leak(
     altered: np.ndarray,
     counted: np.ndarray | None = None,
 ) -> float | None:
-    """By how much the answers (rows, length, …) at the first half of the positions change with the later tokens.
+    """How much the outputs (rows, length, …) in the first half of the positions change when later tokens change.
 
     Args:
-        altered: the tokens with the later half changed.
-        counted: the positions (rows, length) that are asked for a prediction; None: all.
+        altered: the tokens with the second half replaced.
+        counted: the positions (rows, length) that count in the loss; None: all.
 
     Returns:
-        The change relative to the answers' scale; None where there is no answer for each position.
+        The change relative to the outputs' scale; None if there is not one output per position.
     """
     length = tokens.shape[1]
     half = length // 2

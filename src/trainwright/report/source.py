@@ -24,7 +24,7 @@ class SourceLine:
 
 def excerpt(place: Place, around: int = AROUND) -> list[SourceLine]:
     """The line and its neighbors, without their common indentation; empty if there is no such file."""
-    known = place.file in linecache.cache  # a notebook's cell is no file
+    known = place.file in linecache.cache  # a notebook cell is not a file
     lines = linecache.getlines(place.file if known else str(Path(place.file).absolute()))
     within = place.in_cell()
     place = place.in_text()

@@ -1,1 +1,1 @@
-"""The rules: `<stage>/<name>.py`, one a file. The folder is the registry."""
+"""The rules, one per file: `<stage>/<name>.py`. The folder is the registry."""

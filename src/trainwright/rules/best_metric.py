@@ -1,4 +1,4 @@
-"""What rules ask of the metric that the best checkpoint is chosen by, and of the callbacks that follow a metric."""
+"""Helpers for rules about the best checkpoint's metric and about callbacks that monitor a metric."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _TIMES = ("runtime", "samples_per_second", "steps_per_second", "model_preparatio
 
 @dataclass(frozen=True)
 class BestMetric:
-    """The metric that the best checkpoint is chosen by, as the evaluation would name it."""
+    """The metric that selects the best checkpoint, under the evaluation's name for it."""
 
     name: str
     bare: str
-    """Without the name of an evaluation set."""
+    """The name without that of an evaluation set."""
     known: list[str]
     """The names that the evaluation returns."""
     is_returned: bool
 
 
 def best_metric(evaluation: EvaluationFacts) -> BestMetric | None:
-    """The metric, where one is asked for and an evaluation went through."""
+    """The metric, if one is set and the evaluation succeeded."""
     if not is_measured(evaluation) or evaluation.best_metric is None or evaluation.needs_all_rows:
         return None
     if not evaluation.metrics or not evaluation.planned:
@@ -46,23 +46,23 @@ def best_metric(evaluation: EvaluationFacts) -> BestMetric | None:
 
 
 def is_measured(evaluation: EvaluationFacts) -> bool:
-    """Whether the evaluation went through."""
+    """Whether the evaluation succeeded."""
     return not (evaluation.failure or evaluation.metrics_failure)
 
 
 def is_unlogged(watcher: Watcher, evaluation: EvaluationFacts) -> bool:
-    """Whether the metric that a callback follows is not among those of an epoch."""
+    """Whether the metric that a callback monitors is missing from those logged in an epoch."""
     return bool(evaluation.logged) and watcher.metric not in evaluation.logged
 
 
 def right_direction(watcher: Watcher, evaluation: EvaluationFacts) -> bool | None:
-    """Whether a greater value of the metric that a callback follows is better; None where nothing tells."""
+    """Whether a greater value of a callback's metric is better; None if unknown."""
     measured = greater_is_better(watcher.metric.removeprefix("val_"), evaluation)
     return watcher.usual if measured is None else measured
 
 
 def greater_is_better(name: str, evaluation: EvaluationFacts) -> bool | None:
-    """Whether perfect predictions raise the metric; None where that cannot be told."""
+    """Whether perfect predictions raise the metric; None if unknown."""
     if name == "loss":
         return False
     given = evaluation.when(Given.PERFECT) or evaluation.when(Given.PERFECT_ALIGNED)
@@ -73,29 +73,29 @@ def greater_is_better(name: str, evaluation: EvaluationFacts) -> bool | None:
 
 
 def proof_of_direction(name: str, right: bool, evaluation: EvaluationFacts) -> Proof:
-    """What tells whether a greater value of a metric is better."""
+    """The evidence for whether a greater value of a metric is better."""
     given = evaluation.when(Given.PERFECT) or evaluation.when(Given.PERFECT_ALIGNED)
     if name not in given or name not in evaluation.returned:
         if name.endswith("loss"):
             return Proof("a loss is better when it is smaller")
-        return Proof(f"the framework takes a {'greater' if right else 'smaller'} {name} for the better one")
+        return Proof(f"the framework treats a {'greater' if right else 'smaller'} {name} as better")
     now, perfect = evaluation.returned[name], given[name]
     return Proof(f"{name} is {now:.4g} now, and would be {perfect:.4g} for perfect predictions")
 
 
 def edit_of_callback(watcher: Watcher, name: str, value: str, position: int | None) -> tuple[SetKeyword, ...]:
-    """The edit of an argument of the callback's constructor."""
+    """The edit that sets an argument of the callback's constructor."""
     at = watcher.where
     return (SetKeyword(at.file, at.line, name, f'"{value}"', watcher.kind, position),) if at is not None else ()
 
 
 def edit_of_arguments(place: Place | None, name: str, value: str, function: str) -> tuple[SetKeyword, ...]:
-    """The edit of a hyper-parameter in the call of a function."""
+    """The edit that sets a hyperparameter in a function call."""
     return (SetKeyword(place.file, place.line, name, value, function),) if place else ()
 
 
 def set_arguments(seam: Seam, **values: object) -> Repair:
-    """Set hyper-parameters, as they are given or in the arguments that are in force."""
+    """Set hyperparameters, either in the call that passes them or in the arguments already in force."""
 
     def change(call: Call) -> Call:
         if seam == Seam.CONSTRUCT:

@@ -1,4 +1,4 @@
-"""How rules compare labels with what a loss takes: class numbers with the scores, targets with 0 to 1."""
+"""Comparisons of labels with what a loss accepts: class numbers with the scores, targets with the range 0 to 1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainwright.stages.dataset import IGNORED_LABEL, DatasetFacts, LabelFacts, 
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts
 
-# Noise on labels of 0 and 1 is a known remedy (of discriminators, say).
+# Noise on labels of 0 and 1 is a known technique (for discriminators, for example).
 NOISE = 0.25
 OF_CLASSES = ("cross_entropy", "nll_loss")
 BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
@@ -21,28 +21,28 @@ BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 
 @dataclass(frozen=True)
 class OutOfRange:
-    """Labels of one set, of which some have no score."""
+    """Labels of one set, some of which have no score."""
 
     split: str
     seen: list[int]
-    """All of its labels, the smallest first."""
+    """All distinct labels of the set, smallest first."""
     width: int
-    """The number of scores a row."""
+    """Number of scores per row."""
     row: str
-    """The first row with such a label, as a part of a sentence."""
+    """The first row with such a label, as part of a sentence."""
     numbers: Mapping[int, int] | None
-    """The number that each label would get, counted from 0, or that of no label; None where scores are missing."""
+    """Each label's number when counted from 0, or the number for no label; None if there are too few scores."""
     for_binary_loss: bool
-    """There is one sigmoid score, and the labels are 0 and 1."""
+    """There is a single sigmoid score, and the labels are 0 and 1."""
 
     @property
     def are_unlabelled(self) -> bool:
-        """Whether all labels but one are in order: that one stands for no label."""
+        """Whether all labels but one are valid, and that one marks rows without a label."""
         return self.numbers is not None and len(self.numbers) < len(self.seen)
 
 
 def labels_out_of_range(dataset: DatasetFacts, forward: ForwardFacts, loss: LossFacts) -> OutOfRange | None:
-    """The first set with labels that have no score; None where another fault shows in the same numbers."""
+    """The first set with labels that have no score; None if the same numbers show another fault."""
     if binary_loss_out_of_range(loss) is not None:
         return None
     call, width = loss.call, loss.classes
@@ -63,7 +63,7 @@ def labels_out_of_range(dataset: DatasetFacts, forward: ForwardFacts, loss: Loss
         if not seen or (seen[0] >= 0 and seen[-1] < width):
             continue
         if set(in_batch) - set(seen) and all(0 <= v < width for v in in_batch):
-            continue  # the loss is given numbers that the data do not hold: they are numbered anew on the way
+            continue  # the loss gets numbers that are not in the data: they are renumbered on the way
         outside = next(v for v in seen if not 0 <= v < width)
         known = labels is not None and outside in labels.first_rows
         return OutOfRange(
@@ -78,7 +78,7 @@ def labels_out_of_range(dataset: DatasetFacts, forward: ForwardFacts, loss: Loss
 
 
 def binary_loss_out_of_range(loss: LossFacts) -> LossCall | None:
-    """A binary cross-entropy of targets outside 0 to 1; rows that a weight may leave out aside."""
+    """A binary cross-entropy with targets outside 0 to 1, ignoring rows that a weight may leave out."""
     call = next((c for c in loss.calls if c.function in BINARY), None)
     low, high = (call.targets.minimum, call.targets.maximum) if call else (None, None)
     if call is None or low is None or high is None or call.targets.non_finite:
@@ -93,7 +93,7 @@ def binary_loss_out_of_range(loss: LossFacts) -> LossCall | None:
 
 
 def _picked_outside(loss: LossFacts, forward: ForwardFacts) -> bool:
-    """Whether a loss written by hand raised because it picked a score that a row of (N, C) scores does not have."""
+    """Whether a handwritten loss raised because it indexed a score beyond the C scores of a row (N, C)."""
     shape = forward.output.shape if forward.output else ()
     return loss.failure is not None and "out of bounds" in loss.failure.message and len(shape) == 2
 
@@ -114,19 +114,19 @@ def _renumbered(seen: list[int], width: int, ignored: int) -> dict[int, int] | N
 
 
 def rows_not_finite(loss: LossFacts) -> Proof | None:
-    """Where the loss did not stop: which rows' own losses are not finite, and what they share."""
+    """If the loss did not raise: the rows whose losses are not finite, and what they have in common."""
     if loss.value is None or math.isfinite(loss.value) or not loss.row_losses:
         return None
     bad = [i for i, x in enumerate(loss.row_losses) if not math.isfinite(x)]
     labels = {loss.row_labels[i] for i in bad} if len(loss.row_labels) == len(loss.row_losses) else set()
     told = f": the rows with label {' or '.join(f'{x:g}' for x in sorted(labels))}" if labels else ""
     return Proof(
-        f"nothing stops: the loss is {loss.value}, because that of {len(bad)} of {len(loss.row_losses)} rows is{told}"
+        f"no error is raised, but the loss is {loss.value}, because that of {len(bad)} of {len(loss.row_losses)} rows is{told}"
     )
 
 
 def renumber(numbers: Mapping[int, int], functions: tuple[str, ...]) -> Repair:
-    """Give the losses of these functions other numbers for the labels."""
+    """Renumber the labels that these loss functions get."""
 
     def change(call: Call) -> Call:
         if call["function"] not in functions:  # of another head, whose targets are numbered otherwise

@@ -1,4 +1,4 @@
-"""What several rules ask of the comparisons that an evaluation in a loop makes."""
+"""Helpers for rules about the comparisons in a loop's evaluation."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from trainwright.stages.evaluation import Comparison, EvaluationFacts
 
 
 def equalities(evaluation: EvaluationFacts) -> Iterator[Comparison]:
-    """Those by == and !=."""
+    """The comparisons with == and !=."""
     return (c for c in evaluation.comparisons if c.operation != "-")
 
 
 def on_scores(comparison: Comparison) -> bool:
-    """Whether scores, of which no class was made, are compared with classes."""
+    """Whether scores, not classes, are compared with classes."""
     if not comparison.whole_labels or not _of_classes(comparison):
         return False
     scores = comparison.predictions
@@ -26,7 +26,7 @@ def on_scores(comparison: Comparison) -> bool:
 
 
 def _of_classes(comparison: Comparison) -> bool:
-    """Whether the labels are classes that the model's scores could be right about."""
+    """Whether the labels are classes that the model's scores could predict."""
     if comparison.right_share is None:
         return False
     labels = comparison.labels
@@ -35,7 +35,7 @@ def _of_classes(comparison: Comparison) -> bool:
 
 
 def by_equality(comparison: Comparison) -> bool:
-    """Whether real numbers are rated by how many equal their label."""
+    """Whether real numbers are judged by how many equal their label."""
     return (
         comparison.predictions.is_float
         and comparison.labels.is_float
@@ -50,12 +50,12 @@ def _refuses_continuous(comparison: Comparison) -> bool:
 
 
 def can_be_mended(comparison: Comparison) -> bool:
-    """Whether other predictions can be put in its place: it is not inside of a library's function."""
+    """Whether the predictions can be replaced, because the comparison is not inside a library function."""
     return comparison.operation in ("==", "!=", "-")
 
 
 def is_broadcast(comparison: Comparison) -> bool:
-    """Whether as many predictions as labels, in another shape, met each with each: (N, 1) and (N)."""
+    """Whether equally many predictions and labels of different shapes were broadcast: (N, 1) and (N)."""
     left, right = comparison.predictions.shape, comparison.labels.shape
     count = prod(left)
     return len(left) != len(right) and count == prod(right) and count > 1 and prod(comparison.result) > count
@@ -67,7 +67,7 @@ def compared(comparison: Comparison) -> str:
 
 
 def classes_instead(*, of_one_column: bool = False) -> Repair:
-    """Compare the classes that the scores speak for, where scores or the index over one column are compared."""
+    """Compare the predicted classes, where scores or an argmax over a single column are compared."""
 
     def change(call: Call) -> Call:
         left = call["predictions"]

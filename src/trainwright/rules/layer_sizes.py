@@ -1,4 +1,4 @@
-"""A layer that raised, its declared size and the size of what it was given."""
+"""A layer that raised, its declared size and its input's size."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from trainwright.stages.forward import ForwardFacts, ModuleFacts
 
 @dataclass(frozen=True)
 class SizeMismatch:
-    """A layer whose declared size is not that of its input."""
+    """A layer whose declared size differs from its input's."""
 
     layer: ModuleFacts
     failure: Failure
     argument: str
-    """The one that sets its size."""
+    """The argument that sets its size."""
     axis: int
-    """Of its input, which must have that size."""
+    """The input's axis that must have that size."""
     shape: tuple[int, ...]
     wanted: int
     came: int
 
     @property
     def lacks_flatten(self) -> bool:
-        """Whether all that a row holds is as much as a matrix takes."""
+        """Whether a row, once flattened, would have the size that a linear layer expects."""
         return len(self.shape) > 2 and self._is_matrix and prod(self.shape[1:]) == self.wanted
 
     @property
     def lacks_channels(self) -> bool:
-        """Whether a convolution over one channel is given rows without an axis of channels."""
+        """Whether a convolution with one input channel gets rows without a channel axis."""
         dimensions = self.layer.kind.removeprefix("Conv")[:1]
         is_convolution = self.layer.kind.startswith("Conv") and dimensions.isdigit()
         held = self.wanted in self.shape[1:]
@@ -40,7 +40,7 @@ class SizeMismatch:
 
     @property
     def has_other_rank(self) -> bool:
-        """Whether the number of axes is what is wrong, and not the size of one."""
+        """Whether the number of axes is wrong, not the size of one."""
         return self.lacks_flatten or self.lacks_channels
 
     @property
@@ -51,8 +51,8 @@ class SizeMismatch:
     def message(self) -> str:
         takes = f"{self.argument} {self.wanted}" if self.layer.fixed_size else f"{self.argument}={self.wanted}"
         return (
-            f"{self.layer.name} ({self.layer.kind}) takes {takes}, and {self.shape} came: "
-            f"axis {self.axis % len(self.shape)} holds {self.came}"
+            f"{self.layer.name} ({self.layer.kind}) expects {takes}, but its input has shape {self.shape}, "
+            f"with size {self.came} in dimension {self.axis % len(self.shape)}"
         )
 
     @property
@@ -65,7 +65,7 @@ class SizeMismatch:
 
 
 def failed_layer(forward: ForwardFacts) -> tuple[ModuleFacts, Failure] | None:
-    """The layer that raised; None where it works with another number of rows."""
+    """The layer that raised; None if it works with another batch size."""
     layer, failure = forward.failed_module, forward.failure
     if failure is None or layer is None or forward.works_at_rows is not None:
         return None
@@ -73,7 +73,7 @@ def failed_layer(forward: ForwardFacts) -> tuple[ModuleFacts, Failure] | None:
 
 
 def size_mismatch(forward: ForwardFacts) -> SizeMismatch | None:
-    """A layer of a declared size that raised, with an input of another size."""
+    """A layer with a declared size that raised on an input of another size."""
     failed = failed_layer(forward)
     if failed is None:
         return None
@@ -91,7 +91,7 @@ def size_mismatch(forward: ForwardFacts) -> SizeMismatch | None:
 
 
 def resize(name: str, size: int) -> Repair:
-    """Build a layer for another size of its input."""
+    """Rebuild a layer for another input size."""
 
     def change(call: Call) -> Call:
         call.tensors.resize_input(call["model"], name, size)

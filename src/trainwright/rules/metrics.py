@@ -1,4 +1,4 @@
-"""What several rules ask of a metric function's answers."""
+"""Helpers for rules about a metric function's results."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from trainwright.core.repair import Call, Repair, Seam
 from trainwright.stages.evaluation import EvaluationFacts, Given
 
-# Metrics are means of 0 and 1 in double precision: what differs by less is rounding.
+# Metrics are means of 0 and 1 in double precision; smaller differences are rounding.
 EQUAL_WITHIN = 1e-6
 
 
 def equal(left: float, right: float) -> bool:
-    """Whether two values of a metric are the same but for rounding."""
+    """Whether two values of a metric are the same except for rounding."""
     return abs(left - right) <= EQUAL_WITHIN
 
 
@@ -28,29 +28,29 @@ def shapes(evaluation: EvaluationFacts) -> str:
 
 
 def insensitive(evaluation: EvaluationFacts) -> bool:
-    """Whether the metrics are the same for perfect predictions, for their opposite, and for the model's."""
+    """Whether the metrics are the same for perfect predictions, their opposite and the model's predictions."""
     perfect, inverted = evaluation.when(Given.PERFECT), evaluation.when(Given.INVERTED)
     return bool(perfect) and same(perfect, inverted) and same(perfect, evaluation.returned)
 
 
 def same(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
-    """Whether two answers hold the same names and values."""
+    """Whether two results have the same names and values."""
     return left.keys() == right.keys() and all(equal(v, right[k]) for k, v in left.items())
 
 
 def first_of(answers: Mapping[str, float]) -> str:
-    """The first metric of an answer: "accuracy = 0.8125"."""
+    """The first metric of a result: "accuracy = 0.8125"."""
     return next((f"{name} = {value:.4g}" for name, value in answers.items()), "nothing")
 
 
 def is_class_metric(name: str) -> bool:
-    """Whether a metric's name is that of a count of equal classes."""
+    """Whether a metric's name suggests that it counts equal classes."""
     words = ("accuracy", "acc", "f1", "precision", "recall", "exact_match")
     return any(part in words for part in name.lower().replace("-", "_").split("_")) or "accuracy" in name.lower()
 
 
 def take_first_output() -> Repair:
-    """Give the metric function the first output only."""
+    """Pass only the first output to the metric function."""
 
     def change(call: Call) -> Call:
         return call.replace(predictions=call["predictions"][0])
@@ -59,7 +59,7 @@ def take_first_output() -> Repair:
 
 
 def align() -> Repair:
-    """Give the metric function predictions in the shape of the labels."""
+    """Pass predictions in the labels' shape to the metric function."""
 
     def change(call: Call) -> Call:
         scores: Any = call["predictions"]
@@ -72,7 +72,7 @@ def align() -> Repair:
 
 
 def fill_ignored() -> Repair:
-    """Give the metric function labels of 0 where they are -100."""
+    """Pass 0 instead of -100 as labels to the metric function."""
 
     def change(call: Call) -> Call:
         return call.replace(labels=np.where(call["labels"] == -100, 0, call["labels"]))

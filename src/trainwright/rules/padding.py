@@ -1,4 +1,4 @@
-"""Padding as repairs bring it about: of rows, of labels, and of the mask that tells it from text."""
+"""Repairs that pad rows and labels, and that add the mask that separates padding from text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainwright.stages.dataset import IGNORED_LABEL
 
 
 class PaddingCollator:
-    """Pads what the tokenizer knows of, and token labels with -100, then collates as before."""
+    """Pads the tokenizer's columns, and token labels with -100, then collates as before."""
 
     def __init__(self, tokenizer: Any, collator: Any) -> None:
         self.tokenizer, self.collator = tokenizer, collator
@@ -39,8 +39,8 @@ class RowPadding:
     """Pads columns along their first axis to the longest row, then collates as before; tensors stay tensors.
 
     Args:
-        fill: what each column is padded with.
-        masked: give the rows an attention mask where they have none.
+        fill: the padding value of each column.
+        masked: add an attention mask to rows that have none.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class RowPadding:
 
 
 class LabelPadding:
-    """Collates all but the labels as before, and pads those: to the inputs' width where they are one a token."""
+    """Collates all but the labels as before, and pads the labels, to the inputs' width if there is one per token."""
 
     def __init__(self, collator: Any, key: str, tensors: Tensors) -> None:
         self.collator, self.key, self.tensors = collator, key, tensors
@@ -95,7 +95,7 @@ class LabelPadding:
 
 
 def ignore_padding_labels(key: str, pad_id: int | None, eos_id: int | None) -> Repair:
-    """Give padding the label that the loss leaves out."""
+    """Give padding the label that the loss ignores."""
 
     def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         mask = tensors.to_numpy(batch["attention_mask"]) if "attention_mask" in batch else None
@@ -106,7 +106,7 @@ def ignore_padding_labels(key: str, pad_id: int | None, eos_id: int | None) -> R
 
 
 def mask_padding(pad_id: int | None, eos_id: int | None) -> Repair:
-    """Give the model an attention mask."""
+    """Pass an attention mask to the model."""
 
     def change(batch: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
         real = real_positions(tensors.to_numpy(batch["input_ids"]), None, pad_id=pad_id, eos_id=eos_id)

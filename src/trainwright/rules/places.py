@@ -1,4 +1,4 @@
-"""Lines of the user's that several rules name, and edits there."""
+"""User lines that several rules refer to, and edits of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from trainwright.stages.setup import SetupFacts
 
 
 def loss_place(loss: LossFacts, setup: SetupFacts) -> Place | None:
-    """The line of the loss call; where it was not seen, the method or function that computes the loss."""
+    """The line of the loss call; if it was not seen, the method or function that computes the loss."""
     method = next((m.where for m in setup.overrides if m.name == "compute_loss" and m.where), None)
     return loss.at or method or setup.place(Role.LOSS, Role.MODEL, Role.TRAINER)
 
 
 def rename_loss(old: str, new: str, where: Place | None, setup: SetupFacts) -> tuple[SetKeyword, ...]:
-    """Another loss's name in the call of compile at a line, where this one is named there by a string."""
+    """Replace the loss's name in the compile call at a line, if it is given there as a string."""
     named = setup.arguments.get("loss")
     if where is None or named is None or named.value != old:
         return ()

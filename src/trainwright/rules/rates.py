@@ -1,4 +1,4 @@
-"""The learning-rate experiments that several rules share: is there a rate at which the same batch is learned?"""
+"""Learning-rate experiments shared by several rules: is there a rate at which the same batch is learned?"""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from trainwright.stages.setup import SetupFacts
 # Enough for a rate that works to lower the loss of one batch by a tenth, few enough that three seeds of a
 # 20-million-parameter model take half a minute on two cores.
 STEPS = 8
-# A batch of which more than this share of the first loss is left after the overfit stage's steps is stuck; a
-# rate that is merely not the best one leaves less.
+# A batch is stuck if more than this share of the first loss is left after the overfit stage's steps; a rate that is
+# merely not the best leaves less.
 STUCK_SHARE = 0.7
-# A loss that never rises on the way is not thrown about by its rate: a lower one would only be slower.
+# If the loss never rises along the way, the rate does not make it oscillate; a lower one would only be slower.
 RISEN_FACTOR = 1.1
-# One batch is memorized even while its loss is thrown about, which is a rise by this share of the first loss above
-# the lowest so far, and by a pre-trained model that loses what it knew: then several batches are tried in turn. What
-# was known is missed only on more of them than a model soon memorizes.
+# A single batch can be memorized even if the loss oscillates (rises by this share of the first loss above the lowest so
+# far), or if a pre-trained model forgets what it knew. Then several batches are tried in turn: too many for a model to
+# memorize quickly, so that the forgotten knowledge is missed.
 JUMP_SHARE = 0.25
 THROWN_ABOUT = (4, 16)  # batches, steps
 FORGETTING = (12, 36)
-# There the script's rate must be left near what a constant prediction loses on these batches, and a tenth of the rate
-# must leave this share of it; where none can be told, the second.
+# There, the script's rate must stay near the loss of a constant prediction on these batches, and a tenth of the rate
+# must leave at most LEFT_SHARE of the loss that the script's rate leaves (LEFT_SHARE_ALONE if the constant is unknown).
 NEAR_CONSTANT = 0.75
 LEFT_SHARE = 0.75
 LEFT_SHARE_ALONE = 0.5
-# A rate learns when after the few steps of a trial at most this share of the loss is left.
+# A rate learns if, after a trial's few steps, at most this share of the loss is left.
 LEARNING_SHARE = 0.95
-# Each costs a run of STEPS steps.
+# Each rate costs a run of STEPS steps.
 MOST_RATES = 3
-# No optimizer in use learns anything within a usual run below this rate.
+# Below this rate, no common optimizer learns anything within a usual run.
 SMALLEST_RATE = 1e-7
-# Optimizers whose steps are of the rate's own size whatever the gradient. Usual rates for them: 2e-5 to 2e-4 for a
+# Optimizers whose step size is about the rate, whatever the gradient. Usual rates for them: 2e-5 to 2e-4 for a
 # pre-trained transformer (Devlin et al. 2019, appendix A.3; the upper end, for a trial of few steps), 1e-3 for new
 # weights (Kingma and Ba 2015).
 ADAPTIVE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Lamb", "Lion")
@@ -55,11 +55,11 @@ class Better:
     factor: float
     outcome: Outcome
     rows: str
-    """What both rates were tried on: one batch, 6 batches."""
+    """The data that both rates were tried on: one batch, 6 batches."""
 
 
 def is_stuck(overfit: OverfitFacts) -> bool:
-    """Whether memorizing one batch went astray: the loss rose on the way, and most of it is left."""
+    """Whether memorizing one batch failed: the loss rose along the way, and most of it is left."""
     first = overfit.losses[0]
     rose = any(not x <= RISEN_FACTOR * first for x in overfit.losses)
     return rose and (overfit.diverged or overfit.final > STUCK_SHARE * first)
@@ -68,7 +68,7 @@ def is_stuck(overfit: OverfitFacts) -> bool:
 def better_rate(
     overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> Generator[Trial, Outcome, Better | None]:
-    """A lower rate that learns what the script's does not: one batch, or several in turn. None where there is none."""
+    """A lower rate that learns what the script's does not, on one batch or several in turn; None if there is none."""
     if is_stuck(overfit):
         return (yield from _on_one(optimizer, setup))
     if _is_for_new_weights(optimizer, setup):
@@ -79,7 +79,7 @@ def better_rate(
 
 
 def _is_thrown_about(overfit: OverfitFacts) -> bool:
-    """Whether the loss rose on the way, above the first or far above the lowest so far."""
+    """Whether the loss rose along the way, above its first value or far above the lowest so far."""
     first, lowest = overfit.losses[0], overfit.losses[0]
     for loss in overfit.losses:
         if loss > RISEN_FACTOR * first or loss > lowest + JUMP_SHARE * first:
@@ -89,12 +89,12 @@ def _is_thrown_about(overfit: OverfitFacts) -> bool:
 
 
 def _is_for_new_weights(optimizer: OptimizerFacts, setup: SetupFacts) -> bool:
-    """Whether the rate is as far from the usual ones of pre-trained models as is that of new weights."""
+    """Whether a pre-trained model is trained at a rate that is usual for new weights, or higher."""
     return setup.loads_checkpoint and optimizer.kind in ADAPTIVE and optimizer.learning_rate >= NEW_RATE
 
 
 def _on_several(batches: int, steps: int) -> Generator[Trial, Outcome, Better | None]:
-    """A tenth of the rate over several batches, on one seed, then on three; None where the rate learns them too."""
+    """A tenth of the rate on several batches, with one seed, then three; None if the script's rate learns them too."""
     factor = 0.1
     for seeds in (1, 3):
         outcome = yield Trial(change=scale_learning_rate(factor), steps=steps, batches=batches, seeds=seeds)
@@ -112,7 +112,7 @@ def _on_several(batches: int, steps: int) -> Generator[Trial, Outcome, Better | 
 
 
 def _on_one(optimizer: OptimizerFacts, setup: SetupFacts) -> Generator[Trial, Outcome, Better | None]:
-    """Lower rates on one batch and one seed; the first that learns is tried on three. None where there is none."""
+    """Lower rates on one batch with one seed; the first that learns is tried with three. None if there is none."""
     for factor in _factors(optimizer, setup):
         look = yield Trial(change=scale_learning_rate(factor), steps=STEPS, seeds=1)
         if look.cut_off:
@@ -126,7 +126,7 @@ def _on_one(optimizer: OptimizerFacts, setup: SetupFacts) -> Generator[Trial, Ou
 
 
 def _factors(optimizer: OptimizerFacts, setup: SetupFacts) -> list[float]:
-    """Factors of the rate to try: first the one that leads to a usual rate, then powers of ten."""
+    """Factors to try on the rate: first the one that gives a usual rate, then powers of ten."""
     rate = optimizer.learning_rate
     factors = [0.1, 0.01, 0.001, 0.0001]
     if optimizer.kind in ADAPTIVE:
@@ -136,12 +136,12 @@ def _factors(optimizer: OptimizerFacts, setup: SetupFacts) -> list[float]:
 
 
 def rate_place(setup: SetupFacts) -> Place | None:
-    """The line on which the rate in force is written, else that of what has it as a default."""
+    """The line where the effective rate is written, or else the line of the object that has it as a default."""
     return setup.place(Role.LEARNING_RATE, Role.OPTIMIZER, Role.ARGUMENTS, Role.TRAINER)
 
 
 def set_rate(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> Fix:
-    """Write another rate where the script writes its rate."""
+    """The fix that writes another rate where the script writes its own."""
     if optimizer.rate_keyword:
         return _set_argument(setup, optimizer, rate)
     name = "lr" if optimizer.user_built else "learning_rate"
@@ -156,7 +156,7 @@ def set_rate(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> Fix:
 
 
 def _set_argument(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> Fix:
-    """The same for an optimizer that is given to the framework, as an object or by its name."""
+    """The same for an optimizer that is passed to the framework as an object or by name."""
     where, value = rate_place(setup), f"{rate:.0e}".replace("e-0", "e-")
     if not optimizer.named_by_string:
         keyword, position = optimizer.rate_keyword, optimizer.rate_position
@@ -169,7 +169,7 @@ def _set_argument(setup: SetupFacts, optimizer: OptimizerFacts, rate: float) -> 
 
 
 def keep_rate(factor: float) -> Repair:
-    """The repair that keeps the rate that was found."""
+    """The repair that keeps the rate that worked."""
     return scale_learning_rate(factor)
 
 

@@ -1,4 +1,4 @@
-"""Inputs that a layer, or a model by its declared input, refuses before it is called: what the refusal says, and what helps."""
+"""Inputs that a layer, or a model with a declared input, rejects before it is called: what was wrong, and the fix."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from trainwright.stages.setup import SetupFacts
 
 @dataclass(frozen=True)
 class RefusedInput:
-    """What Keras said of an input that a layer does not take."""
+    """Keras's message about an input that a layer does not accept."""
 
     layer: str
     axes: int | None
-    """How many it takes; None: that is not what is wrong."""
+    """The number of axes that it expects; None if that is not the problem."""
     exactly: bool
     shape: tuple[int | None, ...]
-    """The shape that it takes, where that was told."""
+    """The shape that it expects, if the message says so."""
     axis: int | None
     size: int
     came: tuple[int | None, ...]
@@ -37,17 +37,17 @@ class RefusedInput:
     @property
     def takes(self) -> str:
         if self.axes is not None:
-            return f"{'' if self.exactly else 'at least '}{self.axes} axes"
-        return f"{self.shape}" if self.shape else f"{self.size} values on axis {self.axis}"
+            return f"{'' if self.exactly else 'at least '}{self.axes} dimensions"
+        return f"{self.shape}" if self.shape else f"size {self.size} in dimension {self.axis}"
 
     @property
     def has_other_rank(self) -> bool:
-        """Whether the number of axes is what is wrong, and not the size of one."""
+        """Whether the number of axes is wrong, not the size of one."""
         return self.axes is not None or bool(self.shape and len(self.shape) != len(self.came))
 
 
 def refused_input(setup: SetupFacts, forward: ForwardFacts | None) -> tuple[RefusedInput, Failure] | None:
-    """What the failure of the forward pass, or of a model that is built before it, says of an input."""
+    """The rejected input, read from the failure of the forward pass or of building the model."""
     failure = forward.failure if forward else setup.failure
     refused = _read(failure) if failure is not None else None
     return (refused, failure) if refused is not None and failure is not None else None
@@ -78,15 +78,15 @@ def _read(failure: Failure) -> RefusedInput | None:
 def refusal(
     refused: RefusedInput, failure: Failure, setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None
 ) -> Finding:
-    """The finding of an input that was refused."""
+    """The finding for a rejected input."""
     whole = refused.layer.startswith(MODELS)
     name = "the model's Input" if whole else refused.layer
     does, repair = _brought(refused, whole, batch, forward)
     return Finding(
-        message=f"{name} takes {refused.takes}, and {refused.came} came",
+        message=f"{name} expects {refused.takes}, but gets {refused.came}",
         measured={"layer": refused.layer, "declared": refused.takes, "came": str(refused.came)},
         where=_built_at(forward) or (setup.place(Role.MODEL) if whole else None) or failure.where,
-        proof=Proof(f"the input was refused before {'the model' if whole else refused.layer} was called"),
+        proof=Proof(f"the input was rejected before {'the model' if whole else refused.layer} was called"),
         repair=repair,
         fix=Fix(does=does, safety=Safety.UNSAFE if repair else Safety.MANUAL),
     )
@@ -100,7 +100,7 @@ def _built_at(forward: ForwardFacts | None) -> Place | None:
 def _brought(
     refused: RefusedInput, whole: bool, batch: BatchFacts | None, forward: ForwardFacts | None
 ) -> tuple[str, Repair | None]:
-    """What brings the input into shape, in words and in memory."""
+    """How to give the input the right shape: a description and, if possible, a repair."""
     came, wanted = refused.came[1:], refused.shape[1:]
     given = [k for k, t in batch.tensors.items() if t.shape[1:] == came and k != batch.label_key] if batch else []
     known = [n for n in wanted if n is not None]
@@ -110,30 +110,30 @@ def _brought(
         and None not in came
         and prod(known) == prod(n for n in came if n is not None)
     ):
-        how = f"reshape the inputs to {tuple(known)} a row"
+        how = f"reshape each row of the inputs to {tuple(known)}"
         return how, _reshape(given[0], tuple(known), how) if given else None
     if refused.axes is not None and refused.axes == len(refused.came) + 1:
         return _with_an_axis(refused, forward), None
     if whole and came:
-        return f"declare {DECLARED}({came}), or give the model {wanted or refused.takes}", None
+        return f"declare {DECLARED}({came}), or change the inputs to {wanted or refused.takes}", None
     if refused.axes is not None and len(refused.came) > refused.axes:
-        return (f"take an axis away before {refused.layer}: Flatten, a pooling layer, or return_sequences=False", None)
-    return f"bring what {refused.layer} is given to {refused.takes}", None
+        return (f"remove a dimension before {refused.layer}: Flatten, a pooling layer, or return_sequences=False", None)
+    return f"change the input of {refused.layer} to {refused.takes}", None
 
 
 def _with_an_axis(refused: RefusedInput, forward: ForwardFacts | None) -> str:
-    """What gives a layer the one axis that is missing."""
+    """How to add the one axis that is missing."""
     failed = forward.failed_module if forward else None
     called = [m.kind for m in (*(forward.modules if forward else ()), *([failed] if failed else ()))]
     if any(name.startswith(RECURRENT) for name in (refused.layer, *called)):
         return (
-            f"give a recurrent layer before {refused.layer} return_sequences=True; else add an axis to what it is given: "
-            "x[..., None]"
+            f"set return_sequences=True in a recurrent layer before {refused.layer}, or else add a dimension to its "
+            "input: x[..., None]"
         )
-    axis = f"add an axis to what {refused.layer} is given: x[..., None]"
-    # Of a model that is refused while it is built, the layers before are not known.
+    axis = f"add a dimension to the input of {refused.layer}: x[..., None]"
+    # If the model is rejected while it is being built, its earlier layers are unknown.
     unknown = forward is None and refused.axes == 3
-    return f"{axis}; behind a recurrent layer, give that one return_sequences=True" if unknown else axis
+    return f"{axis}; after a recurrent layer, set return_sequences=True there instead" if unknown else axis
 
 
 def _reshape(key: str, shape: tuple[int, ...], does: str) -> Repair:

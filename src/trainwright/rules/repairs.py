@@ -11,7 +11,7 @@ from trainwright.stages.loss import LossCall
 
 
 def use_from_scope(roles: Mapping[Role, str]) -> Repair:
-    """Use objects of the script's scope, by the expressions that reach them, in these roles of the Trainer."""
+    """Use objects from the script's scope, given by expressions, in these roles of the Trainer."""
 
     def change(call: Call) -> Call:
         return call.replace(**{role: reach(call.scope or {}, path) for role, path in roles.items()})
@@ -21,7 +21,7 @@ def use_from_scope(roles: Mapping[Role, str]) -> Repair:
 
 
 def reach(scope: Mapping[str, Any], expression: str) -> Any:
-    """The object that `name` or `name["key"]` reaches."""
+    """The object that `name` or `name["key"]` refers to."""
     name, _, rest = expression.partition('["')
     return scope[name][rest.removesuffix('"]')] if rest else scope[name]
 
@@ -33,11 +33,11 @@ def scale_learning_rate(factor: float) -> Repair:
         call.tensors.set_learning_rate(call["optimizer"], factor=factor)
         return call
 
-    return Repair(f"learning rate x {factor:.2g}", Seam.OPTIMIZER, change)
+    return Repair(f"{factor:.2g} times the learning rate", Seam.OPTIMIZER, change)
 
 
 def change_batches(does: str, change: Callable[[dict[str, Any], Any], dict[str, Any]]) -> Repair:
-    """Change every batch as the collator has formed it; `change` takes the batch and the tensor operations."""
+    """Change every batch after the collator has formed it; `change` takes the batch and the tensor operations."""
 
     def wrap(call: Call) -> Call:
         return call.replace(collator=ChangedCollator(call["collator"], lambda batch: change(batch, call.tensors)))
@@ -46,7 +46,7 @@ def change_batches(does: str, change: Callable[[dict[str, Any], Any], dict[str, 
 
 
 class ChangedCollator:
-    """Forms batches as another collator does, then changes them; for the rest it looks like the other."""
+    """Forms batches like another collator, then changes them; otherwise it looks like the other one."""
 
     def __init__(self, collator: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         self.collator, self.change = collator, change
@@ -58,11 +58,11 @@ class ChangedCollator:
 
 
 def swap_activation(function: str, seen: LossCall) -> Repair:
-    """Call another activation (identity for none) in the place of the one whose result the loss was given."""
+    """Call another activation (identity for none) instead of the one whose result the loss gets."""
     module, where = seen.activation_module, seen.activation_called_at
 
     def change(call: Call) -> Call:
-        # What a forward of the user's calls on several lines, a function or one module, goes by one name.
+        # A function or module that the user's forward calls on several lines has a single name.
         here = call["module"] == module and call["where"] == where
         return call.replace(function=function) if here else call
 
@@ -71,7 +71,7 @@ def swap_activation(function: str, seen: LossCall) -> Repair:
 
 
 def standardise_activations(modules: tuple[str, ...], deviation: float = 1.0) -> Repair:
-    """Give these activations values that have mean 0 and this deviation in every row."""
+    """Standardize these activations' inputs to mean 0 and this deviation in every row."""
 
     def change(call: Call) -> Call:
         if call["module"] not in modules:
@@ -83,7 +83,7 @@ def standardise_activations(modules: tuple[str, ...], deviation: float = 1.0) ->
 
 
 def unfreeze(names: Sequence[str], does: str) -> Repair:
-    """Let these parameters be trained, by the optimizer there is."""
+    """Let the existing optimizer train these parameters."""
 
     def change(call: Call) -> Call:
         call.tensors.unfreeze(call["model"], call["optimizer"], names)
@@ -93,7 +93,7 @@ def unfreeze(names: Sequence[str], does: str) -> Repair:
 
 
 def unfreeze_model() -> Repair:
-    """Let all parameters be trained."""
+    """Make all parameters trainable."""
 
     def change(call: Call) -> Call:
         call.tensors.unfreeze(call["model"], None)
@@ -103,7 +103,7 @@ def unfreeze_model() -> Repair:
 
 
 def rename_column(old: str, new: str) -> Repair:
-    """Give a column of the training and evaluation sets another name."""
+    """Rename a column of the training and evaluation sets."""
 
     def change(call: Call) -> Call:
         roles = ("train_dataset", "eval_dataset")
@@ -121,7 +121,7 @@ def _renamed(data: Any, old: str, new: str) -> Any:
 
 
 class RenamedRows:
-    """The rows of a map-style data set, with one key under another name."""
+    """The rows of a map-style data set with one key renamed."""
 
     def __init__(self, data: Any, old: str, new: str) -> None:
         self.data, self.old, self.new = data, old, new

@@ -1,4 +1,4 @@
-"""How rules look at the scale of inputs, and change it."""
+"""How rules examine the scale of inputs and change it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts, ModuleFacts
 from trainwright.stages.tensor import TensorFacts
 
-# Pixels that were divided by 255 twice end at 0.004; inputs between 0 and 1, or of unit variance, reach beyond this.
+# Pixels divided by 255 twice reach at most 0.004; inputs between 0 and 1, or with unit variance, exceed this.
 SMALL = 0.01
-# What a trial of another scale takes.
+# The steps of a trial with another scale.
 STEPS = 24
 BATCHES = 3
 
@@ -24,7 +24,7 @@ def reach(tensor: TensorFacts) -> float:
 
 
 def real_inputs(batch: BatchFacts) -> dict[str, TensorFacts]:
-    """The inputs of floating-point numbers, as the model takes them."""
+    """The floating-point inputs, as the model gets them."""
     return {
         k: t
         for k, t in batch.tensors.items()
@@ -36,7 +36,7 @@ def real_inputs(batch: BatchFacts) -> dict[str, TensorFacts]:
 
 
 def scaled_away(forward: ForwardFacts) -> ModuleFacts | None:
-    """The layer without weights that leaves next to nothing for the first layer that has some."""
+    """The layer without weights that leaves almost nothing for the first layer with weights."""
     first = next((i for i, m in enumerate(forward.modules) if m.leaf and m.sizes), None)
     if first is None or not (given := forward.modules[first].inputs) or not given[0].is_float:
         return None
@@ -47,7 +47,7 @@ def scaled_away(forward: ForwardFacts) -> ModuleFacts | None:
 
 
 def rescale(key: str, scale: tuple[Any, Any], does: str) -> Repair:
-    """Subtract a mean from an input and divide it by a deviation, for a trial."""
+    """For a trial, subtract a mean from an input and divide by a deviation."""
 
     def change(call: Call) -> Call:
         return call.replace(**{key: _scaled(call[key], scale, call.tensors)}) if key in call.given else call

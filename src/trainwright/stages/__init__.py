@@ -1,1 +1,1 @@
-"""One module a stage: its facts, and how they are measured from what the seams saw. No framework."""
+"""One module per stage: its facts, and how they are measured from what the seams observed. No framework."""

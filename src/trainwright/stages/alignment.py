@@ -1,4 +1,4 @@
-"""How well a set's labels match its inputs, in numbers (measured by `probes/labels/alignment.py`)."""
+"""How well a data set's labels match its inputs, in numbers (measured by `probes/labels/alignment.py`)."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment:
-    """How much better than their permutations a probe learns the labels of one set."""
+    """How much better a probe learns one set's labels than permutations of them."""
 
     rows: int
     score: float
-    """The score of the labels above the mean of their permutations, in standard deviations of the permutations."""
+    """The labels' score minus the permutations' mean score, in standard deviations of the permutations."""
     control_score: float
-    """The same for a label made from half of the features and learned from the other half."""
+    """The same for a synthetic label, made from half of the features and learned from the other half."""
     accuracy: float | None = None
-    """Fraction of rows whose class is predicted correctly from the others; None for real-valued labels."""
+    """Leave-one-out accuracy of the probe; None for real-valued labels."""
     permuted_accuracy: float | None = None
     single: bool = True
-    """Each row is one text, image or vector, on its own; False for pairs and for windows of one long series, where
-    a right label can depend on what such a probe cannot see."""
+    """Each row is a single text, image or vector. False for pairs and for windows of one long series, where a
+    correct label can depend on something such a probe cannot see."""
     classes: int | None = None
     """The number of classes, for labels that are classes."""
     pair_control_score: float | None = None
-    """Of words: the score of a label that says whether two halves of the vocabulary agree, learnt from pairs of words;
-    the median of some halves."""
+    """Words only: the score of a label that says whether two halves of the vocabulary agree, learned from pairs of
+    words; the median over several splits into halves."""
     likeness: float | None = None
-    """Of words: the similarity, 0 to 1, of a row to the row most like it; the median over the rows."""
+    """Words only: the similarity (0 to 1) of a row to its nearest neighbor, the median over the rows."""
     inputs: str = ""
     """tokens, text or numbers."""
     numbering_error: float | None = None
-    """Of labels that are 3 to MOST_NUMBERED integers: the share of their variance that a linear probe, fitted to the
-    integers as a quantity, leaves unexplained in left-out rows."""
+    """For labels with 3 to MOST_NUMBERED distinct integers: the share of their variance in held-out rows that a probe
+    leaves unexplained when it regresses on the integers."""
     other_numberings_error: float | None = None
-    """The same with other numberings of the classes: the median of many."""
+    """The same with the classes numbered differently: the median over many numberings."""

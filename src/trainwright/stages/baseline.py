@@ -15,13 +15,13 @@ class BaselineFacts(Facts):
     first: float
     """Mean loss over the first steps, before learning."""
     last: float
-    """Mean loss over the last pass of the short run, after learning on these rows."""
+    """Mean loss over the last pass of the short run, after training on these rows."""
     constant: float | None
     """The loss of the best constant prediction (class frequencies, or the mean)."""
     evaluated: float | None = None
     """The loss on these rows after the run, in evaluation mode."""
     floor: float = 0.0
-    """The lowest loss that any prediction can have on these rows."""
+    """The lowest possible loss on these rows."""
     steps: int
     rows: int
     losses: tuple[float, ...] = ()

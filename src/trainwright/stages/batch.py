@@ -12,44 +12,44 @@ from trainwright.core.finding import Failure
 from trainwright.core.stage import Facts, Stage
 from trainwright.stages.tensor import TensorFacts
 
-# Smaller planes are no pictures.
+# Smaller planes are not images.
 _SMALLEST_PLANE = 8
-# Noise has 1.13 (2/sqrt(pi)); pictures of 8 x 8 up to 0.8.
+# Noise has 1.13 (2/sqrt(pi)); images of 8 x 8 up to 0.8.
 _SMOOTH = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelMaskFacts:
-    """How many positions of a batch of token labels count in the loss."""
+    """How many positions in a batch of token labels count in the loss."""
 
     positions: int
     live: int
     """Positions whose label is not -100."""
     dead_rows: int
-    """Rows without a position that counts."""
+    """Rows in which no position counts."""
     rows: int
     eos_inputs: int = 0
-    """Positions after a row's first whose input is the end-of-sequence token, without padding."""
+    """Positions whose input is the end-of-sequence token, except padding and a row's first real position."""
     eos_live: int = 0
-    """Of those, positions whose label is live."""
+    """How many of them have a live label."""
     pad_live: int = 0
-    """Of those, positions whose label is live."""
+    """Padding positions with a live label."""
     equals_inputs: bool = False
-    """The labels are the inputs (a causal model that shifts by itself)."""
+    """The labels equal the inputs (for a causal model that shifts them itself)."""
     shifted_by_one: bool = False
-    """The labels are already the inputs moved one to the left."""
+    """The labels are the inputs, already shifted one position to the left."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelCount:
-    """How many integer labels of one batch count in the loss."""
+    """How many integer labels in one batch count in the loss."""
 
     rows: int
     positions: int
     live: int
     """Labels that are not -100."""
     dead_rows: int
-    """Rows with no such label."""
+    """Rows without any such label."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,19 +58,19 @@ class VocabularyFacts:
 
     rows: int
     kept_share: float
-    """Fraction of tokens that survive decoding and re-encoding a row."""
+    """Fraction of tokens that stay the same when a row is decoded and encoded again."""
     faithful_share: float
-    """The same fraction for the re-encoded tokens: how faithful the tokenizer is to its own output."""
+    """The same fraction for the re-encoded tokens: how well the tokenizer reproduces its own output."""
     framed: bool = False
-    """The tokenizer begins its texts with a special token."""
+    """The tokenizer starts every text with a special token."""
     first_share: float = 0.0
-    """Share of the rows that begin with the most frequent first token."""
+    """Share of rows that start with the most frequent first token."""
     first_is_special: bool = True
-    """That token is one of the tokenizer's special ones."""
+    """That token is a special token of the tokenizer."""
     checkpoint: str = ""
-    """The checkpoint of the model's weights, if it is not that of the tokenizer."""
+    """The checkpoint of the model's weights, if it is not the tokenizer's."""
     checkpoint_share: float | None = None
-    """Fraction of tokens that mean the same to the checkpoint's own tokenizer; None: there is no such tokenizer."""
+    """Fraction of tokens that mean the same to the checkpoint's own tokenizer; None if it has none."""
     checkpoint_kept_share: float | None = None
     """Like `kept_share`, but with the checkpoint's own tokenizer."""
     sample: str = ""
@@ -79,51 +79,51 @@ class VocabularyFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFacts:
-    """A batch of images, and their roughness under two interpretations of their memory.
+    """A batch of images, and its roughness under two interpretations of the same memory.
 
-    Roughness is the mean step between neighboring pixels over the standard deviation; photographs and drawings
-    are far smoother than the same numbers in a wrong order.
+    Roughness is the mean absolute difference between neighboring pixels, divided by the standard deviation. Photographs
+    and drawings are far smoother than the same numbers in the wrong order.
     """
 
     key: str
     shape: tuple[int, ...]
     roughness: float
-    """The shape that the model expects: rows, channels, height, width, or with the channels last."""
+    """In the layout that the model expects: (rows, channels, height, width), or channels last."""
     reread_roughness: float
-    """As the same numbers read with the channels last; for a model that takes them there, with the channels first."""
+    """In the other layout: channels last, or channels first if the model expects channels last."""
     taken_at: int = 1
     """The dimension in which the model expects the channels: 1 or 3."""
     found_at: int | None = None
-    """The dimension in which the batch has them, if that is the other one."""
+    """The dimension in which the batch has them, if it is the other one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchFacts(Facts):
-    """One training batch as the model will get it, before it is moved to a device."""
+    """One training batch as the model will receive it, before it is moved to a device."""
 
     stage = Stage.BATCH
     failure: Failure | None = None
     rows: int = 0
     is_row: bool = False
-    """It is a single row: one of its values has no dimension at all."""
+    """The batch is a single row: one of its values is a scalar."""
     tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
     others: Mapping[str, str] = field(default_factory=dict)
-    """Keys whose values are not tensors, with their type."""
+    """Keys whose values are not tensors, with the type of each value."""
     label_key: str | None = None
     item_lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """For columns that are lists: the length of each row that was to be collated."""
+    """For list columns: the length of each row in the batch."""
     equal_rows_collate: bool | None = None
-    """After a failure: the collator accepts each row if it is repeated; None: no row reached it."""
+    """After a failure: the collator accepts a batch made of copies of any one row; None: no row reached it."""
     item_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     """The distinct shapes of each such column, smallest first."""
     stacked_lengths: tuple[int, ...] = ()
-    """After a failure: the lengths of the rows that user code was making one tensor of when it raised."""
+    """After a failure in user code that was stacking rows into one tensor: the lengths of those rows."""
     forms_without: tuple[str, ...] = ()
-    """After a failure: the columns of unequal length without which the batch forms."""
+    """After a failure: the columns of unequal lengths; without them, the batch can be formed."""
     item_columns: tuple[str, ...] = ()
-    """The keys of the items that reach the collator (after the framework dropped columns)."""
+    """The keys of the items that reach the collator (after the framework has dropped columns)."""
     dropped_columns: tuple[str, ...] = ()
-    """Columns of the data set that the framework dropped, because forward does not name them."""
+    """Columns of the data set that the framework dropped because forward has no argument of that name."""
     collator: str = ""
     """The class or function that forms batches."""
     accepts: tuple[str, ...] = ()
@@ -138,9 +138,9 @@ class BatchFacts(Facts):
     pad_id: int | None = None
     eos_id: int | None = None
     vocabulary: int | None = None
-    """Rows of the model's input embedding."""
+    """Number of rows of the model's input embedding."""
     embedding: str = ""
-    """That layer's name, if the model itself has no name for it."""
+    """That layer's name, if the model does not declare its input embedding."""
     token_key: str = "input_ids"
     """The key of the token ids."""
     largest_token: int | None = None
@@ -151,35 +151,35 @@ class BatchFacts(Facts):
     masks: tuple[LabelMaskFacts, ...] = ()
     """The same for each of the first batches."""
     label_counts: tuple[LabelCount, ...] = ()
-    """Of each of the first batches, for integer labels."""
+    """One for each of the first batches, for integer labels."""
     padding_shares: tuple[float, ...] = ()
     """The padding share of each of the first batches."""
     weightless_rows: int = 0
-    """Number of rows read if all of them have the weight 0 in the loss; otherwise 0."""
+    """Number of rows read if all of them have weight 0 in the loss; otherwise 0."""
     all_weightless: bool = False
-    """Those are all rows of the training set."""
+    """These rows are the whole training set."""
     text_inputs: tuple[str, ...] = ()
-    """Inputs of raw text that go into a layer which takes numbers."""
+    """Raw-text inputs that are fed to a layer that expects numbers."""
     first_layer: str = ""
-    """The kind of that layer."""
+    """That layer's class."""
     unmasked_zeros: float = 0.0
-    """Share of positions that hold token 0 behind the others, where the embedding has no layer leave them out."""
+    """Share of positions that are trailing zeros, if the embedding does not mask them."""
     vocabulary_facts: VocabularyFacts | None = None
     images: ImageFacts | None = None
     attended_padding: int = 0
-    """Positions at the ends of rows that hold the tokenizer's padding token, and that the attention mask lets in."""
+    """Padding tokens at the ends of rows that the attention mask includes."""
     hidden_tokens: int = 0
-    """Positions that hold another token than padding, and that the attention mask leaves out."""
+    """Tokens other than padding that the attention mask excludes."""
     padding_tokens: int = 0
-    """Positions at the ends of rows that hold the tokenizer's padding token, whatever the mask says."""
+    """Padding tokens at the ends of rows, whatever the mask says."""
     collator_masks: bool = False
-    """The collator made the attention mask: its input rows have none, or a different one."""
+    """The collator made the attention mask: the rows it received have none, or a different one."""
     target_keys: tuple[str, ...] | None = None
-    """The targets of this batch, if the framework separates inputs and targets; otherwise None."""
+    """The names of this batch's targets, if the framework separates inputs and targets; otherwise None."""
     targets_wanted_by: str = ""
-    """The loss that needs such targets; empty: none is known."""
+    """The loss that needs these targets; empty if none is known."""
     targets_found: bool = False
-    """A library's training step takes labels for targets that it finds among the inputs, and gives them to the model too."""
+    """A library's training step uses labels among the inputs as targets, and passes them to the model too."""
     made_floats: tuple[str, ...] = ()
     """Integer inputs that the model converts to floating-point numbers."""
     evaluation_tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
@@ -199,9 +199,9 @@ def measure_label_mask(
     eos_id: int | None,
     ignored: int = -100,
 ) -> LabelMaskFacts:
-    """Return how many positions of token labels (rows, length) count, against inputs of the same shape.
+    """Return how many positions of token labels (rows, length) count, given inputs of the same shape.
 
-    A row's first real position is no end of a text: an end-of-sequence token there is a separator or a begin mark.
+    An end-of-sequence token at a row's first real position does not end a text: it is a separator or a start token.
     """
     live = labels != ignored
     padding = ~real_positions(inputs, attention, pad_id=pad_id, eos_id=eos_id)
@@ -224,10 +224,9 @@ def measure_label_mask(
 def real_positions(
     inputs: np.ndarray, attention: np.ndarray | None, *, pad_id: int | None, eos_id: int | None = None
 ) -> np.ndarray:
-    """Return which positions of token ids (rows, length) hold text: by the attention mask, else by padding at the ends.
+    """Return which positions of token ids (rows, length) hold text: from the attention mask, or else from the padding.
 
-    Where padding is the end-of-sequence token and no mask tells, the one of such a run that is next to the text
-    is taken for the text's own.
+    Without a mask, if the padding token is also the end-of-sequence token, the one next to the text counts as text.
     """
     if attention is not None:
         return np.asarray(attention != 0)
@@ -245,17 +244,17 @@ def real_positions(
 
 
 def _is_next_token(inputs: np.ndarray, labels: np.ndarray, live: np.ndarray) -> bool:
-    """Whether every label that counts is the token that follows it in the row."""
+    """Whether every label that counts is the next token of its row."""
     seen = live[:, :-1]
     return bool(seen.any() and np.array_equal(labels[:, :-1][seen], inputs[:, 1:][seen]))
 
 
-# Of the positions that count, so many must agree; a text repeats its own tokens now and then.
+# The share of the positions that must agree; a text repeats its own tokens now and then.
 _MOST = 0.9
 
 
 def asks_for_next_token(tokens: np.ndarray, targets: np.ndarray) -> bool:
-    """Whether targets, flat or not, whole or without each row's end, are the tokens (rows, length) moved by one."""
+    """Whether targets (flat or not, with or without each row's last position) are the tokens (rows, length) shifted."""
     rows, length = tokens.shape
     if targets.size == rows * length:
         aimed = targets.reshape(rows, length)[:, :-1]
@@ -271,7 +270,7 @@ def asks_for_next_token(tokens: np.ndarray, targets: np.ndarray) -> bool:
 
 
 def measure_label_count(labels: np.ndarray, ignored: int = -100) -> LabelCount:
-    """Return how many labels of a batch count, of (rows) or (rows, …) integers."""
+    """Return how many of a batch's labels count; labels are integers of shape (rows,) or (rows, …)."""
     live = labels.reshape(len(labels), -1) != ignored
     return LabelCount(
         rows=len(live), positions=int(live.size), live=int(live.sum()), dead_rows=int((~live.any(axis=1)).sum())
@@ -279,11 +278,11 @@ def measure_label_count(labels: np.ndarray, ignored: int = -100) -> LabelCount:
 
 
 def measure_images(key: str, images: np.ndarray, taken_at: int | None = None) -> ImageFacts | None:
-    """Return how rough images are, as they are and read with their channels on the other axis.
+    """Return the roughness of images in their own layout and with the channels on the other axis.
 
     Args:
-        images: rows, channels, height, width; or the channels last.
-        taken_at: the axis on which the model takes the channels, 1 or 3; None: not known, and taken for 1.
+        images: (rows, channels, height, width), or channels last.
+        taken_at: the axis on which the model expects the channels, 1 or 3; None if unknown, which counts as 1.
     """
     at = taken_at or 1
     other = 4 - at
@@ -303,7 +302,7 @@ def measure_images(key: str, images: np.ndarray, taken_at: int | None = None) ->
 
 
 def _channels_elsewhere(images: np.ndarray, taken_at: int) -> bool:
-    """Whether the other axis has as many entries as images have channels, and the two that are left are a picture."""
+    """Whether the other axis is as long as a channel axis and the two remaining axes form a smooth, square image."""
     other = 4 - taken_at
     plane = [n for i, n in enumerate(images.shape) if i not in (0, other)]
     if images.shape[other] not in (1, 3, 4) or min(plane) < _SMALLEST_PLANE:
@@ -312,7 +311,7 @@ def _channels_elsewhere(images: np.ndarray, taken_at: int) -> bool:
 
 
 def _roughness(images: np.ndarray, channels_at: int) -> float:
-    """The mean step between neighbours on the two axes of the plane, in standard deviations."""
+    """The mean absolute difference between neighbors along the image axes, in standard deviations."""
     axes = [axis for axis in (1, 2, 3) if axis != channels_at and images.shape[axis] > 1]
     steps = [np.abs(np.diff(images, axis=axis)).mean() for axis in axes]
     return float(np.mean(steps) / images.std())

@@ -1,4 +1,4 @@
-"""Stage 1, dataset: a sample of the items and the counts of all labels, as the loader will read them."""
+"""Stage 1, dataset: a sample of the items, and the counts of all labels, as the loader will read them."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ class Split:
 
     name: str
     rows: int | None
-    """None: iterable, of unknown length."""
+    """None for an iterable set of unknown length."""
     items: Sequence[Mapping[str, Any]] = ()
-    """Evenly spaced items (the first ones of an iterable set); keys are column names, or "0", "1" of a tuple."""
+    """Evenly spaced items (or the first ones, for an iterable set); keys are column names, or "0", "1" for a tuple."""
     indices: Sequence[int] = ()
     columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Whole columns (or their first part), if they can be read without reading every item."""
     read: int = 0
     """Number of rows in the columns."""
     digests: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Row-by-row hashes of the values of columns that are too large to keep."""
+    """Hashes of each row's values, for columns that are too large to keep."""
     non_finite: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    """Number of NaN or infinite values per row of such columns."""
+    """Number of NaN or infinite values in each row of such columns."""
     class_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     failure: Failure | None = None
     failed_row: int | None = None
     kind: str = "map"
-    """map, iterable, or none if there is no set."""
+    """map, iterable, or none if there is no data set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnFacts:
-    """One column (or position of a tuple) of the items."""
+    """One column of the items (or one position, if items are tuples)."""
 
     name: str
     kind: str
@@ -64,20 +64,20 @@ class ColumnFacts:
     mean: float | None = None
     deviation: float | None = None
     feature_deviations: tuple[float, ...] = ()
-    """Standard deviation of each feature over the sampled rows, for rows that are vectors of one size up to 4096."""
+    """Standard deviation of each feature over the sampled rows, if rows are vectors of one size up to 4096."""
     feature_means: tuple[float, ...] = ()
     """The mean of each such feature."""
     non_finite: int = 0
-    """How many values are NaN or infinite, over `counted` rows."""
+    """Number of NaN or infinite values in `counted` rows."""
     non_finite_rows: tuple[int, ...] = ()
-    """Such rows, the first 100,000."""
+    """The first 100,000 such rows."""
     missing: int = 0
     """Number of rows with None."""
     missing_rows: tuple[int, ...] = ()
-    """Such rows, the first 100,000."""
+    """The first 100,000 such rows."""
     counted: int = 0
     values: Mapping[int | float | str, int] = field(default_factory=dict)
-    """How often each value occurs, where a row holds one and at most FEW_VALUES differ; else empty."""
+    """How often each value occurs, if each row has one value and at most FEW_VALUES are distinct; otherwise empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +86,12 @@ class LabelFacts:
 
     column: str
     kind: str
-    """class (one integer a row), tokens (integers per position), real (a number or a vector of them a row),
+    """class (one integer per row), tokens (one integer per position), real (a number or vector per row),
     multi-hot (a vector of 0 and 1), text."""
     census: Mapping[int | float | str, int] = field(default_factory=dict)
-    """How often each value occurs, without the ignored -100; empty for real labels."""
+    """How often each value occurs, leaving out -100; empty for real labels."""
     first_rows: Mapping[int | float | str, int] = field(default_factory=dict)
-    """The first row that holds each value."""
+    """The first row with each value."""
     counted: int = 0
     rows_read: int = 0
     ignored: int = 0
@@ -99,15 +99,15 @@ class LabelFacts:
     dtype: str = ""
     class_names: tuple[str, ...] = ()
     mean_run: float = 0.0
-    """Mean number of equal labels in a row, over the rows in their order."""
+    """Mean length of runs of equal labels, with the rows in order."""
     expected_run: float = 0.0
-    """The same for shuffled rows."""
+    """The expected value for shuffled rows."""
     minimum: float | None = None
     maximum: float | None = None
     mean: float | None = None
     deviation: float | None = None
     per_row: int = 1
-    """Labels per row (median), for tokens and vectors."""
+    """Median number of labels per row, for tokens and vectors."""
 
     @property
     def classes(self) -> int:
@@ -121,7 +121,7 @@ class LabelFacts:
 
     @property
     def chance_nats(self) -> float | None:
-        """ln C: the loss in nats of a uniform guess over the C values that occur."""
+        """ln C: the loss in nats of a uniform guess over the C distinct values."""
         return math.log(len(self.census)) if len(self.census) > 1 else None
 
     @property
@@ -144,14 +144,14 @@ class SplitFacts:
     failure: Failure | None = None
     failed_row: int | None = None
     row_hashes: tuple[int, ...] = ()
-    """A hash of the inputs of each row that was read, labels left out; `hash_rows` says which rows."""
+    """A hash of the inputs (without labels) of each row that was read; `hash_rows` gives the rows' indices."""
     hash_rows: Sequence[int] = ()
     labels_complete: bool = False
     """Every row's label was read."""
 
     @cached_property
     def hashes(self) -> frozenset[int]:
-        """The different hashes of inputs."""
+        """The distinct hashes of inputs."""
         return frozenset(self.row_hashes)
 
     @property
@@ -186,10 +186,10 @@ class Lookalike:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelSource:
-    """Values in the script's scope, or in another column, from which a label column may have been made."""
+    """Values in the script's scope, or in another column, that a label column may have been made from."""
 
     expression: str
-    """How the script reaches them: `frame["stars"]`; for a column of the set itself, its name."""
+    """The script's expression for them, such as `frame["stars"]`; for another column of the same set, its name."""
     values: Mapping[int | float | str, int]
     """How often each occurs."""
     rows: int
@@ -203,19 +203,19 @@ class TextFacts:
 
     rows: int
     empty: int
-    """Rows with nothing but special tokens and white space."""
+    """Number of rows that contain only special tokens and whitespace."""
     distinct: int
-    """How many different texts."""
+    """Number of distinct texts."""
     unknown_share: float | None
-    """Share of real tokens (special ones left out) that are the unknown token; None: it has none."""
+    """Share of real tokens (special ones excluded) that are the unknown token; None: the tokenizer has none."""
     longest: int
-    """Tokens in the longest row, special ones included."""
+    """Number of tokens in the longest row, including special tokens."""
     source_distinct: int | None = None
-    """How many different raw texts these rows have, where the set holds them."""
+    """Number of distinct raw texts in these rows, if the set contains them."""
     source_tokens: float | None = None
-    """The median number of tokens of the raw texts, uncut, without special tokens."""
+    """Median number of tokens in the raw texts, untruncated, without special tokens."""
     examples: tuple[tuple[str, str], ...] = ()
-    """A raw text ("" where there is none) and what is left of it."""
+    """Pairs of a raw text ("" if there is none) and the text that its tokens decode to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,7 +224,7 @@ class TokenizerFacts:
 
     expression: str
     size: int
-    """len(tokenizer): vocabulary with added tokens."""
+    """len(tokenizer): the vocabulary including added tokens."""
     pad_id: int | None
     eos_id: int | None
     longest_input: int | None
@@ -233,7 +233,7 @@ class TokenizerFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedSource:
-    """A table in the script's scope with columns and labels like the training set's, from which a probe learns."""
+    """A table in the script's scope with the training set's columns and labels, and labels that a probe can learn."""
 
     expression: str
     alignment: Alignment
@@ -241,38 +241,38 @@ class AlignedSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Copies:
-    """Numeric evaluation rows that occur in training, compared with training's other rows."""
+    """Numeric evaluation rows that also occur in training, compared with the other training rows."""
 
     same_label_share: float
-    """The share of them whose label is that of their training row, too."""
+    """Share of these rows that have the same label in training."""
     nearest_differing: float
-    """In how many values such a row differs from the one most like it among the different ones, the median."""
+    """Median number of values in which such a row differs from the most similar row that is not identical."""
     values: int
-    """Numbers in a row."""
+    """Number of values in a row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scaling:
-    """Inputs with different scales in training and evaluation, one of which is that of scaled inputs."""
+    """Inputs on different scales in training and evaluation, where one of the two sets looks scaled."""
 
     column: str
-    """The one with the feature that is farthest off; its numbers follow."""
+    """The column whose feature differs most; the next four numbers describe that feature."""
     mean: float
     deviation: float
     evaluation_mean: float
     evaluation_deviation: float
     far_share: float
-    """The share of the features that are far off."""
+    """Share of features that differ by a factor or distance of FAR or more (`probes/splits/scaling.py`)."""
     training_is_scaled: bool
     error: float
-    """The squared error of a probe fitted to training rows on evaluation rows, in units of the targets' variance (of a
-    class: of its being that class or not)."""
+    """Squared error on evaluation rows of a probe fitted to training rows, in units of the targets' variance (for
+    classes: of the one-hot columns)."""
     error_rescaled: float
-    """The same, once the features that are off have training's mean and deviation."""
+    """The same, after the differing features are rescaled to the training mean and deviation."""
     gain: float
-    """By how much the latter is less than the former, or than that of knowing nothing where this is less."""
+    """How far rescaling lowers the error, from `error` or from the error of predicting the mean, whichever is less."""
     gain_deviations: float
-    """That, in standard errors."""
+    """The gain in standard errors."""
     rows: int
     """Number of predicted evaluation rows."""
 
@@ -285,7 +285,7 @@ class DatasetFacts(Facts):
     train: SplitFacts
     evaluation: SplitFacts | None = None
     accepts: tuple[str, ...] = ()
-    """The names of the arguments that the model's forward takes, in order."""
+    """The names of the arguments of the model's forward, in order."""
     lookalikes: tuple[Lookalike, ...] = ()
     tokenizer: TokenizerFacts | None = None
     shuffles: bool | None = None
@@ -293,33 +293,33 @@ class DatasetFacts(Facts):
     drops_last: bool = False
     batch_size: int = 0
     overlap: int = 0
-    """How many evaluation rows have the same inputs as a training row."""
+    """Number of evaluation rows with the same inputs as a training row."""
     alignment: Alignment | None = None
     """How well the training labels match their inputs; None if unknown."""
     evaluation_alignment: Alignment | None = None
     aligned_source: AlignedSource | None = None
     """Measured only if the probe does not learn the training labels."""
     overlap_rows: tuple[tuple[int, int], ...] = ()
-    """The first of them: evaluation row, training row."""
+    """The first of these rows, as pairs (evaluation row, training row)."""
     copies: Copies | None = None
-    """None where no rows of numbers are in both sets."""
+    """None if no numeric rows are in both sets."""
     scaling: Scaling | None = None
-    """None where both sets are of about one scale, or where that cannot be told."""
+    """None if both sets have about the same scale, or if that cannot be determined."""
     repetition: Repetition | None = None
-    """None where no row is read twice, or where the data set is not read by an index of the user's code."""
+    """None if no row is read twice, or if the user's code does not index the data set."""
     sources: tuple[LabelSource, ...] = ()
     """Measured only if all training labels are the same."""
     texts: TextFacts | None = None
     unusable_rows: Mapping[str, str] = field(default_factory=dict)
-    """By set: what a training step does with rows that have missing or non-finite values: the exception, or the
-    loss; empty where it takes them; begins with UNTRIED where a step on other rows fails too."""
+    """By set, what happens in a training step on rows with missing or non-finite values: the exception or the loss;
+    empty if the step succeeds; starts with UNTRIED if a step on other rows fails too."""
     label_place: Place | None = None
     """The user's line that wrote the label column."""
     batch_majority: float | None = None
-    """The mean share of the most frequent class in the batches that rows read in order make; None: not counted."""
+    """Mean share of the most frequent class in batches of rows read in order; None: not counted."""
     epochs: EpochFacts | None = None
     spent: SpentIterator | None = None
-    """None where epochs are counted otherwise, or the data were not seen to end."""
+    """None if epochs do not iterate over an iterator, or if it was not seen to end."""
     endless: tuple[EndlessSet, ...] = ()
 
     @property
@@ -329,7 +329,7 @@ class DatasetFacts(Facts):
 
     @property
     def failure(self) -> Failure | None:
-        """The exception that reading a set raised, with the row."""
+        """The exception raised while reading a set, with the row."""
         for split in self.splits:
             if split.failure is not None:
                 said = split.failure.message.split("\n")[0]

@@ -17,7 +17,7 @@ from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
-# Of a batch's tensors, so many are shown by name.
+# At most this many of a batch's tensors are shown by name.
 _SHOWN = 6
 
 
@@ -37,7 +37,7 @@ def _(facts: SetupFacts) -> str:
 
 
 def _brought(facts: SetupFacts) -> str:
-    """The defaults of an object that the script gave as a string: `"adam"` is an Adam with all its defaults."""
+    """The defaults of an object that the script named by a string: `"adam"` is Adam with all its defaults."""
     brought: dict[str, list[str]] = {}
     for full_name, argument in facts.arguments.items():
         owner, _, name = full_name.rpartition(".")
@@ -148,7 +148,7 @@ def _(facts: OverfitFacts) -> str:
 
 
 def _progress(facts: OverfitFacts) -> str:
-    """How far a batch was learned, in one word or as a fraction of the way from a constant prediction to the floor."""
+    """How far a batch was learned: one word, or the fraction of the way from a constant prediction to the floor."""
     if facts.learnt:
         return "learned"
     if facts.falling and facts.losses[-1] < facts.losses[0]:

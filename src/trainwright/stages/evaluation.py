@@ -1,4 +1,4 @@
-"""Stage 7, evaluation: the user's own evaluation and metrics, on two batches, before training."""
+"""Stage 7, evaluation: the user's own evaluation and metrics on two batches, before training."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Given(StrEnum):
     ZERO_FOR_IGNORED = "labels with 0 in place of -100"
 
 
-# Batch statistics move a little from one pass to the next, so that two equal passes count a few rows more or less.
+# Batch statistics change slightly from one pass to the next, so two passes over the same rows differ by a few rows.
 ABOUT = 0.3
 
 
@@ -39,14 +39,14 @@ class ActiveNoise:
     """An operation that an evaluation ran in training mode."""
 
     operation: str
-    """dropout, or batch_norm with the statistics of the batch."""
+    """dropout, or batch_norm with the batch's own statistics."""
     where: Place | None
-    """The user's line nearest to it."""
+    """The nearest line of the user's code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """An elementwise comparison of a model's output with labels, in the user's own evaluation."""
+    """An elementwise comparison of a model's output with labels in the user's own evaluation."""
 
     operation: str
     """==, != or -."""
@@ -56,16 +56,16 @@ class Comparison:
     """The shape of the result; empty if it raised."""
     where: Place | None = None
     whole_predictions: bool = True
-    """All of them are integers."""
+    """All predictions are integers."""
     whole_labels: bool = True
     columns: int | None = None
-    """The predictions are the index of the largest of so many; None: no such index was taken."""
+    """The number of columns that an argmax was taken over to get the predictions; None: there was no argmax."""
     indexed_at: Place | None = None
-    """The user's line that took it."""
+    """The user's line with that argmax."""
     equal_share: float | None = None
-    """Share of the result that is equal."""
+    """Share of elements where both sides are equal."""
     right_share: float | None = None
-    """Fraction of labels that the model's scores predict correctly, by argmax or by threshold."""
+    """Fraction of labels that the model's scores predict correctly, by argmax or threshold."""
     scores: tuple[int, ...] = ()
     """The shape of the model's output."""
     failure: Failure | None = None
@@ -76,91 +76,91 @@ class Counter:
     """A variable that an evaluation in a loop adds to, and its value after each of two equal passes."""
 
     name: str
-    """As the script calls it: correct, metric.total."""
+    """Its name in the script: correct, metric.total."""
     start: float
     once: float
     twice: float
     training: bool = False
-    """It is added to in the training loop."""
+    """The training loop adds to it."""
     added_at: Place | None = None
     begun_at: Place | None = None
-    """The line that initializes it."""
+    """The user's line that initializes it."""
     set_back_by: str = ""
-    """The user's method that the framework calls before each pass."""
+    """The user's reset method that the framework calls before each pass."""
     share: str = ""
-    """The quotient in the script whose numerator it is."""
+    """The quotient in the script that has this counter as its numerator."""
     share_once: float | None = None
-    """That quotient after one pass, and after two."""
+    """The quotient after one pass; `share_twice`: after two."""
     share_twice: float | None = None
 
     @property
     def survives(self) -> bool:
-        """Whether the second pass added to the result of the first."""
+        """Whether the second pass continued from the first pass's result."""
         first, second = self.once - self.start, self.twice - self.once
         return first > 0 and abs(second - first) <= ABOUT * first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Watcher:
-    """An object that acts on the value of a metric at the end of each epoch."""
+    """An object that acts on a metric's value at the end of each epoch."""
 
     kind: str
-    """Its class: EarlyStopping."""
+    """Its class, such as EarlyStopping."""
     purpose: str
-    """What it does: stop the training, keep the best weights."""
+    """What it does, such as stopping training or keeping the best weights."""
     metric: str
-    """As the log of the training calls it: val_loss."""
+    """The metric's name in the training log, such as val_loss."""
     position: int
-    """Where its constructor takes the metric, if it is given without its name."""
+    """The position of the metric among the constructor's positional arguments."""
     mode_position: int | None = None
-    """The same of the direction."""
+    """The position of the direction."""
     in_file_name: bool = False
-    """The metric's value is part of the names of the files that it writes."""
+    """The metric's value is part of the file names that it writes."""
     greater: bool | None = None
-    """It treats greater values as better; None: it cannot tell."""
+    """Whether it treats greater values as better; None: it cannot tell."""
     usual: bool | None = None
     """Whether the framework treats greater values of this metric as better; None: it does not know."""
     failure: Failure | None = None
-    """What it raises at the end of the first epoch."""
+    """The exception that it raises at the end of the first epoch."""
     where: Place | None = None
     """The user's line that built it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationFacts(Facts):
-    """The results of the evaluation before any training."""
+    """The results of the evaluation before training."""
 
     stage = Stage.EVALUATION
     present: bool = True
     """There is an evaluation set."""
     planned: bool = True
-    """The training will evaluate as it goes."""
+    """Training will evaluate along the way."""
     failure: Failure | None = None
     metrics_failure: Failure | None = None
     """The metric function raised."""
     metrics_named: bool = True
-    """It returned a dictionary of names and numbers; False: something else, which counts as its failure."""
+    """It returned a dictionary of names and numbers; False: it returned something else, which counts as a failure."""
     predictions: tuple[TensorFacts, ...] = ()
     """The predictions passed to the metric function; several if the model returns several outputs."""
     labels: TensorFacts | None = None
     label_values: tuple[float, ...] = ()
-    """The distinct labels passed to it, if there are at most 32."""
+    """The distinct labels passed to the metric function, if there are at most 32."""
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """By the framework's names (eval_loss, eval_accuracy)."""
+    """Under the framework's names (eval_loss, eval_accuracy)."""
     returned: Mapping[str, float] = field(default_factory=dict)
-    """What the metric function returned, by its own names."""
+    """The metric function's results, under its own names."""
     metrics_when: Mapping[Given, Mapping[str, float] | str] = field(default_factory=dict)
     """The metric function's results for substitutes; a string is the exception it raised."""
     needs_all_rows: bool = False
-    """The metric function raised on a sample and not on as many rows as the whole set has."""
+    """The metric function raised on a sample, but not on as many rows as the whole set has."""
     metrics_by: str = "compute_metrics"
-    """What the report calls the function that computes them."""
+    """How the report refers to the function that computes the metrics."""
     continuous_labels: bool = False
-    """The labels are numbers, and not all of them are integers."""
+    """The labels are numbers, and not all are integers."""
     ignored_share: float = 0.0
     """Fraction of labels that are -100."""
     rows: int | None = None
-    """Rows of the whole evaluation set."""
+    """Number of rows in the whole evaluation set."""
     memory_bytes: int | None = None
     """The machine's memory, in bytes."""
     keeps_predictions: bool = False
@@ -168,9 +168,9 @@ class EvaluationFacts(Facts):
     set_names: tuple[str, ...] = ()
     """The names of several evaluation sets."""
     set_name: str = ""
-    """That of the one that is measured, where there are several."""
+    """If there are several, the name of the measured one."""
     training_mode: bool = False
-    """The model was in training mode while it was evaluated."""
+    """The model was in training mode during the evaluation."""
     active_noise: tuple[ActiveNoise, ...] = ()
     train_call: Place | None = None
     """The user's line that put the model in training mode during the evaluation."""
@@ -180,30 +180,30 @@ class EvaluationFacts(Facts):
     """The label names that the framework looks for in an evaluation batch."""
     batch_keys: tuple[str, ...] = ()
     loss_keys: tuple[str, ...] = ()
-    """Where no loss came out: keys of the batch that the model makes a loss of when given them."""
+    """If the evaluation returned no loss: the keys of the batch that let the model compute one."""
     best_metric: str | None = None
-    """The metric that chooses the best checkpoint; None: none is chosen."""
+    """The metric that selects the best checkpoint; None: no best checkpoint is selected."""
     best_greater: bool | None = None
     watchers: tuple[Watcher, ...] = ()
     logged: tuple[str, ...] = ()
-    """The names of all that the training logs at the end of an epoch; empty: not known."""
+    """Names of everything that training logs at the end of an epoch; empty if unknown."""
 
     in_loop: bool = False
-    """It is part of the user's own training loop, and was run there."""
+    """The evaluation is part of the user's own training loop, and was run there."""
     evaluated_at: tuple[Place, ...] = ()
     """The user's lines that call the model to evaluate it."""
     batches: int = 0
     """Number of evaluated batches per pass."""
     kept_graphs: int = 0
-    """Evaluated batches whose graphs are all held when a pass ends."""
+    """Number of evaluated batches whose graphs are still held when a pass ends."""
     graph_bytes: int = 0
     """Size of such a graph per batch, in bytes."""
     loader_batches: int | None = None
-    """Number of batches of the longest loader other than the training loader."""
+    """Number of batches of the longest loader, not counting the training loader."""
     comparisons: tuple[Comparison, ...] = ()
     counters: tuple[Counter, ...] = ()
 
     def when(self, given: Given) -> Mapping[str, float]:
-        """The metric function's result for this substitute; empty if it was not called or raised."""
+        """The metric function's results for this substitute; empty if it was not called or raised."""
         answer = self.metrics_when.get(given, {})
         return {} if isinstance(answer, str) else answer

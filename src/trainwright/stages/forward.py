@@ -1,4 +1,4 @@
-"""Stage 3, forward: the model's output for one batch, module by module, and the results of probes."""
+"""Stage 3, forward: the model's output for one batch, module by module, and the results of several probes."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ class ModuleFacts:
     training: bool = True
     leaf: bool = True
     sizes: tuple[int, ...] = ()
-    """Declared sizes: (in, out) of a linear or convolution layer, (rows, width) of an embedding,
-    (features) of a normalisation."""
+    """Declared sizes: (in, out) for a linear or convolution layer, (rows, width) for an embedding, (features) for a
+    normalization layer."""
     fixed_size: bool = False
-    """It takes no other size once it is built."""
+    """Once built, it accepts no other input size."""
     size_at: Place | None = None
-    """The nearest line on the way to its construction on which the last of them stands as a number."""
+    """The nearest line in the call stack of its construction that contains the last of these sizes as a number."""
     dead_share: float | None = None
-    """Share of units that are zero for every row of the batch (rectifiers only)."""
+    """Share of units that are zero for every row in the batch (rectifiers only)."""
     saturated_share: float | None = None
-    """Share of values within 0.01 of the ends of a sigmoid, tanh or softmax."""
+    """Share of values within 0.01 of either end of the range of a sigmoid, tanh or softmax."""
     dropout: float | None = None
     """The probability of a dropout layer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The first call whose result has a property that its input does not have."""
+    """The first call whose result has some property that its input lacks."""
 
     operation: str
     """The function's name: view, softmax, linear."""
     where: Place | None = None
-    """The nearest user's line in its call stack; None if there are only framework lines."""
+    """The nearest line of the user's code in the call stack; None if there are only framework lines."""
     module: str = ""
     """The module whose forward called it."""
     count: int = 0
-    """Number of values with that property, if they can be counted."""
+    """Number of values with the property, if they can be counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,40 +64,40 @@ class ParameterFacts:
     deviation: float
     non_finite: int = 0
     identical_rows: bool = False
-    """It is a matrix whose rows are all equal."""
+    """A matrix whose rows are all equal."""
     unit_axis: int = 0
     """The dimension of a matrix that indexes its units."""
     identical_after_steps: bool | None = None
-    """Its rows are still equal after some steps with a gradient; None: not equal, or no gradient arrives."""
+    """Its rows are still equal after a few steps with a gradient; None: not equal, or no gradient arrives."""
     default_deviation: float | None = None
-    """The standard deviation that the framework's own initialization of such a layer gives."""
+    """The standard deviation of the framework's own initialization for such a layer."""
     freshly_initialised: bool | None = None
-    """The checkpoint did not hold it; None where no checkpoint was loaded or that is unknown."""
+    """The checkpoint did not contain it; None if no checkpoint was loaded, or if this is unknown."""
     frozen_at: Place | None = None
     """The user's line that set its requires_grad to False."""
     initial_deviation: float | None = None
-    """The standard deviation that the model's own configuration says its weights are drawn with."""
+    """The standard deviation that the model's own configuration specifies for initial weights."""
     orthogonal: bool = False
-    """A matrix whose rows, or columns, are orthogonal and of one length, as nn.init.orthogonal_ draws it."""
+    """A matrix whose rows or columns are orthogonal and of equal length, as nn.init.orthogonal_ produces."""
     module: str = ""
     module_kind: str = ""
 
     in_place_changes: int = 0
-    """How often its values were changed in place before the walk: each update is one, drawing them takes a few."""
+    """How often it was changed in place before the walk: once per update, and a few times by its initialization."""
 
     @property
     def units(self) -> int:
-        """Number of units in a matrix."""
+        """Number of units (the size of the matrix along `unit_axis`)."""
         return self.shape[self.unit_axis] if self.shape else 0
 
     @property
     def may_be_untrained(self) -> bool:
-        """Whether nothing is known to have given it other values than those that it was made with."""
+        """Whether it may still have its initial values, as far as is known."""
         return self.freshly_initialised is not False and self.in_place_changes <= MOST_DRAWS
 
     @property
     def untrained(self) -> bool:
-        """Whether it is a matrix whose values are those that it was drawn with."""
+        """Whether it is a matrix that still has its random initial values."""
         if len(self.shape) < 2 or not self.may_be_untrained:
             return False
         if self.freshly_initialised is not None:
@@ -108,12 +108,12 @@ class ParameterFacts:
 
 # A standard deviation over n values has a relative error of 1/sqrt(2n): 5 % for a head of 64 x 3.
 DRAWN_WITHIN = 0.1
-# Trained layers give their successors values of the order of one; what varies by less than this hardly moves a score.
+# Trained layers produce values on the order of one; inputs that vary by less than this hardly move a score.
 DROWNED_DEVIATION = 1e-3
-# Initialisers write a weight two to four times; a plain training loop before this one does so at each step.
+# Initializers write a weight two to four times; an earlier training loop writes it at each step.
 MOST_DRAWS = 16
-# Equal units are followed over so many steps of this length: a last layer that starts at zero differs after one, one
-# behind another that does after two.
+# How many steps equal units are followed for, and the step length. A last layer that starts at zero has different rows
+# after one step; a layer behind such a layer, after two.
 STEPS_UNTIL_DIFFERENT = 3
 STEP_LENGTH = 0.05
 
@@ -130,14 +130,14 @@ class RebuiltLayer:
 
 @dataclass(frozen=True, kw_only=True)
 class ForwardFacts(Facts):
-    """The first forward pass, and probes of it. None: a probe that could not be made or does not apply."""
+    """The first forward pass and the probes of it. None: the probe could not be run or does not apply."""
 
     stage = Stage.FORWARD
     failure: Failure | None = None
     failed_module: ModuleFacts | None = None
-    """The innermost module whose call raised, with its inputs."""
+    """The innermost module that raised, with its inputs."""
     given: tuple[str, ...] = ()
-    """The names of the model's arguments; "0", "1" for positional ones."""
+    """The names of the arguments that the model was called with; "0", "1" for positional ones."""
     modules: tuple[ModuleFacts, ...] = ()
     parameters: tuple[ParameterFacts, ...] = ()
     rebuilt: tuple[RebuiltLayer, ...] = ()
@@ -148,71 +148,71 @@ class ForwardFacts(Facts):
     training: bool = True
     """The model's mode during the training step."""
     eval_modules: tuple[str, ...] = ()
-    """Modules with dropout or batch statistics that stay in evaluation mode during the training step and
-    whose parameters are trained."""
+    """Modules with dropout or batch statistics that stay in evaluation mode during the training step although their
+    parameters are trained."""
     mode_by_call: bool = False
-    """Layers are told their mode with each call, and take evaluation where nobody says one."""
+    """Layers get their mode with each call; evaluation is the default."""
     called_at: Place | None = None
-    """The user's line that called these modules, or the model around them, without a mode."""
+    """The user's line that called these modules, or the model that contains them, without a mode."""
     lost_modules: tuple[str, ...] = ()
-    """Such modules that are in training mode in the first epoch of a loop, and in no later one."""
+    """Such modules that are in training mode in a loop's first epoch, but not in later ones."""
     mode_lost_at: Place | None = None
     """The user's line that put them in evaluation mode."""
     same_for_other_inputs: bool | None = None
-    """Two different batches give the same output, to 1e-6 of its scale."""
+    """Two different batches give the same output, to within 1e-6 of its scale."""
     same_when_perturbed: bool | None = None
-    """They still do when every weight is moved a little; None: the outputs differ anyway."""
+    """They still do when every weight is perturbed a little; None: the outputs differ anyway."""
     constant_from: Origin | None = None
     """The call after which the two batches no longer differ."""
     non_finite_from: Origin | None = None
     """The first call that produced NaN or infinity from finite values."""
     ignored_inputs: tuple[str, ...] = ()
-    """Inputs that differ between rows, but whose permutation between rows changes neither scores nor loss."""
+    """Inputs that differ between rows, but permuting their rows changes neither scores nor loss."""
     fails_at_rows: int | None = None
-    """Another number of rows for which the forward pass raises."""
+    """Another batch size for which the forward pass raises."""
     other_rows_failure: Failure | None = None
     other_rows_from: str = ""
-    """Which batch has that number of rows: "the last training batch"."""
+    """Which batch has that size: "the last training batch"."""
     fixed_at: Place | None = None
-    """The user's line that gives a tensor the first batch's number of rows, whatever came."""
+    """The user's line that gives a tensor the first batch's number of rows, whatever its input is."""
     works_at_rows: int | None = None
-    """If the first batch fails: another number of rows for which the forward pass works."""
+    """If the first batch fails: another batch size for which the forward pass works."""
     leaking_rows: float | None = None
-    """By how much one row's output changes when only other rows change, relative to its scale."""
+    """How much one row's output changes when only other rows change, relative to its scale."""
     leaking_row: int = 0
     leak_from: Origin | None = None
     """The first call whose result for that row depends on other rows."""
     causal: bool = False
-    """The model declares itself a decoder or its loss predicts the next token."""
+    """The model declares itself a decoder, or its loss predicts the next token."""
     future_leak: float | None = None
-    """By how much the output at t changes when only later tokens change, relative to its scale."""
+    """How much the output at t changes when only later tokens change, relative to its scale."""
     future_from: Origin | None = None
     """The first call whose result at t depends on later tokens."""
     predicts_next_token: bool = False
     """The targets of the loss are the inputs shifted by one."""
     unmasked_padding_changes: float | None = None
-    """Without an attention mask: by how much the output at real positions changes, relative to its scale, when a
-    mask leaves the padding out."""
+    """Without an attention mask: how much the output at real positions changes, relative to its scale, when a mask
+    excludes the padding."""
     padding_let_in_changes: float | None = None
-    """By how much the output at real positions changes, relative to its scale, when only the padding tokens that the
-    attention mask lets in are others; None: it lets none in."""
+    """How much the output at real positions changes, relative to its scale, when only the padding tokens that the
+    attention mask includes are replaced; None: it includes none."""
     memory: MemoryFacts | None = None
 
     @property
     def frozen_untrained(self) -> tuple[ParameterFacts, ...]:
-        """Frozen matrices that nothing has trained, of layers that were called."""
+        """Frozen, untrained matrices of layers that were called."""
         used = {m.name for m in self.modules}
         return tuple(p for p in self.parameters if not p.trainable and p.module in used and p.untrained)
 
     @property
     def drowned_in_frozen(self) -> bool:
-        """Whether several frozen layers that nothing has trained leave next to nothing for the head."""
+        """Whether several frozen, untrained layers leave the head's input almost without variation."""
         given = self.head.inputs[0].deviation if self.head and self.head.inputs else None
         several = len({p.module for p in self.frozen_untrained}) > 1
         return several and given is not None and given < DROWNED_DEVIATION
 
     def place_of(self, module: str) -> Place | None:
-        """The user's line that built a module, or the nearest one around it."""
+        """The user's line that built a module or the innermost known module that contains it."""
         built = {m.name: m.where for m in self.modules if m.where}
         while module not in built and module:
             module = module.rpartition(".")[0]
@@ -221,7 +221,7 @@ class ForwardFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryFacts:
-    """What occupied the device's memory, in bytes, when it ran out."""
+    """What used the device's memory when it ran out, in bytes."""
 
     device: str
     total_bytes: int
@@ -230,7 +230,7 @@ class MemoryFacts:
     optimizer_bytes: int
     activations_bytes: int
     activations_at_least: bool = False
-    """They were estimated from the layers' outputs; a real step keeps more."""
+    """The activations were estimated from the layers' outputs; a real step keeps more."""
     batch_rows: int
     largest_rows: int | None
     """The largest batch that fits, found by bisection; None: not even one row does."""

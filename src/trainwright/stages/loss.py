@@ -1,4 +1,4 @@
-"""Stage 4, loss: the loss of one batch against that of chance, and the call that computed it."""
+"""Stage 4, loss: the loss of one batch compared with chance, and the call that computed it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trainwright.core.stage import Facts, Stage
 from trainwright.stages.dataset import IGNORED_LABEL
 from trainwright.stages.tensor import TensorFacts
 
-# The losses that tell classes from each other, and those that compare element by element.
+# Losses over classes, and losses that compare element by element.
 CLASS_LOSSES = ("cross_entropy", "nll_loss")
 DISTANCES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 ELEMENTWISE = (*DISTANCES, "binary_cross_entropy", "binary_cross_entropy_with_logits")
@@ -25,64 +25,64 @@ class LossCall:
     inputs: TensorFacts
     targets: TensorFacts
     at: Place | None
-    """The user's line, or None when it lies inside a framework."""
+    """The user's line; None if the call is inside a framework."""
     options: Mapping[str, float | int | str] = field(default_factory=dict)
-    """reduction, ignore_index, label_smoothing; has_weight 1 when class weights are given, non_finite_weights
-    how many of them are NaN or infinite."""
+    """reduction, ignore_index and label_smoothing; has_weight is 1 if there are class weights, and non_finite_weights
+    counts those that are NaN or infinite."""
     value: float | None = None
-    """None: the call raised."""
+    """None if the call raised."""
     failure: Failure | None = None
     from_logits: bool | None = None
-    """The loss was told that its inputs are scores (True) or probabilities; None: it has no such setting."""
+    """Whether the loss is set to expect scores (True) or probabilities (False); None: it has no such setting."""
     takes_indices: bool | None = None
-    """It takes class indices; False: a row of one number a class; None: its name does not say."""
+    """The loss expects class indices; False: a row with one number per class; None: its name does not tell."""
     own_name: str = ""
-    """The framework's name of it, where that is another than `function`."""
+    """The framework's name for it, if different from `function`."""
     casts_targets: bool = False
-    """It takes targets of any type of number."""
+    """It accepts targets of any numeric dtype."""
     library: str = ""
-    """How the script reaches the library of its losses: keras, tf.keras; empty where it does not, or by another way."""
+    """The script's name for the library of its losses: keras, tf.keras; empty if it has none."""
     rows_sum_to_one: bool = False
-    """The inputs are a probability distribution over their class axis."""
+    """The inputs are probabilities that sum to one over the class axis."""
     log_normalised: bool = False
-    """The inputs are log-probabilities over their class axis."""
+    """The inputs are log-probabilities over the class axis."""
     columns_sum_to_one: bool = False
-    """The inputs are a probability distribution over the rows of the batch, for each class, and not over the classes."""
+    """For each class, the inputs sum to one over the rows of the batch instead of over the classes."""
     columns_log_normalised: bool = False
-    """The inputs are the logarithms of one."""
+    """The inputs are logarithms of such numbers."""
     in_unit_range: bool = False
     largest_target: int | None = None
     smallest_target: int | None = None
     target_values: tuple[float, ...] = ()
-    """The distinct targets, where there are at most 32."""
+    """The distinct targets, if there are at most 32."""
     targets_one_hot: bool = False
-    """The targets have the inputs' shape (rows, classes), and each row is 1 for one class and 0 for the others."""
+    """The targets have the inputs' shape (rows, classes), and each row is 1 for one class and 0 for the rest."""
     rows_of_several_labels: int = 0
-    """How many rows of vector targets do."""
+    """Number of rows of vector targets that sum to more than one."""
     aligned_value: float | None = None
-    """What an element-wise loss would be with the targets in the inputs' shape; None where they have it."""
+    """What an elementwise loss would be with the targets in the inputs' shape; None if they already have it."""
     plain_value: float | None = None
-    """The mean cross-entropy in nats without class weights, smoothing or another reduction."""
+    """The mean cross-entropy in nats, without class weights, label smoothing or another reduction."""
     factor: float | None = None
-    """By what factor it entered the loss that is minimised, where there are several calls."""
+    """Its factor in the minimized loss, if there are several calls."""
     softmax_at: Place | None = None
-    """The user's line that applied a softmax or sigmoid to what the loss was given."""
+    """The user's line that applied a softmax or sigmoid to the loss's inputs."""
     activation: str = ""
-    """The activation whose result the loss was given, reshaped or not: sigmoid, tanh, relu, softmax."""
+    """The activation that produced the loss's inputs, possibly reshaped since: sigmoid, tanh, relu, softmax."""
     unreachable_share: float | None = None
-    """Share of the targets' mean square distance from their mean that lies outside the activation's range."""
+    """Share of the targets' variance that is outside the activation's range."""
     activation_at: Place | None = None
-    """The user's line that called it, or that built its module."""
+    """The user's line that called the activation or built its module."""
     activation_called_at: Place | None = None
-    """The line that called it, its module's too, of a forward that the user wrote; None elsewhere, and in Keras."""
+    """The line in a user-written forward that called the activation or its module; None elsewhere, and in Keras."""
     activation_module: str = ""
-    """Its name among the modules that were called."""
+    """The name of the activation's module."""
 
     @property
     def misreads_scores(self) -> bool:
-        """Whether it takes probabilities and was given numbers that are none.
+        """Whether the loss expects probabilities but got other numbers.
 
-        Positive numbers above 1 that an activation made (softplus, exponential) may be shares not divided yet.
+        Positive numbers above 1 from an activation (softplus, exponential) may be probabilities not yet normalized.
         """
         if self.from_logits is not False or self.in_unit_range or self.inputs.non_finite:
             return False
@@ -91,23 +91,23 @@ class LossCall:
 
 @dataclass(frozen=True, kw_only=True)
 class CrossedTargets:
-    """A loss written by hand that compares each output with the targets of all rows: (N) against (N, 1)."""
+    """A handwritten loss that compares each output with the targets of all rows: (N) against (N, 1)."""
 
     shape: tuple[int, ...]
     aligned_shape: tuple[int, ...]
-    """In this shape each target is compared with its own row's output."""
+    """The shape in which each target is compared with its own row's output."""
     value: float
     exchanged_value: float
-    """The loss with the targets of the rows exchanged."""
+    """The loss with the targets permuted between rows."""
     aligned_value: float
-    """The loss with the targets in the other shape."""
+    """The loss with the targets in the aligned shape."""
     where: Place | None = None
-    """The line whose operation made the pairs, where it is known."""
+    """The line of the operation that broadcast, if known."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Renormalised:
-    """A softmax or log_softmax, in a loss written by hand, of what a softmax gave."""
+    """A softmax or log_softmax in a handwritten loss, applied to the output of a softmax."""
 
     function: str
     shape: tuple[int, ...]
@@ -117,12 +117,12 @@ class Renormalised:
 
 @dataclass(frozen=True, kw_only=True)
 class PairedLoss:
-    """A loss of the user's own that is, over some rows, the mean over all pairs of an output and a target."""
+    """A user-defined loss that, over a few rows, equals the mean over all pairs of an output and a target."""
 
     rows: int
     value: float
     by_row: float
-    """The mean of the losses of the rows, each by itself."""
+    """The mean of the losses of single rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,47 +132,47 @@ class LossFacts(Facts):
     stage = Stage.LOSS
     failure: Failure | None = None
     function: str = ""
-    """That of the last loss call seen; empty where the loss is written by hand."""
+    """The function of `call`; empty if the loss is handwritten."""
     call: LossCall | None = None
     calls: tuple[LossCall, ...] = ()
     evaluation_call: LossCall | None = None
-    """That of the first evaluation batch, where its targets have another form than those of the training."""
+    """The call on the first evaluation batch, if its targets have another form than the training targets."""
     value: float | None = None
-    """In nats for a classification; None: it raised."""
+    """In nats for a classification; None if the loss raised."""
     requires_grad: bool = True
     classes: int | None = None
-    """The width of the scores; None: not a classification."""
+    """Number of scores per label; None: not a classification."""
     chance_nats: float | None = None
     """ln(classes)."""
     expected: float | None = None
-    """The loss of an untrained model: ln(classes), or the variance of regression targets."""
+    """The loss of an uninformed model: ln(classes), ln(2) for binary, the mean square of regression targets."""
     at: Place | None = None
     row_losses: tuple[float, ...] = ()
-    """The loss of each row of the batch by itself, where it can be had."""
+    """The loss of each row of the batch, if it can be computed."""
     row_labels: tuple[float, ...] = ()
-    """The label of each of those rows, where rows have one."""
+    """The label of each of those rows, if rows have a single label."""
     computed_by_nothing: bool = False
     """No loss was compiled, and no layer or method of the model's class computes one."""
     crossed: CrossedTargets | None = None
     renormalised: tuple[Renormalised, ...] = ()
     paired: PairedLoss | None = None
     padding_label_change: float | None = None
-    """By how much of itself the loss changes when only the labels of padding change; None: not tried."""
+    """Relative change of the loss when only the labels of padding change; None: not tried."""
     ignored_label: int | None = IGNORED_LABEL
-    """The label that a class loss leaves out if it is told no other; None: it leaves none out."""
+    """The label that a class loss ignores by default; None: it ignores none."""
     unchanged_by_weights: bool | None = None
-    """The loss stays the same to the last bit when all trained weights are perturbed."""
+    """The loss stays bit-identical when all trained weights are perturbed."""
     second_step: Failure | None = None
-    """What a second step raised that the first did not."""
+    """The exception of a second step, if the first step succeeded."""
     rebound_at: Place | None = None
-    """The user's line that gave the called name another value, where a call failed because of it."""
+    """If a call failed because the called name was reassigned: the user's line that did so."""
     targets_are_labels: bool = False
-    """The last call's targets are the batch's labels: the same ones in their order, or those of moved tokens."""
+    """The call's targets are the batch's labels: in the same order, or shifted tokens."""
     token_offset: int | None = None
-    """k where the score at position t is compared with the input token at t + k, for token losses."""
+    """For token losses: the k for which the score at position t is compared with the input token at t + k."""
     outputs: tuple[str, ...] = ()
-    """The names of the model's outputs, where losses and targets may go by them."""
+    """The names of the model's outputs, if losses and targets may refer to them."""
     outputs_keyed: bool = False
-    """They are the keys of the dictionary that the model answers with."""
+    """These names are the keys of the dictionary that the model returns."""
     outputs_named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By the argument of a dictionary (loss, metrics…; labels: the targets), the names of outputs in it."""
+    """The output names used in each dictionary argument (loss, metrics…); `labels` stands for the targets."""

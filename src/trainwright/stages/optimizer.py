@@ -1,4 +1,4 @@
-"""Stage 6, optimizer: one update, the groups it works on, and the schedule dry-run over the planned updates."""
+"""Stage 6, optimizer: one update, the parameter groups, and a dry run of the schedule over the planned updates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class GroupFacts:
     """One parameter group."""
 
     parameters: int
-    """How many numbers it holds."""
+    """Number of scalar weights."""
     tensors: int
     learning_rate: float
     weight_decay: float = 0.0
@@ -32,52 +32,52 @@ class OptimizerFacts(Facts):
     """Class name."""
     groups: tuple[GroupFacts, ...] = ()
     learning_rate: float = 0.0
-    """The largest of the groups' rates, at the schedule's peak."""
+    """The largest rate of any group, at the schedule's peak."""
     update_rate: float | None = None
-    """The rate of the measured update, where it is not the peak: the first of a warm-up."""
+    """The rate of the measured update, if it is not the peak (during a warm-up)."""
     rate_given: bool = True
-    """False: the rate is a default that nobody wrote."""
+    """The script set the rate; False: it is a default."""
     user_built: bool = False
     """The script built the optimizer itself."""
     rate_keyword: str = ""
-    """The name of its rate among its arguments; empty: lr, or the framework's own argument."""
+    """The name of the argument that sets the rate; empty: lr, or the framework's own argument."""
     rate_position: int | None = None
-    """Where the rate stands among those arguments, where the script wrote it without its name."""
+    """The rate's position among the arguments, if the script passed it positionally."""
     named_by_string: bool = False
-    """The script gave its name, and the framework built it with defaults alone."""
+    """The script gave only the optimizer's name, and the framework built it with all defaults."""
     library: str = ""
-    """How the script reaches the library of its optimizers: keras, tf.keras; empty where it does not."""
+    """The script's name for the library of its optimizers: keras, tf.keras; empty if it has none."""
     trainable: tuple[str, ...] = ()
     """Names of the parameters that require a gradient."""
     held: tuple[str, ...] = ()
     """Names of the model's parameters that the optimizer holds."""
     given_gradients: bool | None = None
-    """A step that the user wrote gave some optimizer gradients; None: the framework takes the step."""
+    """A user-written step gave an optimizer gradients; None: the framework takes the step."""
     foreign: int = 0
-    """Tensors that the optimizer holds and the model does not have."""
+    """Number of tensors that the optimizer holds but that are not part of the model."""
     bound: bool = False
-    """It takes the weights of one model for good: the walk goes on with an optimizer made anew."""
+    """It is bound to one model's weights for good, so the walk continues with a newly built optimizer."""
     changed: Mapping[str, float] = field(default_factory=dict)
-    """Relative change of each trainable parameter by one update."""
+    """Relative change of each trainable parameter in one update."""
     schedule_kind: str = ""
     schedule_given: bool = False
     """The script made the schedule itself."""
     schedule_length: int | None = None
-    """How many steps the schedule says it has."""
+    """The schedule's own number of steps."""
     schedule_failure: Failure | None = None
-    """What the schedule raised when it was run dry."""
+    """The exception that the schedule raised in the dry run."""
     schedule: tuple[tuple[int, float], ...] = ()
-    """(update, factor of the peak rate) over the planned updates, at up to 200 points."""
+    """(update, fraction of the peak rate) over the planned updates, at up to 200 points."""
     schedule_steps: int | None = None
-    """How often the training steps the schedule over the planned updates, where the script does so itself."""
+    """If the script steps the schedule itself: the number of schedule steps over the planned updates."""
     schedule_moves_at: int | None = None
-    """Of a schedule that keeps its first rate over the planned updates: about where it leaves it."""
+    """If the schedule keeps its first rate over the planned updates: roughly the update at which it changes."""
     planned_updates: int | None = None
     epochs: range | None = None
-    """The numbers of the epochs that are asked for, where the framework counts on from an earlier training."""
+    """The requested epoch numbers, if the framework continues counting from an earlier training."""
     warmup_updates: int | None = None
     schedule_first: bool = False
-    """A training step moved the schedule on before any update was made."""
+    """A training step advanced the schedule before any update was made."""
 
     @property
     def unregistered(self) -> tuple[str, ...]:

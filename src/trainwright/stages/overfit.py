@@ -9,7 +9,7 @@ from trainwright.core.stage import Facts, Stage
 
 @dataclass(frozen=True, kw_only=True)
 class OverfitFacts(Facts):
-    """The loss curve of steps on one batch, from the script's own weights, with its own optimizer."""
+    """The loss curve of several steps on one batch, with the script's own initial weights and optimizer."""
 
     stage = Stage.OVERFIT
     losses: tuple[float, ...]
@@ -17,32 +17,32 @@ class OverfitFacts(Facts):
     learnt: bool
     """The loss fell below LEARNT_SHARE of its first value, or to its floor."""
     falling: bool
-    """It is still falling at the end of the steps: with more of them, the batch would be learned."""
+    """The loss is still falling at the end: with more steps, the batch would be learned."""
     floor: float = 0.0
     """The lowest loss that the targets allow (label smoothing, soft targets)."""
     accuracy: float | None = None
-    """Share of the batch's labels predicted at the end, for a classification."""
+    """Share of the batch's labels predicted correctly at the end, for a classification."""
     predicted_classes: int | None = None
     batch_classes: int | None = None
     diverged: bool = False
     """The loss became non-finite, or more than doubled."""
     slow: bool = False
-    """It hardly changed: by less than a hundredth of its first value."""
+    """The loss hardly changed: by less than a hundredth of its first value."""
     constant: float | None = None
-    """The loss of the best constant prediction for this batch, where it is known."""
+    """The loss of the best constant prediction for this batch, if known."""
     evaluated: float | None = None
-    """The loss of the batch after the steps, in evaluation mode."""
+    """The loss on the batch after the steps, in evaluation mode."""
 
     @property
     def final(self) -> float:
-        """The mean loss over the last fifth of the steps; infinite where any of them is not a number."""
+        """The mean loss over the last fifth of the steps; infinite if any of them is NaN."""
         tail = self.losses[-max(1, len(self.losses) // 5) :]
         return sum(tail) / len(tail) if all(x == x for x in tail) else float("inf")
 
 
-# A batch counts as learnt when a quarter of the first loss is left: no constant prediction gets there on a
-# batch of mixed classes (its best is the entropy of the labels, over half of ln C for a batch that holds
-# every class), while a model that works passes it within some tens of steps.
+# A batch counts as learned when a quarter of the first loss is left. No constant prediction gets there on a batch of
+# mixed classes (the best it can do is the entropy of the labels, over half of ln C if every class occurs), while a
+# model that works gets there within a few dozen steps.
 LEARNT_SHARE = 0.25
 SLOW_SHARE = 0.01
 DIVERGED_FACTOR = 2.0
@@ -59,13 +59,13 @@ def measure_overfit(
     constant: float | None = None,
     evaluated: float | None = None,
 ) -> OverfitFacts:
-    """Return the facts of a loss curve (one value per step, the first before any update)."""
+    """Return the facts of a loss curve (one value per step; the first is before any update)."""
     finite = [x for x in losses if x == x and abs(x) != float("inf")]
     first = losses[0] if losses else float("nan")
     tail = finite[-max(1, len(losses) // 5) :]
     last = sum(tail) / len(tail) if tail else float("nan")
     middle = finite[len(finite) // 2 : len(finite) // 2 + len(tail)] or tail
-    # A first loss far above that of a constant prediction falls to it without anything being learnt.
+    # A first loss far above that of a constant prediction falls to it without anything being learned.
     start = min(first, constant) if constant is not None and constant > floor else first
     gap = start - floor
     return OverfitFacts(
@@ -84,13 +84,12 @@ def measure_overfit(
     )
 
 
-# A loss that has come to rest on a fixed batch moves less than this share of itself from one fifth of the steps to
-# the next.
+# A loss that has settled on a fixed batch changes by less than this fraction from one fifth of the steps to the next.
 _STILL = 0.01
 
 
 def _keeps_falling(losses: list[float]) -> bool:
-    """Whether the mean loss falls in each of the last two fifths of the steps: a slow start, not a standstill."""
+    """Whether the mean loss falls in each of the last two fifths of the steps: a slow start, not a plateau."""
     size = len(losses) // 5
     if size < 2:
         return False

@@ -1,4 +1,4 @@
-"""Stage 0, setup: the call that would start training with its arguments, or what stopped the script before it."""
+"""Stage 0, setup: the call that would start training and its arguments, or what stopped the script before it."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class Argument:
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedCall:
-    """A call of a framework function that raised."""
+    """A call of a framework function that raised an exception."""
 
     function: str
-    """As people write it: `TrainingArguments`, `Trainer`."""
+    """Its usual name: `TrainingArguments`, `Trainer`."""
     argument: str
-    """The argument name it does not accept; empty if it raised for another reason."""
+    """The name of the argument it does not accept; empty if it raised for another reason."""
     value: Any
     given: Mapping[str, Any]
-    """All keywords of the call; values that are not plain are given by their type's name."""
+    """All keyword arguments of the call; a value that is not a plain type is replaced by the name of its type."""
     accepts: tuple[str, ...]
-    """The parameter names that the installed version has."""
+    """The parameter names of the installed version."""
     library: str
     """Distribution and version: `transformers 5.23.0`."""
     failure: Failure
     places: Mapping[str, Place] = field(default_factory=dict)
-    """Where each keyword of the call was written."""
+    """Where each keyword argument was written."""
     repairable: bool = True
-    """False when the call cannot be made again, because it was seen only as an exception."""
+    """False if the call cannot be repeated, because only its exception was seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,91 +51,91 @@ class OverriddenMethod:
 
     name: str
     missing: tuple[str, ...]
-    """Arguments that the framework passes and the override does not accept."""
+    """Arguments that the framework passes but the override does not accept."""
     where: Place | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class IneffectiveFreeze:
-    """An assignment of False to an attribute that freezes nothing, although its name says so."""
+    """An assignment of False to an attribute whose name suggests freezing, but which freezes nothing."""
 
     attribute: str
     on_modules: bool
-    """It was set on layers; False: on parameters, misspelled."""
+    """It was set on layers; False: on parameters, with a misspelled name."""
     kind: str
     objects: int
-    """How many objects of the model it was set on."""
+    """Number of objects in the model that it was set on."""
     parameters: tuple[str, ...]
     """Names of the parameters there that still require a gradient."""
     where: Place
     after_compile: bool = False
-    """It would freeze, had it been set before the training step was compiled; the parameters are those that a step
-    was seen to change."""
+    """It would have taken effect before the training step was compiled; `parameters` are those that a step was seen
+    to change."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MissingName:
-    """A name of an installed library that the script asked for in vain."""
+    """A name that the script expects in an installed library, but that does not exist there."""
 
     owner: str
-    """The module; or the names of the object's classes, the narrowest first, joined by blanks."""
+    """The module; or the names of the object's classes, most specific first, joined by spaces."""
     name: str
     of_class: bool
     package: str
     library: str
     """Distribution and version: `transformers 5.23.0`."""
     near: tuple[str, ...] = ()
-    """Similar names that the module has."""
+    """Similar names in that module."""
     wanted_by: str = ""
-    """The library whose code asked, if it was not the user's."""
+    """The library whose code uses the name, if it was not the user's code."""
     where: Place | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedFile:
-    """A file that the script will save its model to after training, and that the framework refuses by its name."""
+    """A file that the script will save its model to after training, under a name that the framework rejects."""
 
     method: str
-    """save, save_weights."""
+    """save or save_weights."""
     path: str
     taken_as: str
-    """The path with an ending that is taken."""
+    """The path with an accepted extension."""
     alone: bool = False
-    """The path is written out in this call, and nowhere else in the script."""
+    """The path is written in this call and nowhere else in the script."""
     failure: Failure
     where: Place
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankFacts:
-    """What one of several processes was about to train with. Hashes are empty where there was nothing to hash."""
+    """What one of several processes was about to train with. A hash is empty if there was nothing to hash."""
 
     rank: int
     world_size: int
-    """How many processes the launcher started."""
+    """Number of processes that the launcher started."""
     believed: int
-    """How many processes this process counts: 1 if it runs as if it were alone."""
+    """Number of processes as seen by this process: 1 if it runs as if it were alone."""
     rows: int | None = None
-    """Of its training set."""
+    """Number of rows in its training set."""
     batches: int | None = None
-    """Of its loader."""
+    """Number of batches in its loader."""
     sharded: bool = False
-    """A sampler gives each rank a share of the rows."""
+    """A sampler splits the rows between the ranks."""
     samples: str = ""
-    """Hash of some rows of the training set, at the same indices on each rank."""
+    """Hash of a few rows of the training set, at the same indices on each rank."""
     batch: str = ""
     """Hash of the first batch."""
     weights: str = ""
-    """Hash of the weights; empty where the first rank's are sent to the others later."""
+    """Hash of the weights; empty if the first rank's weights are sent to the others later."""
     random: str = ""
-    """Hash of the state of torch's random numbers."""
+    """Hash of torch's random number generator state."""
     failure: str = ""
-    """What ended it before training."""
+    """What ended the process before training."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OtherProcess:
-    """A process, not the script's own, that holds memory of an accelerator."""
+    """A process other than the script's own that uses an accelerator's memory."""
 
     pid: int
     name: str
@@ -144,25 +144,25 @@ class OtherProcess:
 
 @dataclass(frozen=True, kw_only=True)
 class Accelerator:
-    """A GPU that the training may use, by its driver's own list."""
+    """A GPU that training may use, as listed by its driver."""
 
     index: int
     name: str
     total_bytes: int
     others: tuple[OtherProcess, ...] = ()
-    """The one that holds most first."""
+    """Ordered by memory use, largest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetupFacts(Facts):
-    """The state when training was about to start, or when the script ended without it."""
+    """The state when training was about to start, or when the script ended without training."""
 
     stage = Stage.SETUP
     framework: str | None = None
     words: Words = field(default_factory=Words)
-    """What the framework calls the things that rules speak of."""
+    """The framework's terms for the things that rules mention."""
     automatic_steps: bool = False
-    """What is given the parts of the training calls backward, the optimizer and the schedule itself."""
+    """The framework calls backward and steps the optimizer and schedule itself."""
     versions: Mapping[str, str] = field(default_factory=dict)
     call: str = ""
     """The call that would start training: `Trainer.train`; empty if none was reached."""
@@ -172,33 +172,33 @@ class SetupFacts(Facts):
     missing: MissingName | None = None
     refused_files: tuple[RefusedFile, ...] = ()
     arguments: Mapping[str, Argument] = field(default_factory=dict)
-    """Hyper-parameters in force, by the framework's names (learning_rate, warmup_steps…)."""
+    """Effective hyperparameters, by the framework's names (learning_rate, warmup_steps…)."""
     places: Mapping[str, Place] = field(default_factory=dict)
-    """The user's lines, by role (`core/role.py`), and of every argument by its name."""
+    """The user's lines by role (`core/role.py`), and those of arguments by argument name."""
     overrides: tuple[OverriddenMethod, ...] = ()
     model_class: str = ""
     loads_checkpoint: bool = False
-    """The model's weights (at least of its base) were loaded from a checkpoint."""
+    """The model's weights (or at least its base model's) were loaded from a checkpoint."""
     parameters: int = 0
     trainable_parameters: int = 0
     frozen_at: tuple[Place, ...] = ()
-    """The user's lines that set requires_grad to False, the one that froze most parameters first."""
+    """The user's lines that set requires_grad to False; the one that froze the most parameters comes first."""
     ineffective_freezes: tuple[IneffectiveFreeze, ...] = ()
     device: str = "cpu"
     accelerators: tuple[Accelerator, ...] = ()
-    """The GPUs that the script uses; empty where it uses none, or where no driver tells of them."""
+    """The GPUs that the script uses; empty if it uses none, or if no driver lists them."""
     takes_all_memory: bool = False
-    """The framework takes nearly all free memory of each of them when it first uses one."""
+    """The framework allocates nearly all free memory of each GPU when it first uses one."""
     precision: str = "fp32"
-    """fp32, bf16 or fp16: what the forward pass runs in."""
+    """The forward pass's precision: fp32, bf16 or fp16."""
     batch_size: int = 0
     accumulation: int = 1
     epochs: float | None = None
     planned_updates: int | None = None
     world_size: int = 1
     ranks: tuple[RankFacts, ...] = ()
-    """Of several processes on this machine, each one's; empty where there is one."""
+    """One entry per process, if several train on this machine; otherwise empty."""
 
     def place(self, *roles: Role) -> Place | None:
-        """The first known of the user's lines for these roles."""
+        """The user's line for the first of these roles that has one."""
         return next((self.places[r] for r in roles if r in self.places), None)

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class TensorFacts:
-    """A tensor in numbers. Statistics are over finite values; None where there are none."""
+    """Summary statistics of a tensor. They cover finite values only; None if there are none."""
 
     shape: tuple[int, ...]
     dtype: str
-    """The framework's word without its prefix: int64, float32, bfloat16, bool."""
+    """The framework's name without its prefix: int64, float32, bfloat16, bool."""
     device: str = "cpu"
     minimum: float | None = None
     maximum: float | None = None
     mean: float | None = None
     deviation: float | None = None
     non_finite: int = 0
-    """How many values are NaN or infinite."""
+    """Number of values that are NaN or infinite."""
     zero_share: float = 0.0
     requires_grad: bool = False
 

@@ -1,1 +1,1 @@
-"""What a tensor is, one module a framework, the same names in each (`core/tensors.py`)."""
+"""Tensor operations, one module per framework, with the same names in each (`core/tensors.py`)."""

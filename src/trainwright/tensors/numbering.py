@@ -1,4 +1,4 @@
-"""Values given other numbers."""
+"""Renumbering of values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def shifts(numbers: Mapping[int, int]) -> list[tuple[int, int, int]]:
-    """Values and their new numbers as runs of neighbours that move alike: the first, the last, by how much."""
+    """Values and their new numbers, grouped into runs that shift equally: first value, last value, shift."""
     found: list[tuple[int, int, int]] = []
     for value in sorted(numbers):
         by = numbers[value] - value

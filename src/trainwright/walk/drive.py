@@ -12,7 +12,7 @@ from trainwright.walk.plan import Apply, Measure, Request, plan
 from trainwright.walk.trials import Train
 from trainwright.walk.walk import ITSELF_FAILED, Walk
 
-# An evaluation is looked at in two passes of some ten seconds at most; with whole loaders it has fifteen more.
+# An evaluation is observed in two passes of at most about ten seconds; with full loaders it gets fifteen more.
 EVALUATION_SECONDS = 30.0
 
 

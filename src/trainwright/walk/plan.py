@@ -173,7 +173,7 @@ def _judge_all(walk: Walk, stages: tuple[Stage, ...]) -> Generator[Request, Any,
         finding = yield from _judge(walk, stage)
         if finding is not None and finding.repair is not None:
             own = finding.stage
-            # What changes the model or its calls changes what was seen of them, whatever stage the fault belongs to.
+            # A repair of the model or its calls invalidates what was measured of them, whatever the fault's stage.
             after = finding.repair.seam in _AFTER_THE_STEP and not walk.failed_before(own)
             return own if after else min(own, Stage.FORWARD)
     return None

@@ -22,7 +22,7 @@ from trainwright.walk.missing_names import distribution
 def refused_call(
     name: str, function: Callable[..., Any], keywords: Mapping[str, Any], failure: Failure, *, repairable: bool = True
 ) -> RefusedCall:
-    """The facts of a framework's call that raised."""
+    """The facts of a framework call that raised."""
     package = (getattr(function, "__module__", "") or "").split(".")[0]
     argument = unknown_argument(failure.message)
     return RefusedCall(
@@ -38,7 +38,7 @@ def refused_call(
 
 
 def accepted(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's parameters; of a class, those of its constructor and of the bases to which it hands on."""
+    """The names of a function's parameters; for a class, those of its constructor and of the bases that it calls."""
     kinds = [k for k in getattr(function, "__mro__", ()) if inspect.isfunction(vars(k).get("__init__"))]
     names: list[str] = []
     for one in [k.__init__ for k in kinds] or [function]:
@@ -83,7 +83,7 @@ def _written_call(users: TracebackType, argument: str) -> ast.Call | None:
 
 
 def _configured(function: str) -> tuple[str, ...]:
-    """Names that `from_pretrained` hands on to a model's configuration."""
+    """Names that `from_pretrained` passes on to a model's configuration."""
     module, kind = CONFIGURATION
     config = getattr(sys.modules.get(module), kind, None)
     return tuple(n for n in vars(config()) if not n.startswith("_")) if config and function.startswith("from_") else ()

@@ -17,7 +17,7 @@ from trainwright.seams.devices.release import release_memory
 
 @dataclass(frozen=True, kw_only=True)
 class Anew:
-    """A command with the folder and the environment that it is to have: those from before the script ran."""
+    """A command, with the folder and environment from before the script ran."""
 
     command: tuple[str, ...]
     folder: Path
@@ -36,7 +36,7 @@ class Anew:
         """Run it to its end.
 
         Raises:
-            SystemExit: with its status, as a shell gives it, where that is not 0.
+            SystemExit: with its status as a shell reports it, if that is not 0.
         """
         release_memory()  # the real training needs what the walked script held
         sys.stdout.flush()
@@ -50,7 +50,7 @@ class Anew:
 
 @contextlib.contextmanager
 def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Leave Ctrl-C to the process, which a terminal sends it to as well; pass on a request to end."""
+    """Ignore Ctrl-C, which the terminal also sends to the process, and forward requests to terminate."""
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         process.send_signal(number)

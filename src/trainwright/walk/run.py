@@ -43,7 +43,7 @@ def check_script(
     Raises:
         UsageError: if the script does not exist.
         ScriptFailed: if it raised during or after its real training.
-        SystemExit: with its exit status, if it was run anew for its real training and that is not 0.
+        SystemExit: with its exit status, if it was run again for its real training and that is not 0.
     """
     options = options or Options()
     options.check()
@@ -61,7 +61,7 @@ def check_script(
             start = functools.partial(runpy.run_module, str(script), run_name="__main__", alter_sys=True)
         else:
             notebook = stack.enter_context(_notebook(path))
-            # By its whole path, as `python script.py` has it: `__file__` holds after a change of directory.
+            # The full path, as in `python script.py`: `__file__` stays valid after a change of directory.
             start = functools.partial(runpy.run_path, str(path.absolute()), init_globals=notebook, run_name="__main__")
         reports = session.run(start)
     if session.restart:

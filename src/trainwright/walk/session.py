@@ -32,9 +32,9 @@ from trainwright.walk.version_check import packages_of, require
 from trainwright.walk.walks import Walks
 
 Say = Callable[[str], None]
-# So often a script may go on with its loop although it was told to end.
+# How often a script may continue its loop although it was told to end.
 MOST_SWALLOWED = 8
-# A script is run so often at most: for its launcher's variables, for functions that were not watched, for a made-up GPU.
+# A script is run at most this often: for its launcher's variables, for unwatched functions, for a stand-in GPU.
 MOST_ATTEMPTS = 4
 
 
@@ -82,7 +82,7 @@ class Session(Walks):
                 with contextlib.ExitStack() as self._leaving, listening(self) as self._seen:
                     start()
                 ended: Exception | SystemExit | None = None
-            except (Exception, SystemExit) as error:  # let out below, unless the script starts anew
+            except (Exception, SystemExit) as error:  # raised below, unless the script is restarted
                 ended = error
             if self._devices.own_error is not None:
                 self._own_error = self._devices.own_error
@@ -96,7 +96,7 @@ class Session(Walks):
             self._walk = self._new_walk()
 
     def check(self, make: Callable[[Seen], Adapter]) -> Report:
-        """Walk one training that is no script's: whatever raises while its adapter is made ended it before its start."""
+        """Walk one training without a script; an exception while its adapter is made is a failure before training."""
         self._walking = True  # a loop around the call is not the training
         try:
             with listening(self) as self._seen:
@@ -191,12 +191,12 @@ class Session(Walks):
             os._exit(2 if self._own_error is not None else 0)  # past the handlers of the script that was copied
 
     def children_ended(self) -> None:
-        """The processes that the script started have ended: if one of them walked, the script is left."""
+        """Handle the end of the processes that the script started: if one of them walked, leave the script."""
         if self._report_of_children():
             raise WalkFinished
 
     def on_fit(self, trainer: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[], Any]) -> Any:
-        """The script calls `fit` of a Lightning Trainer: walk what it would train, and leave the script."""
+        """Handle a call of a Lightning Trainer's `fit`: walk what it would train, and leave the script."""
         if self._seen and self._seen.trained:
             return original()
         if not self.reports:
@@ -207,7 +207,7 @@ class Session(Walks):
     def on_model_fit(
         self, model: Any, frame: FrameType, given: Mapping[str, Any], original: Callable[[Mapping[str, Any]], Any]
     ) -> Any:
-        """The script calls `fit` of a model: walk it; then train for real, or leave the script."""
+        """Handle a call of a model's `fit`: walk it; then train for real, or leave the script."""
         assert self._seen is not None
         if self.reports and not self._train:  # the script caught WalkFinished and goes on
             raise WalkFinished
@@ -220,13 +220,13 @@ class Session(Walks):
         raise WalkFinished
 
     def on_failed_call(self, trainer: Any, name: str, error: Exception, frame: FrameType) -> None:
-        """`trainer.evaluate()` or `predict()` raised before training: walk, the cause will be on the way."""
+        """Handle a `trainer.evaluate()` or `predict()` that raised before training: walk, which will find the cause."""
         self._require(*TRAINER)
         self._walk_training(trainer, frame)
         raise WalkFinished
 
     def unsupported(self, why: str) -> None:
-        """The script begins what would be walked, with a framework that is too old for it: leave it, and say so."""
+        """Handle a training whose framework is too old to be walked: leave the script, and say so."""
         self._own_error = UnsupportedVersion(why)
         raise WalkFinished
 

@@ -31,7 +31,7 @@ class Train:
     """Stop once the loss is at most this fraction of the first one; 0: take all steps."""
 
 
-# Fewer tell a rate that works from one that does not on few models only.
+# With fewer steps, only few models show the difference between a rate that works and one that does not.
 FEWEST_STEPS = 6
 
 
@@ -104,7 +104,7 @@ def run_trial(walk: Walk, trial: Trial) -> Generator[Train, Run, Outcome]:
 
 
 def _constants(before: Sequence[Run], after: Sequence[Run]) -> tuple[float, ...]:
-    """What a constant prediction loses on each seed's rows, by either arm; empty where one is not known."""
+    """The loss of a constant prediction on each seed's rows, from either arm; empty if one is unknown."""
     known = [a.constant if b.constant is None else b.constant for b, a in zip(before, after)]
     return tuple(c for c in known if c is not None) if None not in known else ()
 
@@ -112,7 +112,7 @@ def _constants(before: Sequence[Run], after: Sequence[Run]) -> tuple[float, ...]
 def _key(walk: Walk, trial: Trial, change: Repair | None, seed: int) -> tuple[Any, ...]:
     changes = (*trial.alongside, *((change,) if change else ()))
     key = (walk.repaired, ", ".join(c.does for c in changes), trial.batches, seed)
-    # Classes are predicted at the end of a run, so that a longer one does not hold the answer of a shorter one.
+    # Classes are predicted only at the end of a run, so a longer run cannot stand in for a shorter one.
     return key if trial.judged_by == LOSS else (*key, trial.steps)
 
 

@@ -21,7 +21,7 @@ from trainwright.stages.setup import SetupFacts
 from trainwright.stages.words import Words
 from trainwright.walk.stage_runs import stage_run
 
-# What a stage cannot do without: if one of these failed, it is blocked.
+# The stages that a stage requires: if one of them failed, it is blocked.
 _NEEDS = {
     Stage.DATASET: (Stage.SETUP,),
     Stage.BATCH: (Stage.SETUP,),

@@ -38,10 +38,10 @@ A = TypeVar("A", bound=Adapter)
 
 
 class Walks:
-    """The trainings of a script that were walked, and what is known of it meanwhile.
+    """The trainings of a script that were walked, and what is known about the script so far.
 
     Args:
-        train: after a walk that found no error, let the training go on for real.
+        train: after a walk that found no error, let the training continue for real.
     """
 
     def __init__(
@@ -74,15 +74,15 @@ class Walks:
         self._followed = False
         self._swallowed = 0
         self._began: float | None = None
-        """When the script began, until its first walk: what is trained for real before a second one is no start."""
+        """When the script began, until its first walk; real training before a second walk is not part of the start."""
         self.restart = False
-        """The script is to be run again for real, in a separate process."""
+        """Whether to run the script again for real, in a separate process."""
 
     def _walk_one(self, training: PendingTraining[A], *, anew: bool = False) -> A:
         """Walk a training.
 
         Args:
-            anew: real training begins in another process, with everything that the script has; else from where it is.
+            anew: real training means running the whole script again in another process; otherwise it continues here.
         """
 
         def ending() -> str:

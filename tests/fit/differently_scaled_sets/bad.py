@@ -1,4 +1,4 @@
-"""Houses whose columns are standardised for training; the validation rows are left as they were.
+"""Houses whose columns are standardized for training; the validation rows are left as they were.
 
 Silent on each backend: the training loss falls, the validation loss is in the thousands and looks like overfitting.
 """

@@ -1,7 +1,7 @@
 # slow
 """A PyDataset whose batches begin at the index, not at the index times the size: each is the one before, moved by a row.
 
-Silent on each backend: the 13 batches hold the first 44 rows of 442, which are learnt by heart.
+Silent on each backend: the 13 batches hold the first 44 rows of 442, which are learned by heart.
 """
 
 import keras

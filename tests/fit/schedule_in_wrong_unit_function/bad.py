@@ -1,6 +1,6 @@
 """A rate that a callback multiplies at each epoch by what was meant for the first rate.
 
-Silent: the factors of all epochs multiply, and from the fourth of 20 epochs on nothing is learnt.
+Silent: the factors of all epochs multiply, and from the fourth of 20 epochs on nothing is learned.
 """
 
 import keras

@@ -1,7 +1,7 @@
-"""A wine's colour and its kind by one network, and the two targets in the other order.
+"""A wine's color and its kind by one network, and the two targets in the other order.
 
 TensorFlow: `Received a label value of -1 which is outside the valid range of [0, 3)`. torch: `Target -1 is out of bounds.`
-JAX: silent, the kinds are learnt as if they were colours, and the colours as kinds.
+JAX: silent, the kinds are learned as if they were colors, and the colors as kinds.
 """
 
 import keras

@@ -1,4 +1,4 @@
-"""A wine's colour and its kind by one network, the targets in the order of the outputs."""
+"""A wine's color and its kind by one network, the targets in the order of the outputs."""
 
 # slow
 

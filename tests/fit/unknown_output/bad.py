@@ -1,4 +1,4 @@
-"""A wine's colour and its kind by one network, whose metrics name an output that it does not have.
+"""A wine's color and its kind by one network, whose metrics name an output that it does not have.
 
 Keras: `Invalid `metrics`. `metrics` should contain metrics objects and either be a dict or a list matching the output names
 of the functional model`.

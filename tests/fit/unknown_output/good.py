@@ -1,4 +1,4 @@
-"""A wine's colour and its kind by one network."""
+"""A wine's color and its kind by one network."""
 
 # slow
 

@@ -1,4 +1,4 @@
-"""A wine's colour and its kind from a PyDataset whose targets are called otherwise than the model's outputs.
+"""A wine's color and its kind from a PyDataset whose targets are called otherwise than the model's outputs.
 
 TensorFlow: `Expected float32, but got hue of type 'str'.` torch: `Invalid dtype: str96`. JAX: `could not convert string to
 float: 'hue'`.

@@ -1,4 +1,4 @@
-"""A wine's colour and its kind from a PyDataset whose targets are called as the outputs."""
+"""A wine's color and its kind from a PyDataset whose targets are called as the outputs."""
 
 # slow
 

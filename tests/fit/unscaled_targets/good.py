@@ -1,4 +1,4 @@
-"""The progress of a disease, standardised."""
+"""The progress of a disease, standardized."""
 
 import keras
 from keras import layers

@@ -1,4 +1,4 @@
-"""An encoder learnt on five classes, then frozen and compiled anew under a head for all ten, then tuned gently."""
+"""An encoder learned on five classes, then frozen and compiled anew under a head for all ten, then tuned gently."""
 
 import keras
 from keras import layers

@@ -1,4 +1,4 @@
-"""A table as it was measured: batch normalisation scales it, in training by each batch and later by what it gathered."""
+"""A table as it was measured: batch normalization scales it, in training by each batch and later by what it gathered."""
 
 import keras
 import numpy as np

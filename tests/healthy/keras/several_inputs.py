@@ -1,4 +1,4 @@
-"""Two inputs by name, joined; standardised targets, Huber loss, AdamW with clipping and a cosine schedule."""
+"""Two inputs by name, joined; standardized targets, Huber loss, AdamW with clipping and a cosine schedule."""
 
 import keras
 from keras import layers

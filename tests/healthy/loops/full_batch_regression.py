@@ -1,4 +1,4 @@
-"""Friedman's regression problem; one full batch a step, targets standardised."""
+"""Friedman's regression problem; one full batch a step, targets standardized."""
 
 import torch
 from sklearn.datasets import make_friedman1

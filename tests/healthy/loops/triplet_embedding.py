@@ -1,4 +1,4 @@
-"""Metric learning: triplets of digits with TripletMarginLoss, nearest centre in the evaluation."""
+"""Metric learning: triplets of digits with TripletMarginLoss, nearest center in the evaluation."""
 
 import numpy as np
 import torch

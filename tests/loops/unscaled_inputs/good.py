@@ -1,4 +1,4 @@
-"""The wine table, standardised."""
+"""The wine table, standardized."""
 
 import torch
 from sklearn.datasets import load_wine

@@ -1,4 +1,4 @@
-"""Costs as regression targets, standardised."""
+"""Costs as regression targets, standardized."""
 
 import torch
 from sklearn.datasets import load_diabetes

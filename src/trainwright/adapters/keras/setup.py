@@ -1,4 +1,4 @@
-"""What a Keras fit was given: hyper-parameters given and by default, and the user's lines where each was written."""
+"""The hyperparameters of a Keras fit, including defaults, and the user's lines where each was written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from trainwright.tensors.keras import objects as tensors
 from trainwright.tensors.keras.which_keras import keras, version
 
 _WATCHED = ("train_step", "test_step", "compute_loss", "compute_metrics", "call")
-# What the report calls fit's arguments.
+# The report's names for fit's arguments.
 _ROLES = {"x": "train_dataset", "y": "labels", "validation_data": "eval_dataset"}
 _COMPILE_DEFAULTS = {"loss_weights": None, "metrics": None, "weighted_metrics": None, "run_eagerly": False,
                      "steps_per_execution": 1, "jit_compile": "auto"}  # fmt: skip
@@ -57,12 +57,12 @@ def setup_facts(
     """The arguments, places and devices of the training that is about to start.
 
     Args:
-        optimizers: those that the training steps, by attribute of the model.
+        optimizers: the optimizers that training steps, by attribute of the model.
     """
     weights = [v for _, v in tensors.named_variables(model).values()]
     trained = {id(v) for v in model.trainable_variables}
     compiled = seen.compiled.get(model)
-    # A model that could not be built has no weights yet; its optimizer's numbers lie where they will.
+    # A model that could not be built has no weights yet; its optimizer's variables are on the same device.
     placed = weights or [v for v in getattr(model.optimizer, "variables", ()) if "float" in str(v.dtype)]
     device = backend.device(placed[0]) if placed else "cpu"
     return (
@@ -106,7 +106,7 @@ def _loads_checkpoint(model: Any, seen: Seen) -> bool:
 
 
 def arguments(model: Any, given: Mapping[str, Any], seen: Seen, optimizers: Mapping[str, Any]) -> dict[str, Argument]:
-    """Every hyper-parameter in force: of fit, of compile, of the optimizers, of the losses."""
+    """Every effective hyperparameter of fit, compile, the optimizers and the losses."""
     found: dict[str, Argument] = {}
     for name, parameter in inspect.signature(keras.Model.fit).parameters.items():
         if name in ("self", "x", "y", "validation_data", "callbacks", "sample_weight", "verbose"):
@@ -131,7 +131,7 @@ def arguments(model: Any, given: Mapping[str, Any], seen: Seen, optimizers: Mapp
 
 
 def _losses(loss: Any) -> dict[str, Argument]:
-    """What a loss that a string names leaves at its defaults."""
+    """The defaults of losses that the script named by a string."""
     found = {}
     named = (
         loss.items()
@@ -159,14 +159,14 @@ def _losses(loss: Any) -> dict[str, Argument]:
 
 
 def _callback_places(given: Mapping[str, Any], seen: Seen) -> dict[str, Place]:
-    """The line that built the callback which sets the rate."""
+    """The line that built the callback that sets the learning rate."""
     setting = setting_callback(callbacks_of(given))
     built = seen.callbacks.get(setting) if setting is not None else None
     return {"scheduler": built.place} if built is not None else {}
 
 
 def compile_places(compiled: Construction | None) -> dict[str, Place]:
-    """Where each argument of compile was written."""
+    """Where each argument of compile was written, by argument name."""
     if compiled is None:
         return {}
     written = keyword_places(compiled.frame_file, compiled.line, "compile", end=compiled.end)
@@ -207,7 +207,7 @@ def find_places(model: Any, frame: Any, seen: Seen) -> dict[str, Place]:
 
 
 def _add_positional(places: dict[str, Place], frame: Any) -> None:
-    """x and y are mostly given by position."""
+    """Add the places of positional arguments: x and y are usually passed that way."""
     file, line = frame.f_code.co_filename, frame.f_lineno
     call = call_node(file, line, "fit", end=call_end(frame))
     for role, value in zip(("train_dataset", "labels", "batch_size", "epochs"), call.args if call else ()):
@@ -216,7 +216,7 @@ def _add_positional(places: dict[str, Place], frame: Any) -> None:
 
 
 def _add_made(places: dict[str, Place], role: str, value: ast.expr, file: str, line: int) -> None:
-    """The line that made what an argument names."""
+    """Add the line that assigned the variable passed as an argument."""
     while isinstance(value, (ast.Subscript, ast.Attribute)):
         value = value.value
     if isinstance(value, ast.Tuple) and value.elts:
@@ -235,7 +235,7 @@ def _overrides(model: Any) -> list[OverriddenMethod]:
 
 
 def library_name(scope: Mapping[str, Any]) -> str:
-    """How a script reaches Keras: keras, tf.keras; empty where it has no name for it."""
+    """The script's name for Keras: keras, tf.keras; empty if it has none."""
     modules = {n: getattr(v, "__name__", "") for n, v in scope.items() if isinstance(v, ModuleType)}
     direct = next((n for n, name in modules.items() if name in version().names), "")
     other = next((n for n, name in modules.items() if name == "tensorflow"), "")
@@ -243,13 +243,13 @@ def library_name(scope: Mapping[str, Any]) -> str:
 
 
 def _frozen_at(seen: Seen) -> tuple[Place, ...]:
-    """The lines that froze what is frozen now and has weights, the one that froze most of them first."""
+    """The lines that froze layers that have weights and are still frozen; the line that froze the most comes first."""
     held = [(la, place) for la, place in seen.frozen_layers.items() if not la.trainable and la.weights]
     return tuple(dict.fromkeys(place for _, place in sorted(held, key=lambda one: -len(one[0].weights))))
 
 
 def later_freezes(model: Any, frame: Any) -> list[tuple[Any, Place]]:
-    """Layers that the script freezes after this fit and before its next one, without compiling in between."""
+    """Layers that the script freezes between this fit and the next one without compiling again."""
     file, reached = frame.f_code.co_filename, frame.f_lineno
     tree, names = syntax_tree(file), names_of(model, frame)
     calls = [
@@ -281,11 +281,11 @@ def later_freezes(model: Any, frame: Any) -> list[tuple[Any, Place]]:
 def ineffective_freezes(
     model: Any, seen: Seen, later: Sequence[tuple[Any, Place]], step: Callable[[], None]
 ) -> tuple[IneffectiveFreeze, ...]:
-    """Layers that were frozen once the training step was settled, and that a step of it changes all the same.
+    """Layers that were frozen after the training step was compiled, and that a step changes nevertheless.
 
     Args:
-        later: layers that the script will freeze once this training is done, with the lines.
-        step: takes one step as `fit` would, with the function that it would use.
+        later: layers that the script will freeze after this training, with the lines that do so.
+        step: takes one step as `fit` would, with the same compiled function.
     """
     layers, places = list(tensors.named_layers(model).values()), dict(seen.frozen_layers)
     frozen = [
@@ -296,7 +296,7 @@ def ineffective_freezes(
     ahead = [(la, place) for la, place in later if any(la is one for one in layers) and la.trainable and la.weights]
     if not frozen and not ahead:
         return ()
-    if ahead:  # what this training will have done by then
+    if ahead:  # by then, this training will have compiled the step
         step()
         for layer, place in ahead:
             layer.trainable, places[layer] = False, place
@@ -323,7 +323,7 @@ def ineffective_freezes(
 
 
 def versions() -> dict[str, str]:
-    """The versions that matter for a Keras script."""
+    """The library versions that matter for a Keras script."""
     backend = keras.config.backend()
     found = {"python": platform.python_version(), version().package: f"{keras.__version__} ({backend})"}
     return {**found, backend: sys.modules[backend].__version__, "numpy": np.__version__}

@@ -11,7 +11,7 @@ WORDS = replace(
     trainer="the Trainer",
     evaluation_data="val_dataloaders",
     stratified_split="torch.utils.data.random_split, or scikit-learn's train_test_split(…, stratify=labels)",
-    fewer_predictions="keep of each batch what the metrics need, such as outputs.argmax(-1)",
+    fewer_predictions="keep only what the metrics need from each batch, such as outputs.argmax(-1)",
     less_memory='torch.utils.checkpoint, Trainer(precision="bf16-mixed")',
     smaller_batches="pass batch_size={rows} to the DataLoader and accumulate_grad_batches={steps} to the Trainer",
     backward="return the loss from training_step",

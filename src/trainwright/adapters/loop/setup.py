@@ -1,4 +1,4 @@
-"""What a training loop of the user's own was given, and the user's lines where each thing was written."""
+"""The parts of a user's own training loop, and the user's lines where each was written."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from trainwright.seams.source.written import assignment_place, call_node, keywor
 from trainwright.seams.torch.versions import is_autocast_on
 from trainwright.stages.setup import SetupFacts
 
-# What the report calls the parts of a DataLoader, by the names of its arguments.
+# The report's names for the parts of a DataLoader, by argument name.
 _LOADER_ROLES = {"dataset": "train_dataset", "collate_fn": "collator"}
-# The same data set, where the loader is one for evaluation.
+# The same for the data set of an evaluation loader.
 _HELD_ROLES = {"train_dataset": "eval_dataset", "train_dataset_made": "eval_dataset_made"}
 
 
@@ -57,7 +57,7 @@ def setup_facts(training: LoopTraining) -> SetupFacts:
 
 
 def first_loader(training: LoopTraining) -> Any:
-    """The first loader that the loop draws from, or None."""
+    """The first loader that the loop iterates over, or None."""
     return training.loaders[0] if training.loaders else None
 
 
@@ -128,7 +128,7 @@ def _of_loader(loader: Any, seen: Seen) -> dict[str, Place]:
 
 
 def versions() -> dict[str, str]:
-    """The versions that matter for a loop of torch's."""
+    """The library versions that matter for a torch training loop."""
     found = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
     for name in ("accelerate", "lightning", "transformers"):
         if name in sys.modules:
@@ -137,7 +137,7 @@ def versions() -> dict[str, str]:
 
 
 def accepted_names(model: Any) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
-    """The arguments of a module's forward, whether it takes any, and those it cannot do without."""
+    """The arguments of a module's forward, whether it takes **kwargs, and the arguments without a default."""
     try:
         parameters = inspect.signature(model.forward).parameters.values()
     except (TypeError, ValueError):

@@ -10,7 +10,7 @@ WORDS = replace(
     TORCH,
     evaluation_data="the data set of the evaluation's DataLoader",
     stratified_split="torch.utils.data.random_split, or scikit-learn's train_test_split(…, stratify=labels)",
-    fewer_predictions="keep of each batch what the metrics need, such as outputs.argmax(-1)",
+    fewer_predictions="keep only what the metrics need from each batch, such as outputs.argmax(-1)",
     less_memory="torch.utils.checkpoint, torch.autocast with bfloat16",
     smaller_batches="pass batch_size={rows} to the DataLoader, and call optimizer.step() after every {steps} backward passes of "
     "loss / {steps}",

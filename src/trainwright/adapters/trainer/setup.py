@@ -1,4 +1,4 @@
-"""What a Hugging Face Trainer was given: hyper-parameters, and the user's lines where each thing was written."""
+"""A Hugging Face Trainer's hyperparameters, and the user's lines where each of its parts was written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from trainwright.seams.source.written import (
 )
 from trainwright.stages.setup import Argument, IneffectiveFreeze, OverriddenMethod, SetupFacts
 
-# What the report calls the parts of a Trainer, by the names of its arguments.
+# The report's names for the parts of a Trainer, by argument name.
 _ROLES = {
     "model": "model",
     "train_dataset": "train_dataset",
@@ -48,7 +48,7 @@ _ROLES = {
 
 
 def resolved_arguments(args: Any, written: frozenset[str]) -> dict[str, Argument]:
-    """Every hyper-parameter in force; given where the script wrote it, or its value is not the default."""
+    """Every effective hyperparameter; `given` if the script wrote it."""
     found = {}
     for field in dataclasses.fields(args):
         default = field.default
@@ -94,7 +94,7 @@ def find_places(trainer: Any, frame: FrameType, seen: Seen) -> dict[str, Place]:
 
 
 def _own_methods(trainer: Any) -> dict[str, Place]:
-    """The lines of the user's own methods of the trainer, the model and the optimizer, and of calls in them."""
+    """The lines of methods that the user wrote for the trainer, model or optimizer, and of certain calls in them."""
     places: dict[str, Place] = {}
     owners = {"trainer": type(trainer), "model": type(trainer.model), "optimizer": type(trainer.optimizer)}
     for owner, role, method in (
@@ -116,13 +116,13 @@ def _own_methods(trainer: Any) -> dict[str, Place]:
 
 
 def makes_schedule(trainer: Any) -> bool:
-    """Whether the script makes the schedule itself."""
+    """Whether the script creates the schedule itself."""
     code = getattr(inspect.unwrap(type(trainer).create_scheduler), "__code__", None)
     return trainer.lr_scheduler is not None or (code is not None and is_users(code.co_filename))
 
 
 def ineffective_freezes(model: nn.Module, seen: Seen) -> tuple[IneffectiveFreeze, ...]:
-    """Assignments that look as if they froze something, where what they name still requires a gradient."""
+    """Assignments that look as if they froze parameters, although these still require a gradient."""
     found: dict[tuple[str, Place], list[Any]] = {}
     for reference, attribute, place in seen.misspelt:
         if (owner := reference()) is not None:
@@ -149,7 +149,7 @@ def ineffective_freezes(model: nn.Module, seen: Seen) -> tuple[IneffectiveFreeze
 
 
 def rate_is_written(trainer: Any, seen: Seen) -> bool:
-    """Whether the script wrote the rate in force; False where it is a default of the optimizer or the framework."""
+    """Whether the script wrote the effective rate; False if it is a default of the optimizer or the framework."""
     if trainer.optimizer is None:
         built = seen.constructions.get(id(trainer.args))
         return built is None or "learning_rate" in built.keywords
@@ -177,7 +177,7 @@ def _of_construction(built: Construction, trainer: Any, frame: FrameType) -> dic
 
 
 def _of_pair(pair: ast.Tuple, built: Construction) -> dict[str, Place]:
-    """Where the optimizer and the schedule of `optimizers=(…, …)` were made."""
+    """Where the optimizer and the schedule of `optimizers=(…, …)` were created."""
     places = {}
     for role, value in zip(("optimizer", "scheduler"), pair.elts):
         made = assignment_place(built.frame_file, value.id, built.line) if isinstance(value, ast.Name) else None
@@ -187,7 +187,7 @@ def _of_pair(pair: ast.Tuple, built: Construction) -> dict[str, Place]:
 
 
 def _mode_place(trainer: Any) -> Place | None:
-    """The user's line that puts modules in evaluation mode during training, or their own train()."""
+    """The user's line that puts modules in evaluation mode during training, or the user's override of train()."""
     kinds = dict.fromkeys(type(m) for m in trainer.model.modules())
     during = [type(trainer).compute_loss, type(trainer).training_step, *(k.forward for k in kinds)]
     codes = [c for f in during if (c := getattr(inspect.unwrap(f), "__code__", None)) and is_users(c.co_filename)]
@@ -199,7 +199,7 @@ def _mode_place(trainer: Any) -> Place | None:
 
 
 def _base_name(node: ast.expr) -> str | None:
-    """`data` of `data["train"].select(range(10))`."""
+    """The variable an expression starts with: `data` for `data["train"].select(range(10))`."""
     while not isinstance(node, ast.Name):
         if isinstance(node, (ast.Subscript, ast.Attribute)):
             node = node.value
@@ -210,8 +210,8 @@ def _base_name(node: ast.expr) -> str | None:
     return node.id
 
 
-# What transformers passes to these methods beyond what older versions did, as soon as its own take it, and how many
-# arguments it then gives by position; None where this one is given by name.
+# The argument that newer versions of transformers also pass to each of these methods, and how many arguments they then
+# pass by position; None if the new argument is passed by name.
 _PASSED: dict[str, tuple[str, int | None]] = {
     "compute_loss": ("num_items_in_batch", None),
     "training_step": ("num_items_in_batch", 3),
@@ -223,10 +223,10 @@ _WATCHED = (*_PASSED, "create_optimizer", "prediction_step", "evaluate", "get_tr
 
 
 def overridden_methods(trainer: Any, ignored: Mapping[str, Any]) -> list[OverriddenMethod]:
-    """Methods of the Trainer that the user's subclass overrides, and arguments they do not accept.
+    """Methods of the Trainer that the user's subclass overrides, and the arguments that they do not accept.
 
     Args:
-        ignored: methods that are called without such arguments, by a repair.
+        ignored: methods that a repair already calls without such arguments.
     """
     found, own = [], transformers.Trainer
     for name in _WATCHED:
@@ -250,7 +250,7 @@ def _not_taken(method: Any, argument: str, positions: int | None) -> tuple[str, 
 
 
 def positional_places(method: Any) -> int:
-    """How many arguments a method takes by position, itself left out."""
+    """Number of positional arguments that a method takes, not counting self."""
     parameters = list(inspect.signature(method).parameters.values())
     if any(p.kind == p.VAR_POSITIONAL for p in parameters):
         return 1_000
@@ -258,7 +258,7 @@ def positional_places(method: Any) -> int:
 
 
 def without_arguments(trainer: Any, method: str, names: Sequence[str]) -> Any:
-    """The trainer's method, called without arguments of these names or beyond what it takes by position."""
+    """The trainer's method, called without arguments of these names and without surplus positional arguments."""
     own = getattr(type(trainer), method)
     most = positional_places(own)
 
@@ -269,7 +269,7 @@ def without_arguments(trainer: Any, method: str, names: Sequence[str]) -> Any:
 
 
 def label_place(frame: FrameType, column: str) -> Place | None:
-    """The last line of the script, up to its training call, that writes a column of this name."""
+    """The script's last line before its training call that writes a column of this name."""
     places = key_places(frame.f_code.co_filename, column, frame.f_lineno) if column else []
     return places[-1] if places else None
 
@@ -280,7 +280,7 @@ def setup_facts(
     """The arguments, places and devices of the training that is about to start.
 
     Args:
-        ignored: arguments that a repair keeps from the methods that do not take them, by method.
+        ignored: by method, the arguments that a repair leaves out because the method does not take them.
     """
     args = trainer.args
     model = trainer.model
@@ -315,7 +315,7 @@ def setup_facts(
 
 
 def versions() -> dict[str, str]:
-    """The versions that matter for a Trainer script."""
+    """The library versions that matter for a Trainer script."""
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,

@@ -1,8 +1,8 @@
-"""Whether labels belong to their inputs: a small probe learns them, or learns them no better than permuted ones.
+"""Whether labels belong to their inputs: does a small probe learn them better than permutations of them?
 
-The probe is ridge regression on a kernel, judged by its leave-one-out predictions. One inverse serves the labels
-and all their permutations, so a set takes about a second. What the labels' score is worth is told by a control:
-a label made of one half of the features, predicted from the other half.
+The probe is kernel ridge regression, judged by its leave-one-out predictions. One matrix inverse serves the labels and
+all their permutations, so a set takes about a second. A control shows whether the probe could learn anything at all: a
+label made from one half of the features is predicted from the other half.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ import numpy as np
 from trainwright.probes.labels.inputs import Inputs, read_as_tokens, read_inputs
 from trainwright.stages.alignment import Alignment
 
-# Rows of the first look, and of the second one when the first finds nothing: about 0.5 s and 2 s on one core.
+# Rows of the first attempt, and of the second one if the first finds nothing: about 0.5 s and 2 s on one core.
 FIRST_ROWS = 1_200
 MOST_ROWS = 1_600
 FEWEST_ROWS = 250
-# Fewer rows a class, or fewer rows outside the largest class, and a real relation can hide in the noise.
+# With fewer rows per class, or fewer rows outside the largest class, noise can hide a real relation.
 FEWEST_A_CLASS = 12
 FEWEST_OUTSIDE = 60
 PERMUTATIONS = 40
-# More integers than this are a count or a score rather than classes; and how many other numberings of them are tried.
+# More distinct integers than this are a count or a score, not classes; NUMBERINGS: how many other numberings are tried.
 MOST_NUMBERED = 20
 NUMBERINGS = 60
-# A label's score beyond that of its permutations, in their standard deviations, that ends the search.
+# The search ends at this score above the permutations' mean, in their standard deviations.
 PLAINLY_LEARNT = 5.0
-# Random halves of the features that the control tries.
+# How many random halves of the features the control tries.
 CONTROLS = 3
-# Rows whose lengths are neighbours are exchanged in the control, so that length alone tells nothing there.
+# In the control, only rows of neighboring lengths are exchanged, so length alone carries no information.
 LENGTH_BLOCK = 16
 
 
 def measure_alignment(
     columns: Mapping[str, Sequence[Any]], label: str, kind: str, accepts: Sequence[str] = ()
 ) -> Alignment | None:
-    """Return how well the labels fit the inputs; None where a probe of this kind has nothing to say.
+    """Return how well the labels fit the inputs; None if this kind of probe does not apply.
 
     Args:
-        columns: the rows, by column; sequences of one length.
+        columns: the rows, by column; sequences of equal length.
         kind: `class` or `real`, as in `LabelFacts`.
-        accepts: the names that the model takes; columns of other names are left out, where any fits.
+        accepts: the model's argument names; if any column has such a name, all others are left out.
     """
     labels = _labels(columns.get(label, ()), kind)
     if labels is None or len(labels) < FEWEST_ROWS:
@@ -126,14 +126,14 @@ def _measure(inputs: Inputs, labels: np.ndarray, kind: str) -> Alignment | None:
 
 
 def _likeness(inputs: Inputs) -> float:
-    """The similarity (cosine of the weighed words) of a row to the one most like it, the median over the rows."""
+    """The similarity (cosine of weighted words) of a row to its nearest neighbor, the median over the rows."""
     similar = _linear(_unit(inputs.features[:FIRST_ROWS]))
     np.fill_diagonal(similar, 0.0)
     return float(np.median(similar.max(axis=1)))
 
 
 def _pair_control(inputs: Inputs) -> float:
-    """The score of labels that no word tells and that pairs of words do: whether two sums over the words agree."""
+    """The score of labels that only pairs of words determine: whether two sums over the words agree."""
     table = _unit(inputs.features[:FIRST_ROWS])
     kernel, scores = _linear(table) ** 2, []
     for seed in range(CONTROLS):
@@ -149,7 +149,7 @@ def _pair_control(inputs: Inputs) -> float:
 
 
 def _numbering_errors(kernel: np.ndarray, labels: np.ndarray) -> tuple[float, float] | None:
-    """How badly the labels, taken for a quantity, are predicted as they are numbered, and numbered otherwise."""
+    """The prediction error of the labels as a quantity, with their own numbering and with others."""
     values, index = np.unique(labels, return_inverse=True)
     count = len(values)
     if not 3 <= count <= MOST_NUMBERED or bool((values != np.round(values)).any()):
@@ -168,7 +168,7 @@ def _numbering_errors(kernel: np.ndarray, labels: np.ndarray) -> tuple[float, fl
 
 
 def _targets(labels: np.ndarray, kind: str) -> np.ndarray:
-    """(rows, columns) centred: one column a class, rare classes weighing as much as frequent ones; or ranks."""
+    """(rows, columns), centered: one column per class, with rare and frequent classes weighted equally; or ranks."""
     if kind == "real":
         ranks: np.ndarray = np.argsort(np.argsort(labels)).astype(np.float64)
         centred: np.ndarray = (ranks - ranks.mean()) / ranks.std()
@@ -180,7 +180,7 @@ def _targets(labels: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _kernels(inputs: Inputs) -> Any:
-    """Kernels of the probes, each with a mean diagonal of 1: linear, with pairs of words, with near neighbours."""
+    """The probes' kernels, each with a mean diagonal of 1: linear, pairs of words, near neighbors."""
     if inputs.kind != "numbers":
         length = np.log1p(inputs.lengths)
         length = (length - length.mean()) / (length.std() or 1.0)
@@ -224,7 +224,7 @@ def _leave_one_out(kernel: np.ndarray, targets: np.ndarray, penalty: float = 1.0
 
 
 def _score(predicted: np.ndarray, targets: np.ndarray, orders: list[np.ndarray]) -> float:
-    """The fit of the labels beyond that of their permutations, in the permutations' standard deviations."""
+    """How much better the labels fit than their permutations, in the permutations' standard deviations."""
     width = targets.shape[1]
     fits = [float((predicted[:, :width] * targets).mean())]
     for number, order in enumerate(orders, 1):
@@ -242,9 +242,9 @@ def _accuracies(predicted: np.ndarray, targets: np.ndarray, orders: list[np.ndar
 
 
 def _control(inputs: Inputs) -> float:
-    """The score of a label made of half of the features, for a probe that sees the other half; the best of some halves.
+    """The score of a label made from half of the features, for a probe on the other half; the best of several halves.
 
-    Exchanging only rows of nearly the same length leaves length no part in it.
+    Only rows of nearly equal length are exchanged, so length plays no role.
     """
     table = inputs.features[:FIRST_ROWS]
     best = 0.0
@@ -272,7 +272,7 @@ def _score_of_half(inputs: Inputs, table: np.ndarray, random: np.random.Generato
 
 
 def _main_direction(table: np.ndarray) -> np.ndarray:
-    """Each row's place along the direction in which the rows differ most."""
+    """Each row's position along the direction in which the rows differ most."""
     place = np.random.default_rng(2).standard_normal(len(table))
     for _ in range(20):
         place = table @ (table.T @ place)

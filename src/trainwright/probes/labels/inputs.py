@@ -1,4 +1,4 @@
-"""The inputs of a set as a table of numbers that the probe of labels learns from: words, or numbers and their patterns."""
+"""The inputs of a set as a table of numbers for the label probe: words, or numbers and their local patterns."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 MOST_FEATURES = 4_000
-# Correlation of neighbouring rows; that of rows in random order is within 0.1 of 0.
+# Correlation of neighboring rows; that of rows in random order is within 0.1 of 0.
 SERIES_CORRELATION = 0.5
-# Random patterns of 5 x 5 (or 5) values, averaged over all places: features that do not mind where a thing lies.
+# Random patterns of 5 x 5 (or 5) values, averaged over all positions: translation-invariant features.
 PATTERNS = 64
 PATTERN_SIZE = 5
 FEWEST_PLACES = 16
@@ -25,17 +25,17 @@ class Inputs:
 
     kind: str
     features: np.ndarray
-    """(rows, features), each a quantity of its own: words, or numbers."""
+    """(rows, features): words, or numbers."""
     more: np.ndarray | None = None
-    """(rows, features) that are made of several of those: pairs of neighbouring words, patterns wherever they lie."""
+    """(rows, features) combined from several of those: pairs of neighboring words, patterns at any position."""
     odd: np.ndarray | None = None
-    """(rows, features) of what sums of words cannot say: lengths and sums, and whether they are even."""
+    """(rows, features) that sums of words cannot express: lengths and sums, and whether they are even."""
     lengths: np.ndarray
     single: bool = True
 
 
 def read_inputs(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> Inputs | None:
-    """The rows as numbers: of their tokens, else their text, else their numbers."""
+    """The rows as numbers: from their tokens, or else their text, or else their numbers."""
     known = {n: c for n, c in part.items() if n in accepts} or dict(part)
     tokens = [n for n, c in known.items() if n.startswith("input_ids")]
     tokens = tokens or [n for n, c in known.items() if _are_sequences(c)]
@@ -62,12 +62,12 @@ def read_inputs(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> Inputs
     return None
 
 
-# Fewer different whole numbers than a vocabulary has are levels of brightness, categories, counts.
+# Fewer distinct whole numbers than in a vocabulary are brightness levels, categories or counts.
 _FEWEST_TOKENS = 30
 
 
 def read_as_tokens(part: Mapping[str, list[Any]], accepts: Sequence[str]) -> Inputs | None:
-    """Rows that were read as numbers, as bags of tokens: whole numbers in rows of one length may be either."""
+    """Rows that were read as numbers, as bags of tokens: whole numbers in rows of equal length may be either."""
     known = {n: c for n, c in part.items() if n in accepts} or dict(part)
     for column in known.values():
         if not _is_numeric(column):
@@ -89,7 +89,7 @@ def _array(value: Any) -> np.ndarray:
 
 
 def _are_sequences(column: Sequence[Any]) -> bool:
-    """Whether the rows are lists of whole numbers that differ in length."""
+    """Whether the rows are lists of whole numbers of different lengths."""
     try:
         rows = [np.asarray(v) for v in column]
     except (ValueError, TypeError):
@@ -98,7 +98,7 @@ def _are_sequences(column: Sequence[Any]) -> bool:
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:
-    """Whether every row is an array of numbers of one size."""
+    """Whether all rows are arrays of numbers of the same size."""
     try:
         sizes = {_array(v).size for v in column}
     except (ValueError, TypeError):
@@ -122,7 +122,7 @@ def _bag(kind: str, rows: list[list[Any]], written: list[str] | None, *, single:
 
 
 def _odd(rows: list[list[Any]], written: list[str] | None) -> np.ndarray:
-    """(rows, features): lengths, sums, first and last tokens, and whether each divides by 2 and by 3."""
+    """(rows, features): lengths, sums, first and last tokens, and whether each is divisible by 2 and by 3."""
     coded = [[int(t) if isinstance(t, (int, np.integer)) else zlib.crc32(t.encode()) for t in r] or [0] for r in rows]
     wide = [[len(r), len(set(r)), sum(r), r[0], r[-1], max(r)] for r in coded]
     if written is not None:
@@ -138,7 +138,7 @@ def _odd(rows: list[list[Any]], written: list[str] | None) -> np.ndarray:
 
 
 def _joined(rows: list[list[Any]]) -> bool:
-    """Whether a token stands inside nearly every row, equally often: a separator of two parts, or a template."""
+    """Whether a token occurs equally often inside almost every row: a separator of two parts, or a template."""
     inner = [r[1:-1] for r in rows]
     common = set(inner[0])
     for row in inner[1:20]:
@@ -152,7 +152,7 @@ def _joined(rows: list[list[Any]]) -> bool:
 
 
 def _counts(rows: list[list[Any]]) -> np.ndarray | None:
-    """(rows, features) weights of what occurs in at least two rows: 1 + log count, times its rarity; unit rows."""
+    """(rows, features): (1 + log count) x rarity of what occurs in at least two rows; rows have unit length."""
     seen: dict[Any, int] = {}
     for row in rows:
         for item in set(row):
@@ -186,7 +186,7 @@ def _numbers(columns: list[np.ndarray]) -> Inputs | None:
 
 
 def _series(table: np.ndarray) -> bool:
-    """Whether each row resembles the one before it: windows of a series, or rows in the order of time."""
+    """Whether each row resembles the one before it: windows of a series, or rows in time order."""
     return float((table[1:] * table[:-1]).mean()) > SERIES_CORRELATION
 
 
@@ -204,7 +204,7 @@ def _standard(table: np.ndarray) -> np.ndarray:
 
 
 def _patterns(rows: np.ndarray) -> np.ndarray | None:
-    """(rows, features): how strongly random local patterns occur in an image or a signal, wherever they lie."""
+    """(rows, features): how strongly random local patterns occur at any position of an image or signal."""
     rows = np.where(np.isfinite(rows), rows, 0.0)
     if rows.ndim == 4 and rows.shape[-1] <= 4 < rows.shape[1]:
         rows = rows.transpose(0, 3, 1, 2)

@@ -1,1 +1,1 @@
-"""Each set by itself, and two sets beside each other."""
+"""Each set on its own, and two sets compared."""

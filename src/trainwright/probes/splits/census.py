@@ -1,4 +1,4 @@
-"""Measuring the dataset stage: columns, the census of the labels, and hashes of the rows."""
+"""Measurements of the dataset stage: columns, label counts, and hashes of the rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from trainwright.probes.splits.labels import measure_labels
 from trainwright.probes.splits.values import is_text, lengths_of, plain_number, plain_values
 from trainwright.stages.dataset import CENSUS_LABELS, FEW_VALUES, SAMPLED_ITEMS, ColumnFacts, Split, SplitFacts
 
-# So many rows are named of those with missing or non-finite values: all that a repair may leave out.
+# At most this many rows with missing or non-finite values are listed, which limits what a repair may leave out.
 MOST_NAMED_ROWS = 100_000
-# Mean and deviation of large items are taken over about so many values of the sample.
+# Mean and deviation of large items are computed from about this many values of the sample.
 MOST_VALUES = 2_000_000
-# Names of columns that number the rows: they make equal rows look different.
+# Names of columns that number the rows; they make equal rows look different.
 _NUMBERING = ("idx", "id", "index", "guid", "__index_level_0__")
-# Inputs that follow from the tokens.
+# Inputs that are determined by the tokens.
 _FOLLOWING = ("attention_mask", "token_type_ids", "special_tokens_mask", "position_ids")
 
 
@@ -30,10 +30,10 @@ def measure_split(
     """Return the facts of a set that was read.
 
     Args:
-        label_names: the columns that may hold the labels, the likeliest first.
-        inputs: names of the arguments that the model takes.
-        seconds: how long the hashing of rows may take.
-        one_hot: labels that are rows of 0 and a single 1 are classes.
+        label_names: the columns that may contain the labels, most likely first.
+        inputs: the names of the model's arguments.
+        seconds: time limit for hashing rows.
+        one_hot: treat one-hot label rows as classes.
     """
     names = list(dict.fromkeys([*split.columns, *(k for item in split.items for k in item)]))
     label = next((n for n in label_names if n in names), None)
@@ -64,7 +64,7 @@ def measure_split(
 
 
 def overlap(train: SplitFacts, evaluation: SplitFacts | None) -> list[tuple[int, int]]:
-    """Evaluation rows whose inputs also occur in training, each with the first such training row."""
+    """Evaluation rows whose inputs also occur in training, each with the first matching training row."""
     if evaluation is None:
         return []
     first: dict[int, int] = {}
@@ -107,14 +107,14 @@ def _measure_column(name: str, values: Sequence[Any] | None, split: Split) -> Co
 
 
 def _in_passing(bad: Mapping[int, int] | None) -> dict[str, Any]:
-    """Non-finite values that were counted while the items went by."""
+    """Non-finite values that were counted while the items were read."""
     if bad is None:
         return {}
     return {"non_finite": sum(bad.values()), "non_finite_rows": tuple(bad)[:MOST_NAMED_ROWS]}
 
 
 def _measure_table(values: np.ndarray, base: dict[str, Any]) -> ColumnFacts:
-    """A column of rows of one shape, as one array (rows, ...)."""
+    """A column whose rows have the same shape, as one array (rows, ...)."""
     shape = values.shape[1:]
     kind = "numbers" if shape else {"b": "boolean", "f": "float"}.get(values.dtype.kind, "integer")
     bad: dict[str, Any] = {}
@@ -186,7 +186,7 @@ def _few(counts: Mapping[Any, int]) -> dict[Any, int]:
 
 def _few_numbers(values: np.ndarray) -> dict[Any, int]:
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
-    # A column that shows many values in its first thousand rows is not sorted for the sake of counting them.
+    # If a column has many distinct values in its first thousand rows, the values are not counted: sorting would be slow.
     if np.unique(finite[:1000]).size > FEW_VALUES:
         return {}
     return _few({plain_number(v): int(n) for v, n in zip(*np.unique(finite, return_counts=True))})
@@ -195,7 +195,7 @@ def _few_numbers(values: np.ndarray) -> dict[Any, int]:
 def _hash_rows(
     split: Split, label: str | None, inputs: Sequence[str], seconds: float
 ) -> tuple[list[int], Sequence[int]]:
-    """Hashes of the inputs of rows, and which rows: of whole columns where they are at hand, else of the sample."""
+    """Hashes of the rows' inputs, and the rows' indices: from whole columns if available, or else from the sample."""
     names = list(dict.fromkeys([*split.columns, *split.digests, *(k for item in split.items[:1] for k in item)]))
     names = [n for n in names if n != label and n not in ("label", "labels", *_NUMBERING)]
     taken = (
@@ -227,7 +227,7 @@ def _combined(digests: Sequence[int]) -> int:
 
 
 def digest(value: Any) -> int:
-    """A hash of one value of a row: text without outer white space, numbers by their bytes."""
+    """A hash of one value of a row: stripped text, or the bytes of numbers."""
     if isinstance(value, str):
         seen = value.strip().encode("utf-8", "replace")
     else:

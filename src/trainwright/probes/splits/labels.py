@@ -1,4 +1,4 @@
-"""The labels of one set: their kind, their classes, how often each comes."""
+"""The labels of one set: their kind, their classes and how often each occurs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from trainwright.stages.dataset import IGNORED_LABEL, MOST_CLASSES, LabelFacts
 def measure_labels(
     column: str, values: Sequence[Any], class_names: Sequence[str] = (), *, one_hot: bool = False
 ) -> LabelFacts:
-    """Return the census of a label column; of vectors and tokens, of at most CENSUS_LABELS rows.
+    """Return the counts of a label column; for vectors and tokens, of at most CENSUS_LABELS rows.
 
     Args:
-        one_hot: rows of 0 and a single 1 are classes.
+        one_hot: treat one-hot rows as classes.
     """
     base: dict[str, Any] = {"column": column, "class_names": tuple(class_names)}
     if one_hot and isinstance(values, np.ndarray) and is_one_hot(values):
@@ -55,14 +55,14 @@ def measure_labels(
 
 
 def is_one_hot(values: np.ndarray) -> bool:
-    """Whether each row has a single 1 and else 0, over two columns or more."""
+    """Whether each row has two or more columns, with a single 1 and otherwise 0."""
     if values.ndim != 2 or values.shape[1] < 2 or not len(values) or values.dtype.kind not in "iufb":
         return False
     return bool(np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1))
 
 
 def _measure_numeric_labels(flat: np.ndarray, arrays: Sequence[np.ndarray], base: dict[str, Any]) -> LabelFacts:
-    """The census of labels that are numbers; `arrays` is one a row, or the column itself for one number a row."""
+    """The counts of numeric labels; `arrays` has one array per row, or is a whole column of single numbers."""
     column = len(arrays) == 1 and arrays[0] is flat
     base |= {"dtype": str(flat.dtype), "per_row": 1 if column else int(median(a.size for a in arrays))}
     live = flat[flat != IGNORED_LABEL] if flat.dtype.kind in "iu" else flat
@@ -103,7 +103,7 @@ def _measure_numeric_labels(flat: np.ndarray, arrays: Sequence[np.ndarray], base
 
 
 def batch_majority(labels: Sequence[Any], batch_size: int) -> float | None:
-    """The mean share of the most frequent value in batches of consecutive labels; None for fewer than two batches."""
+    """Mean share of the most frequent value in batches of consecutive labels; None for fewer than two batches."""
     array = np.asarray(labels)
     if array.ndim != 1 or batch_size < 2 or len(array) < 2 * batch_size:
         return None

@@ -1,7 +1,7 @@
-"""Whether the evaluation set's inputs are scaled as training's are, and what a probe of training makes of the difference.
+"""Whether the evaluation inputs are scaled like the training inputs, and how much the difference harms a probe.
 
-The probe is ridge regression on a kernel, fitted to the training rows. It predicts the evaluation rows as they are, and
-once what is off in them is brought to training's mean and deviation: nothing else differs.
+The probe is kernel ridge regression, fitted to the training rows. It predicts the evaluation rows unchanged, and again
+with the differing features rescaled to the training mean and deviation. Nothing else differs.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import numpy as np
 
 from trainwright.stages.dataset import Scaling
 
-# One set's deviation is so many times the other's, or the means lie so many of training's deviations apart.
+# One set's deviation is this many times the other's, or the means are this many training deviations apart.
 FAR = 10.0
-# Where a feature is far off, others that are so much off were not scaled either.
+# If one feature is far off, others that are off by this much were not scaled either.
 OFF = 3.0
-# Scaled inputs, of any usual kind (0 to 1, -1 to 1, standardised), have means and deviations within this.
+# Scaled inputs, of any usual kind (0 to 1, -1 to 1, standardized), have means and deviations within this.
 SCALED_MEAN, SCALED_DEVIATION = 1.5, 2.5
-# Vectors up to this length are features of their own; the values of longer rows, pictures and signals share one scale.
+# In vectors up to this length, each value is a feature; the values of longer rows, images and signals share one scale.
 MOST_FEATURES = 512
-# Windows of a slow series that are read in order lie under this.
+# Von Neumann's ratio for windows of a slow series read in order is below this.
 IN_ORDER = 0.3
 FEWEST_TRAINED, FEWEST_EVALUATED = 60, 30
-# Rows of the probe: 0.3 s on one core.
+# Rows for the probe: 0.3 s on one core.
 MOST_ROWS = 1_000
-# A squared error, in units of the variance of the targets, that no answer in their range reaches.
+# A squared error, in units of the targets' variance, that no prediction within their range reaches.
 LARGEST_ERROR = 9.0
 
 Table = tuple[str, np.ndarray, np.ndarray]
@@ -33,11 +33,11 @@ Table = tuple[str, np.ndarray, np.ndarray]
 
 
 def measure_scaling(tables: Sequence[Table], trained: np.ndarray, evaluated: np.ndarray, kind: str) -> Scaling | None:
-    """Return how far the evaluation inputs are off training's scale; None where they are not, or it cannot be told.
+    """Return how the scale of the evaluation inputs differs from training; None if it does not, or if unknown.
 
     Args:
         trained: the targets of the training rows, (rows, 1).
-        evaluated: those of the evaluation rows.
+        evaluated: the targets of the evaluation rows.
         kind: `class` or `real`, as in `LabelFacts`.
     """
     usable: list[Table] = [
@@ -85,19 +85,19 @@ def _finite(table: np.ndarray) -> np.ndarray:
 
 
 def _are_numbers(left: np.ndarray, right: np.ndarray) -> bool:
-    """Whether they are quantities: whole numbers in both sets may be tokens or categories."""
+    """Whether the values are quantities; whole numbers in both sets may be tokens or categories."""
     return "f" in (left.dtype.kind, right.dtype.kind)
 
 
 def _scale(table: np.ndarray) -> np.ndarray:
-    """(2, values): mean and deviation of each feature, or of all values of a picture or signal."""
+    """(2, values): mean and deviation of each feature, or of all values of an image or signal."""
     if table.shape[1] <= MOST_FEATURES:
         return np.stack([table.mean(axis=0), table.std(axis=0)])
     return np.repeat([[table.mean()], [table.std()]], table.shape[1], axis=1)
 
 
 def _distance(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """How far the means lie apart in training's deviations, or how many times one deviation is the other; 0 where a
+    """The distance between the means in training deviations or the ratio of the deviations, whichever is larger; 0 if a
     feature does not vary."""
     vary = (own[1] > 0) & (other[1] > 0)
     low, high = (np.where(vary, f(own[1], other[1]), 1.0) for f in (np.minimum, np.maximum))
@@ -106,7 +106,7 @@ def _distance(own: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _in_order(table: np.ndarray) -> bool:
-    """Whether each row is much like the one before it (von Neumann's ratio, which is 2 for rows that are independent)."""
+    """Whether each row resembles the one before it (von Neumann's ratio, which is 2 for independent rows)."""
     spread = table.var(axis=0)
     ratios = (np.diff(table, axis=0) ** 2).mean(axis=0)[spread > 0] / spread[spread > 0]
     return bool(ratios.size) and float(np.median(ratios)) < IN_ORDER
@@ -119,9 +119,9 @@ def _is_scaled(scale: np.ndarray) -> bool:
 def _errors(
     left: np.ndarray, right: np.ndarray, own: np.ndarray, other: np.ndarray, trained: np.ndarray, evaluated: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The squared error of each evaluation row, as it is, rescaled, and of training's mean for an answer.
+    """The squared error on each evaluation row: unchanged, rescaled, and when predicting the training mean.
 
-    Of two probes, the errors of the one that is better on the rescaled rows.
+    Of two probes, these are the errors of the one that is better on the rescaled rows.
     """
     random = np.random.default_rng(0)
     rows, held = (np.sort(random.permutation(len(t))[:MOST_ROWS]) for t in (left, right))
@@ -143,7 +143,7 @@ def _standard(table: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def _kernel(left: np.ndarray, right: np.ndarray, width: float) -> np.ndarray:
-    """Linear for width 0, else Gaussian."""
+    """A linear kernel for width 0, otherwise a Gaussian one."""
     products = left @ right.T
     if not width:
         return np.asarray(products / left.shape[1])
@@ -152,7 +152,7 @@ def _kernel(left: np.ndarray, right: np.ndarray, width: float) -> np.ndarray:
 
 
 def _targets(trained: np.ndarray, evaluated: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, columns) of both sets, a column a class or the numbers: of mean 0 and deviation 1 in training."""
+    """Both sets' targets (rows, columns), standardized on training: a column per class, or the numbers themselves."""
     if kind == "class":
         classes = np.unique(trained)
         trained, evaluated = ((t == classes[None]).astype(np.float64) for t in (trained, evaluated))

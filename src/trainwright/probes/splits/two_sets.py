@@ -1,4 +1,4 @@
-"""What the training and the evaluation set show beside each other: rows in common, and inputs of another scale."""
+"""Comparison of the training and evaluation sets: rows in common, and inputs on different scales."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from trainwright.probes.splits.values import plain_values
 from trainwright.stages.dataset import Copies, Scaling, Split, SplitFacts
 
 OVERLAP_NAMED = 100_000
-# Repeated rows that are compared with others; how many others, and rows of each set whose scale is measured.
+# How many repeated rows are compared with others; how many others; and rows per set for measuring the scale.
 MOST_REPEATED, MOST_ROWS = 200, 2_000
-# Together they may hold so many numbers; of a longer row so many are looked at, evenly spaced.
+# At most this many numbers in all; of a longer row, this many evenly spaced values are used.
 MOST_VALUES, MOST_COLUMNS = 20_000_000, 2_000
 
 
@@ -26,9 +26,9 @@ def between(
     """The fields of DatasetFacts that compare the evaluation set with training.
 
     Args:
-        train: what was read of training, and its facts.
-        held: what was read of the evaluation set, and its facts.
-        inputs: the columns that the model takes; empty: all but the labels.
+        train: the training rows that were read, and the set's facts.
+        held: the evaluation rows that were read, and the set's facts.
+        inputs: the columns that the model takes; empty for all but the labels.
     """
     shared = overlap(trained, evaluated)
     found: dict[str, Any] = {"overlap": len(shared), "overlap_rows": tuple(shared[:OVERLAP_NAMED])}
@@ -47,7 +47,7 @@ def between(
 def _copies(
     train: Split, held: Split, label: str, names: Sequence[str], shared: Sequence[tuple[int, int]]
 ) -> Copies | None:
-    """How much the rows in both sets are like other rows of training, and whether their labels are repeated too."""
+    """How similar the rows in both sets are to other training rows, and whether their labels are repeated too."""
     some = [shared[i] for i in _evenly(range(len(shared)), MOST_ROWS)]
     targets = values_of(held, label, [e for e, _ in some]), values_of(train, label, [t for _, t in some])
     kept = _kept_rows(train, names)
@@ -68,13 +68,13 @@ def _copies(
 
 
 def _nearest(row: np.ndarray, others: np.ndarray) -> int | None:
-    """In how many values the row differs from the one most like it, equal ones left out."""
+    """The number of values in which a row differs from the most similar row that is not identical."""
     differing = (others != row).sum(axis=1)
     return int(differing[differing > 0].min()) if bool(differing.any()) else None
 
 
 def _scaling(train: Split, held: Split, label: str, names: Sequence[str], kind: str) -> Scaling | None:
-    """How far the scales of the inputs are from each other."""
+    """How much the scales of the inputs differ."""
     sets = [(s, _evenly(_kept_rows(s, names), _most_rows(s, names))) for s in (train, held)]
     found = [(n, [values_of(s, n, rows) for s, rows in sets]) for n in names]
     tables = [(n, left, right) for n, (left, right) in found if left is not None and right is not None]
@@ -85,7 +85,7 @@ def _scaling(train: Split, held: Split, label: str, names: Sequence[str], kind: 
 
 
 def _input_columns(train: Split, held: Split, label: str, inputs: Sequence[str]) -> list[str]:
-    """The columns of inputs that both sets hold."""
+    """The input columns that both sets have."""
     left, right = ({*s.columns, *(k for item in s.items[:1] for k in item)} for s in (train, held))
     both = (left & right) - {label}
     return sorted([n for n in both if n in inputs] or both)
@@ -99,21 +99,21 @@ def _kept_rows(split: Split, names: Sequence[str]) -> Sequence[int]:
 
 
 def _most_rows(split: Split, names: Sequence[str]) -> int:
-    """How many rows may be looked at, by the size of one."""
+    """How many rows may be used, given the size of one."""
     first = split.items[0] if split.items else {}
     size = sum(_size(first[n]) for n in names if n in first)
     return max(1, min(MOST_ROWS, MOST_VALUES // max(1, size)))
 
 
 def _size(value: Any) -> int:
-    """How many numbers a row holds; its lists may be of several lengths."""
+    """Number of values in a row; its lists may have different lengths."""
     if isinstance(value, (list, tuple)):
         return sum(map(_size, value))
     return 1 if isinstance(value, (int, float)) else int(np.asarray(plain_values([value])[0]).size)
 
 
 def values_of(split: Split, name: str, rows: Sequence[int]) -> np.ndarray | None:
-    """(rows, values) of a column of numbers of one shape; None where it is none, or was not kept."""
+    """(rows, values) of a numeric column whose rows have one shape; None for other columns or if it was not kept."""
     column = split.columns.get(name)
     if not rows or (column is not None and len(column) <= max(rows)):
         return None
@@ -130,7 +130,7 @@ def values_of(split: Split, name: str, rows: Sequence[int]) -> np.ndarray | None
 
 
 def _few_of_array(column: np.ndarray, rows: Sequence[int]) -> np.ndarray:
-    """(rows, values) of an array: columns are chosen before rows, for a row may be a picture."""
+    """(rows, values) of an array; columns are selected before rows, because a row may be an image."""
     size = math.prod(column.shape[1:])
     if size <= MOST_COLUMNS:
         return np.asarray(column[np.asarray(rows)].reshape(len(rows), size))
@@ -139,10 +139,10 @@ def _few_of_array(column: np.ndarray, rows: Sequence[int]) -> np.ndarray:
 
 
 def _few_of_rows(values: Iterable[Any]) -> np.ndarray:
-    """The same of rows one by one.
+    """The same for separate rows.
 
     Raises:
-        ValueError: They are of several shapes.
+        ValueError: The rows have different shapes.
     """
     shapes: set[tuple[int, ...]] = set()
     chosen: list[int] = []
@@ -157,14 +157,14 @@ def _few_of_rows(values: Iterable[Any]) -> np.ndarray:
 
 
 def table_of(split: Split, names: Sequence[str], rows: Sequence[int]) -> np.ndarray | None:
-    """The columns side by side; None where one holds no numbers."""
+    """The columns side by side; None if one is not numeric."""
     parts = [values_of(split, n, rows) for n in names]
     found = [p.astype(np.float64) for p in parts if p is not None]
     return np.concatenate(found, axis=1) if found and len(found) == len(parts) else None
 
 
 def _evenly(rows: Sequence[int], most: int) -> list[int]:
-    """At most so many of the rows, evenly spaced."""
+    """At most this many of the rows, evenly spaced."""
     count = min(len(rows), most)
     chosen = sorted({int(i) for i in np.linspace(0, len(rows) - 1, count)}) if count else []
     return [rows[i] for i in chosen]

@@ -1,4 +1,4 @@
-"""The values of one column: plain ones, the first of them, how they lie in runs."""
+"""The values of one column: as plain values, the first ones, and the lengths of runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainwright.stages.dataset import CENSUS_LABELS, Split
 
 
 def first_values(values: Sequence[Any]) -> Sequence[Any]:
-    """All of a column of single values, the first CENSUS_LABELS rows of one whose rows are sequences."""
+    """All values of a column of single values; the first CENSUS_LABELS rows if rows are sequences."""
     single = len(values) > 0 and (
         isinstance(values[0], (str, int, float, type(None)))
         or (not isinstance(values[0], (list, tuple)) and np.ndim(values[0]) == 0)
@@ -21,19 +21,19 @@ def first_values(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def plain_values(values: Sequence[Any]) -> Sequence[Any]:
-    """Torch tensors and the like as numpy arrays; scalars as they are."""
+    """Torch tensors and similar objects as numpy arrays; scalars unchanged."""
     if isinstance(values, np.ndarray):
         return values
     return [v.detach().cpu().numpy() if hasattr(v, "numpy") and hasattr(v, "detach") else v for v in values]
 
 
 def is_text(name: str, split: Split) -> bool:
-    """Whether a column of a set holds text."""
+    """Whether a column contains text."""
     return bool(split.items) and isinstance(split.items[0].get(name), str)
 
 
 def runs_of(labels: np.ndarray) -> tuple[float, float]:
-    """Mean run length as it is, and as it would be if the labels were shuffled: 1 / (1 - sum p^2)."""
+    """The mean run length, and its expected value for shuffled labels: 1 / (1 - sum p^2)."""
     if labels.size < 2:
         return 1.0, 1.0
     runs = 1 + int((labels[1:] != labels[:-1]).sum())
@@ -43,7 +43,7 @@ def runs_of(labels: np.ndarray) -> tuple[float, float]:
 
 
 def first_rows(values: Sequence[Any]) -> dict[Any, int]:
-    """The first row of each value."""
+    """The first row with each value."""
     seen: dict[Any, int] = {}
     for row, value in enumerate(values):
         seen.setdefault(value, row)
@@ -56,11 +56,11 @@ def lengths_of(sizes: list[int]) -> dict[str, Any]:
 
 
 def same_size(arrays: Sequence[np.ndarray]) -> bool:
-    """Whether all rows have as many numbers."""
+    """Whether all rows have equally many numbers."""
     return all(a.size == arrays[0].size for a in arrays)
 
 
 def plain_number(value: Any) -> int | float:
-    """A number as an int where it is whole."""
+    """A number, as an int if it is whole."""
     number = float(value)
     return int(number) if number.is_integer() else number

@@ -26,7 +26,7 @@ from trainwright.stages.setup import SetupFacts
 BATCHES = 4
 # A training of more updates is not run in full to see where it ends.
 MOST_UPDATES = 120
-# A short training that is on its way may end above the constant; twice its loss is no matter of a few more updates.
+# A short training that is still improving may end above the constant; twice its loss needs more than a few updates.
 FAR_ABOVE = 2.0
 
 
@@ -34,7 +34,7 @@ FAR_ABOVE = 2.0
 def worse_than_constant(
     baseline: BaselineFacts, overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> Diagnosis:
-    """A loss above the constant prediction's, that the planned updates do not bring below it at its pace."""
+    """A loss above a constant prediction's that, at its current pace, will stay above it for all planned updates."""
     constant, planned = baseline.constant, optimizer.planned_updates
     if constant is None or planned is None or overfit.learnt or baseline.predicted_classes == 1:
         return
@@ -51,7 +51,7 @@ def worse_than_constant(
 
 
 def _pace(baseline: BaselineFacts) -> float:
-    """How much the loss falls in one step: between the middles of the first and the last fifth."""
+    """How much the loss falls per step, measured between the first and the last fifth of the run."""
     return max(0.0, (baseline.first - baseline.last) / max(1.0, 0.8 * baseline.steps))
 
 

@@ -19,7 +19,7 @@ from trainwright.stages.batch import BatchFacts
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.setup import SetupFacts
 
-# Half of the rows teaching nothing is no remainder of a few long texts; a twentieth is worth a line.
+# If half of the rows teach nothing, the cause is not a few long texts; a twentieth is worth a note.
 WASTED_SHARE = 0.5
 NOTED_SHARE = 0.05
 FEWEST_ROWS = 16
@@ -27,7 +27,7 @@ FEWEST_ROWS = 16
 
 @rule("TW208", Severity.ERROR)
 def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Batches, or many rows, whose labels are all -100."""
+    """Batches, or many rows, in which all labels are -100."""
     if batch.weightless_rows:
         yield _without_weight(batch, setup)
         return
@@ -56,7 +56,7 @@ def all_labels_masked(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
 
 
 def _without_weight(batch: BatchFacts, setup: SetupFacts) -> Finding:
-    """Weights of rows or classes that are all 0; those of rows that were not read may be others."""
+    """Row or class weights that are all 0; rows that were not read may have other weights."""
     named, rows = setup.place(Role.SAMPLE_WEIGHT, Role.CLASS_WEIGHT), batch.weightless_rows
     of = f"all {rows:,} rows have" if batch.all_weightless else f"the first {rows:,} rows all have"
     return Finding(
@@ -72,6 +72,6 @@ def _without_weight(batch: BatchFacts, setup: SetupFacts) -> Finding:
 
 
 def _drawn_anew(batch: BatchFacts, dataset: DatasetFacts) -> bool:
-    """Whether the collator draws which tokens count (masked language modelling): short rows go empty by chance."""
+    """Whether the collator picks the live tokens at random (masked language modeling): short rows may have none."""
     own = dataset.train.labels is not None
     return not own and not any(m.equals_inputs or m.shifted_by_one for m in batch.masks)

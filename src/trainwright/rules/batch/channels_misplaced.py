@@ -1,8 +1,8 @@
 """TW212 channels-misplaced: the dimensions of a batch are not in the order that the first convolution expects.
 
-Why it matters: Channels-last images stop with a message about weights and groups. Images that were reshaped when their
-dimensions should have been permuted run without an error, as noise. Where the convolution expects channels last,
-channels-first images run without an error too: it slides over colors and rows of pixels.
+Why it matters: Channels-last images fail with a message about weights and groups. Images that were reshaped instead of
+permuted raise no error, but the model sees noise. If the convolution expects channels last, channels-first images raise
+no error either: it slides over colors and rows of pixels.
 Evidence: The batch's dimensions compared with the convolution's channels, and the roughness of the images read in
 either order.
 Error: `expected input… to have … channels, but got … channels instead`
@@ -28,13 +28,13 @@ from trainwright.stages.setup import SetupFacts
 
 # Axes: rows, channels and one to three of space.
 _DIMENSIONS = {"Conv1d": 3, "Conv2d": 4, "Conv3d": 5}
-# Pictures read in their own order are three times smoother than scrambled; noise is the same either way.
+# Images read in their own order are three times smoother than scrambled ones; noise is the same either way.
 SMOOTHER = 0.5
 
 
 @rule("TW212", Severity.ERROR)
 def channels_misplaced(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterator[Finding]:
-    """Channels on another axis than the convolution takes them on; or channels that were made by reshaping."""
+    """Channels on another axis than the convolution expects, or channels that were made by reshaping."""
     if batch.images is not None and batch.images.found_at is not None:
         if _reaches_convolution(batch.images, forward):
             yield _other_axis(batch.images, setup, forward)
@@ -65,7 +65,7 @@ def _last(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Iterat
 
 
 def _reaches_convolution(images: ImageFacts, forward: ForwardFacts) -> bool:
-    """Whether a convolution is given the images as they are in the batch, or the model refuses them."""
+    """Whether a convolution gets the batch's images unchanged, or the model rejects them."""
     called = [*forward.modules, *([forward.failed_module] if forward.failed_module else [])]
     given = [m.inputs[0].shape for m in called if m.kind.startswith("Conv") and m.inputs]
     return images.shape[1:] in [shape[1:] for shape in given] or (not given and forward.failure is not None)
@@ -89,7 +89,7 @@ def _other_axis(images: ImageFacts, setup: SetupFacts, forward: ForwardFacts) ->
             f"with the channels in dimension {found}, neighboring values differ by {images.reread_roughness:.2f} "
             f"standard deviations, as pixels do; in noise, by 1.13"
         ),
-        # A model that takes them as they are was made for this shape, and would have to be made anew.
+        # A model that accepts this shape was built for it, and would have to be rebuilt.
         repair=_move_channels(images.key, order, taken) if forward.failure is not None else None,
         fix=Fix(
             does=f"move the channels of the images, np.transpose(images, {order}), and declare the model's input accordingly",

@@ -25,7 +25,7 @@ from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
 
 _NO_COLUMNS = "No columns in the dataset match"
-# What a collator or model that misses a column raises: the column's name is quoted in the message.
+# The exceptions that a collator or model raises when a column is missing; the message quotes the column's name.
 _MISSING = ("KeyError", "TypeError", "AttributeError", "ValueError")
 _LABELS = ("label", "labels", "label_ids")
 
@@ -34,7 +34,7 @@ _LABELS = ("label", "labels", "label_ids")
 def discarded_columns(
     batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts | None, forward: ForwardFacts | None
 ) -> Iterator[Finding]:
-    """A failure for want of a column that the data set has and the Trainer took out."""
+    """A failure caused by a missing column that the data set has but the Trainer removed."""
     failure = batch.failure or (forward.failure if forward else None)
     if failure is None or not batch.dropped_columns:
         return
@@ -60,13 +60,13 @@ def discarded_columns(
 
 
 def _missed(failure: Failure, batch: BatchFacts, forward: ForwardFacts | None) -> tuple[str, ...]:
-    """The dropped columns that the failure speaks of; all but labels where forward names none of its inputs."""
+    """The dropped columns that the failure mentions; all but labels if forward names none of its inputs."""
     opaque = batch.accepts_any and not [n for n in batch.accepts if n not in _LABELS]
     if _NO_COLUMNS in failure.message:
         return batch.dropped_columns if opaque else ()
     if "unexpected keyword argument" in failure.message:
         return ()  # it came where it was not wanted
-    # An English word such as "positive" may stand in any message; a name is quoted, or is joined by underscores.
+    # An English word such as "positive" may occur in any message; a column name is quoted or contains underscores.
     quoted = (
         set(re.findall(r"['\"`](\w+)['\"`]|(?<!\w)(\w+_\w+)", failure.message)) if failure.type in _MISSING else set()
     )
@@ -77,7 +77,7 @@ def _missed(failure: Failure, batch: BatchFacts, forward: ForwardFacts | None) -
 
 
 def _keep(spare: tuple[str, ...]) -> Repair:
-    """Keep all columns but texts, which no default collator takes."""
+    """Keep all columns except text, which no default collator accepts."""
 
     def change(call: Call) -> Call:
         object.__setattr__(call["arguments"], "remove_unused_columns", False)

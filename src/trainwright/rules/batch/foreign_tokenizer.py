@@ -18,11 +18,11 @@ from trainwright.stages.batch import BatchFacts, VocabularyFacts
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.setup import SetupFacts
 
-# Measured on tweets: ids of the tokenizer itself come back to 0.999 and more (WordPiece, byte-level BPE); permuted
-# ids of the same vocabulary to 0.89-0.93, those of another one to 0.08-0.81.
+# Measured on tweets: of the tokenizer's own ids, 0.999 or more survive a round trip (WordPiece, byte-level BPE); of
+# permuted ids from the same vocabulary 0.89-0.93; of ids from another vocabulary 0.08-0.81.
 OWN = 0.97
 NONSENSE = 0.85
-# Nearly every row begins alike: with the mark of some tokenizer, not with a word.
+# Nearly every row starts alike: with some tokenizer's start token, not with a word.
 ALIKE = 0.95
 # Two tokenizers that agree on less than half of the tokens are not versions of one.
 SAME_FAMILY = 0.5
@@ -30,7 +30,7 @@ SAME_FAMILY = 0.5
 
 @rule("TW210", Severity.ERROR)
 def foreign_tokenizer(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Ids that mean nothing to the tokenizer in reach, or something else to a checkpoint's own."""
+    """Ids that mean nothing to the script's tokenizer, or something else to the checkpoint's own tokenizer."""
     facts = batch.vocabulary_facts
     if facts is None or not setup.loads_checkpoint or dataset.tokenizer is None:
         return
@@ -67,7 +67,7 @@ def foreign_tokenizer(batch: BatchFacts, dataset: DatasetFacts, setup: SetupFact
 
 
 def _nonsense(facts: VocabularyFacts) -> str:
-    """Why the ids are not the tokenizer's, as the end of a sentence; empty where they may be."""
+    """Why the ids cannot be the tokenizer's, as the end of a sentence; empty if they may be."""
     framed = facts.framed and facts.first_share >= ALIKE and not facts.first_is_special
     if framed and facts.kept_share < OWN * facts.faithful_share:
         return f", and {facts.first_share:.0%} begin with a token that does not mark the beginning of a text in it"

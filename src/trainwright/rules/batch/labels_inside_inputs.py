@@ -26,13 +26,13 @@ from trainwright.stages.batch import BatchFacts
 from trainwright.stages.setup import SetupFacts
 
 LABELS = ("labels", "label", "label_ids", "targets", "target", "y")
-# By which the target of a batch is known where it has no name of its own.
+# The key of a batch's target if it has no name of its own.
 TARGET = "y"
 
 
 @rule("TW205", Severity.ERROR)
 def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Inputs without targets that hold labels, for a loss that wants targets."""
+    """Inputs that contain the labels, and no targets, for a loss that needs targets."""
     key = misplaced_labels(batch)
     if key is None or (batch.targets_found and "loss" not in setup.arguments):
         return
@@ -58,7 +58,7 @@ def labels_inside_inputs(batch: BatchFacts, setup: SetupFacts) -> Iterator[Findi
 
 
 def misplaced_labels(batch: BatchFacts) -> str | None:
-    """The key of the inputs that holds the targets that the loss wants."""
+    """The key of the inputs with the targets that the loss needs."""
     if batch.target_keys != () or not batch.targets_wanted_by:
         return None
     return next((k for k in LABELS if k in batch.tensors), None)

@@ -26,7 +26,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW207", Severity.WARNING)
 def masked_end_of_sequence(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Labels that are the inputs, but for every end-of-sequence token among them."""
+    """Labels that equal the inputs except at every end-of-sequence token."""
     masks = [m for m in batch.masks if m.live]
     ends, counted = sum(m.eos_inputs for m in masks), sum(m.eos_live for m in masks)
     if batch.pad_id is None or batch.pad_id != batch.eos_id or not ends or counted or batch.label_key is None:

@@ -24,23 +24,23 @@ from trainwright.stages.batch import BatchFacts, real_positions
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
 
-# Below a twentieth of the positions a few stray tokens are no pattern.
+# Below a twentieth of the positions, a few stray tokens are not a pattern.
 ATTENDED_SHARE = 0.05
 # A thousandth of the scores' scale is far above rounding (1e-6 in float32).
 CHANGED_SCORES = 1e-3
-# Texts that hold the padding token themselves leave some positions in doubt.
+# If texts contain the padding token themselves, some positions are ambiguous.
 INVERTED_SHARE = 0.9
 _FIX = Fix(does="take attention_mask from the tokenizer call that makes input_ids", safety=Safety.SAFE)
 
 
 @rule("TW213", Severity.ERROR)
 def mismatched_mask(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Iterator[Finding]:
-    """A mask of another length than the ids, with which the model fails; or one that lets padding in."""
+    """A mask whose length differs from the ids' and makes the model fail, or a mask that includes padding."""
     ids, mask = batch.tensors.get("input_ids"), batch.tensors.get("attention_mask")
     if ids is None or mask is None or len(ids.shape) != 2 or len(mask.shape) != 2:
         return
     if ids.shape != mask.shape:
-        # A longer mask is right where a prefix is put before the ids: then nothing fails.
+        # A longer mask is correct if the model adds a prefix to the ids: then nothing fails.
         if forward is not None and forward.failure is not None:
             yield Finding(
                 message=f"attention_mask has shape {mask.shape}, but input_ids has shape {ids.shape}",
@@ -61,7 +61,7 @@ def mismatched_mask(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts 
 
 
 def _inverted(batch: BatchFacts, positions: int) -> bool:
-    """Whether the mask is 1 where padding is and 0 over the text."""
+    """Whether the mask is 1 on padding and 0 on text."""
     padding, text = batch.padding_tokens, positions - batch.padding_tokens
     return batch.attended_padding >= INVERTED_SHARE * padding > 0 and batch.hidden_tokens >= INVERTED_SHARE * text
 
@@ -102,7 +102,7 @@ def _seen(changes: float | None) -> str:
 
 
 def _place(setup: SetupFacts, batch: BatchFacts) -> Place | None:
-    """The line that made the mask: the collator's where the rows have none, or another one."""
+    """The line that made the mask: the collator's if it made or changed the mask."""
     if batch.collator_masks and (place := setup.place(Role.COLLATOR)) is not None:
         return place
     return setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.COLLATOR, Role.TRAINER, Role.TRAIN_CALL)

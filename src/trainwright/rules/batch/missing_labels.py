@@ -32,7 +32,7 @@ from trainwright.stages.setup import SetupFacts
 
 _LABELS = ("labels", "label", "label_ids", "targets", "target")
 _NO_LOSS = "did not return a loss"
-# Names that people give to label columns; a prefix or suffix counts.
+# Common names for label columns; they also count as a prefix or suffix.
 _LIKE_LABELS = re.compile(
     r"(?i)(^|_)(labels?|targets?|class(es)?|category|sentiment|y|score|rating|stars|intent|answer|tags?|ner_tags|outcome)(_|$)"
 )
@@ -43,7 +43,7 @@ _IDENTIFIERS = re.compile(r"(?i)(^|_)(idx|id|index|level_0)(_|$)")
 def missing_labels(
     batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts, forward: ForwardFacts | None, loss: LossFacts | None
 ) -> Iterator[Finding]:
-    """No loss, or a failure for want of labels, where the batch has none that the model takes."""
+    """No loss, or a failure, because the batch has no labels that the model accepts."""
     failure = (forward.failure if forward else None) or (loss.failure if loss else None)
     wanted = next((n for n in _LABELS if n in batch.accepts), "labels")
     if failure is None or wanted in batch.tensors or not _speaks_of_labels(failure, wanted, batch):
@@ -94,7 +94,7 @@ def _speaks_of_labels(failure: Failure, wanted: str, batch: BatchFacts) -> bool:
 
 
 def _candidate(batch: BatchFacts, dataset: DatasetFacts) -> str | None:
-    """The column that looks like labels: by its name, else the only one that holds one number a row."""
+    """The column that looks like labels: by its name, or else the only one with one number per row."""
     spare = [c for c in dataset.train.columns if c.name not in batch.accepts and _may_be_labels(c)]
     named = [c.name for c in spare if _LIKE_LABELS.search(c.name)]
     numbers = [c.name for c in spare if c.kind in ("integer", "float", "boolean")]

@@ -25,11 +25,11 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW206", Severity.ERROR)
 def missing_targets(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Inputs without targets, for a loss that wants them."""
+    """Inputs without targets, for a loss that needs them."""
     if batch.target_keys != () or not batch.targets_wanted_by or not batch.tensors or misplaced_labels(batch):
         return
     keys, loss = ", ".join(batch.tensors), batch.targets_wanted_by
-    # Of arrays the call lacks its second argument; of other data each batch lacks its second part.
+    # For arrays, the call lacks its second argument; for other data, each batch lacks its second part.
     made = (Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET)
     roles = (*(() if batch.collator == "fit" else made), Role.TRAIN_CALL)
     yield Finding(

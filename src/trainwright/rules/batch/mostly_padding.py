@@ -17,19 +17,19 @@ from trainwright.core.rule import rule
 from trainwright.stages.batch import BatchFacts
 from trainwright.stages.setup import SetupFacts
 
-# More padding than text: at least half of the time of a step is spent on nothing.
+# More padding than text: at least half of each step's time is wasted.
 MOSTLY = 0.5
 FEWEST_BATCHES = 3
-# A token of text here and there may be left out on purpose.
+# A few text tokens may be masked out on purpose.
 HIDDEN_SHARE = 0.05
 
 
 @rule("TW214", Severity.NOTE)
 def mostly_padding(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Batches of which more is padding than text."""
+    """Batches with more padding than text."""
     shares, ids = batch.padding_shares, batch.tensors.get("input_ids")
     if ids is not None and batch.hidden_tokens > HIDDEN_SHARE * ids.shape[0] * ids.shape[-1]:
-        return  # the mask leaves out text: what it calls padding is none
+        return  # the mask excludes text, so it does not mark padding
     if len(shares) < FEWEST_BATCHES or fmean(shares) <= MOSTLY:
         return
     tokens = ids.shape[1] if ids is not None else 0

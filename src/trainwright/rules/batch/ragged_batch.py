@@ -36,7 +36,7 @@ _LABELS = ("labels", "label", "label_ids")
 
 @rule("TW201", Severity.ERROR)
 def ragged_batch(batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts) -> Iterator[Finding]:
-    """A batch that could not be formed, of rows with unequal lengths."""
+    """A batch that could not be formed because its rows have unequal lengths."""
     if batch.failure is not None and (said := UNEQUAL_ROWS.search(batch.failure.message)):
         yield _of_lengths(batch, setup, int(said[1]), int(said[2]))
         return
@@ -83,15 +83,15 @@ def _of_lengths(batch: BatchFacts, setup: SetupFacts, one: int, other: int) -> F
 
 
 def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """An array of Python's lists, of several lengths: a batch is formed, and no tensor can be made of it.
+    """An array of Python lists of different lengths: a batch can be formed, but not converted to a tensor.
 
-    A list of tensors is another thing: a model may pack them itself.
+    Lists of tensors do not count: a model may pack them itself.
     """
     arrays = [k for k, kind in batch.others.items() if kind.startswith("object array")]
     ragged = [k for k in arrays if len(set(batch.item_lengths.get(k, ()))) > 1]
     for key in ragged[:1]:
         shortest, longest = min(batch.item_lengths[key]), max(batch.item_lengths[key])
-        # pad_sequences makes integers of what it pads, unless it is told otherwise.
+        # pad_sequences converts its input to integers by default.
         floats = ', dtype="float32"' if batch.others[key].endswith(" of floats") else ""
         yield Finding(
             message=f"{key} is an array of lists of {shortest} to {longest} values: rows that differ in length cannot "
@@ -130,7 +130,7 @@ def _padded(call: Call) -> Call:
 
 
 def _of_shapes(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Arrays of one length, but of other shapes: images of several sizes."""
+    """Arrays of one length but different shapes: images of several sizes."""
     for key, shapes in batch.item_shapes.items():
         if len(shapes) > 1:
             yield Finding(
@@ -159,6 +159,6 @@ def _pad(columns: tuple[str, ...], batch: BatchFacts, tokenizer: TokenizerFacts 
 
 
 def _pad_id(call: Call) -> int:
-    """The padding token that the model is configured with."""
+    """The padding token in the model's configuration."""
     configured = getattr(getattr(call["model"], "config", None), "pad_token_id", None)
     return configured if isinstance(configured, int) and configured >= 0 else 0

@@ -28,7 +28,7 @@ from trainwright.stages.setup import SetupFacts
 def tokens_beyond_vocabulary(
     batch: BatchFacts, setup: SetupFacts, dataset: DatasetFacts | None, forward: ForwardFacts | None
 ) -> Iterator[Finding]:
-    """Ids that the embedding has no row for."""
+    """Ids for which the embedding has no row."""
     table = _table(batch, forward)
     if table is None:
         return
@@ -57,7 +57,7 @@ def tokens_beyond_vocabulary(
 
 
 def _table(batch: BatchFacts, forward: ForwardFacts | None) -> tuple[int, str, Place | None] | None:
-    """Rows, module name and place of the embedding of tokens: that of the model, or the one that failed."""
+    """Rows, module name and place of the token embedding: the model's, or the one that failed."""
     if batch.vocabulary is not None:
         return (
             batch.vocabulary,

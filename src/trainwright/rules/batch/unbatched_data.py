@@ -1,7 +1,7 @@
 """TW216 unbatched-data: fit() expects batches, but the data set yields single rows.
 
-Why it matters: Training stops with a message about the number of dimensions that a layer expected, and nothing about
-the data set. If a layer accepts the row anyway, its features or tokens count as the rows of a batch.
+Why it matters: Training stops with a message about a layer's number of dimensions that does not mention the data set.
+If a layer accepts the row anyway, its features or tokens count as the rows of a batch.
 Evidence: A target without any dimension, so there can be no batch dimension; the same rows are accepted when batched in
 memory.
 Error: `expected min_ndim=2, found ndim=1`
@@ -28,7 +28,7 @@ ROWS = 32
 
 @rule("TW216", Severity.ERROR)
 def unbatched_data(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Targets without an axis of rows, for a loss that compares a batch."""
+    """Targets without a batch dimension, for a loss that expects a batch."""
     single = [k for k in batch.target_keys or () if k in batch.tensors and batch.tensors[k].shape == ()]
     if not batch.is_row or not single or not batch.targets_wanted_by:
         return

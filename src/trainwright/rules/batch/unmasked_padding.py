@@ -28,17 +28,17 @@ from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# Less of the loss than this does no harm worth a line.
+# A smaller share of the loss does no harm worth reporting.
 COUNTED_SHARE = 0.05
-# More than one padding label a row: one may be meant, as the end of the text.
+# More than one padding label per row: one may be intended, as the end of the text.
 LABELS_PER_ROW = 1.5
-# A thousandth of the scores' scale is far above rounding (1e-6 in float32); an untrained model attends evenly, so that
-# padding moves its scores by some hundredths only.
+# A thousandth of the scores' scale is far above rounding (1e-6 in float32); an untrained model attends evenly, so
+# padding moves its scores by only a few hundredths.
 CHANGED_SCORES = 1e-3
 CHANGED_LOSS = 1e-4
-# A recurrent layer holds what it read over some steps of padding; from a third of the positions on it is tried.
+# A recurrent layer remembers text over a few steps of padding; the trial runs if padding is a third of the positions.
 FORGOTTEN_SHARE = 0.33
-# One batch is memorized from what little is left of it.
+# A single batch can be memorized even from the little that is left of the text.
 FORGETTING_STEPS = 32
 FORGETTING_BATCHES = 3
 _RECURRENT = ("LSTM", "GRU", "SimpleRNN")
@@ -50,12 +50,12 @@ _NO_PADDING_TOKEN = "if no padding token is defined"
 def unmasked_padding(
     batch: BatchFacts, dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts | None
 ) -> Diagnosis:
-    """Padding that the loss, the attention or a recurrent layer takes for text."""
+    """Padding that the loss, the attention or a recurrent layer treats as text."""
     if forward.failure is not None:
         yield from _unknown_padding(batch, dataset, setup, forward)
         return
     yield from _read_to_the_end(batch, setup, forward)
-    # What only the configuration calls padding may be a token like others.
+    # A token that only the configuration calls padding may be an ordinary token.
     if not batch.has_attention_mask and (dataset.tokenizer is None or dataset.tokenizer.pad_id is None):
         return
     if loss is not None:
@@ -64,7 +64,7 @@ def unmasked_padding(
 
 
 def _read_to_the_end(batch: BatchFacts, setup: SetupFacts, forward: ForwardFacts) -> Diagnosis:
-    """Recurrent layers that read long padding behind the text, and forget the text over it."""
+    """Recurrent layers that read long padding after the text and forget the text."""
     recurrent = next((m for m in forward.modules if m.kind in _RECURRENT), None)
     if batch.unmasked_zeros < FORGOTTEN_SHARE or recurrent is None:
         return
@@ -105,7 +105,7 @@ def _unknown_padding(
     failure, tokenizer = forward.failure, dataset.tokenizer
     if failure is None or _NO_PADDING_TOKEN not in failure.message:
         return
-    # Rows that were never padded need no such token: any that ends them does.
+    # Rows that were never padded do not need a special padding token: any final token will do.
     pad = next((i for i in (batch.pad_id, batch.eos_id) if i is not None), None)
     name = (tokenizer.expression if tokenizer else "") or "tokenizer"
     value = f"{name}.pad_token_id" if batch.pad_id is not None or pad is None else f"{name}.eos_token_id"

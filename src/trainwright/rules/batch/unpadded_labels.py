@@ -26,7 +26,7 @@ _LABELS = ("labels", "label", "label_ids")
 
 @rule("TW202", Severity.ERROR)
 def unpadded_labels(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A batch that forms once its labels are left out."""
+    """A batch that can be formed once its labels are left out."""
     key = next((k for k in batch.forms_without if k in _LABELS), None)
     if batch.failure is None or key is None or key not in batch.item_lengths:
         return

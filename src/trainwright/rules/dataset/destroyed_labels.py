@@ -22,7 +22,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW104", Severity.ERROR)
 def destroyed_labels(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
-    """One label value where a source of the same rows has several."""
+    """A single label value, although a source with the same rows has several."""
     labels = dataset.train.labels
     if labels is None or not dataset.sources or not dataset.train.labels_complete:
         return
@@ -47,7 +47,7 @@ def destroyed_labels(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts |
 
 
 def _undo(column: str, source: LabelSource, dataset: DatasetFacts) -> Repair | None:
-    """Take the source's own integers, where the evaluation labels are of the same ones or there are none."""
+    """Use the source's own integers, if the evaluation labels use the same ones or there are none."""
     held = dataset.evaluation.labels if dataset.evaluation else None
     if not source.own_column or not all(isinstance(v, int) and v >= 0 for v in source.values):
         return None

@@ -23,7 +23,7 @@ SURE, ENOUGH = 4.0, 0.1
 
 @rule("TW122", Severity.WARNING, after="TW106")
 def differently_scaled_sets(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """One set scaled, and the other not."""
+    """One set is scaled, the other is not."""
     seen = dataset.scaling
     if seen is None or seen.gain <= ENOUGH or seen.gain_deviations <= SURE:
         return

@@ -22,7 +22,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW114", Severity.WARNING, raises=False)
 def duplicate_examples(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Rows that come again at one distance, while most of what the data set holds is left out."""
+    """Rows that repeat at a constant interval, while most of the data set's rows are never returned."""
     seen = dataset.repetition
     if seen is None or not seen.ignores_index:
         return

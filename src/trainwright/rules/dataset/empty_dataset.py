@@ -23,7 +23,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW102", Severity.ERROR)
 def empty_dataset(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A set without rows, or without a whole batch."""
+    """A set without rows, or without a complete batch."""
     for split in dataset.splits:
         if split.failure is None and split.rows == 0:
             yield _empty(split, setup)

@@ -26,7 +26,7 @@ _STAYS = {"train": "the first epoch never ends", "evaluation": "the first valida
 
 @rule("TW120", Severity.ERROR, raises=False)
 def endless_epoch(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """An endless set that is to be iterated to its end."""
+    """An infinite set that training would iterate over until it ends."""
     read = {split.name: split.sampled for split in dataset.splits}
     for endless in dataset.endless:
         role = role_of_split(endless.name)

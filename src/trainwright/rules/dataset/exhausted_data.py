@@ -1,10 +1,11 @@
 """TW117 exhausted-data: the data ends before steps_per_epoch x epochs, or can be iterated only once.
 
-Why it matters: Epochs are cut short with only a warning. With a fixed number of steps, one pass over the data continues
-from epoch to epoch, and the epoch in which it ends stops there: 469 batches with 468 steps make every second epoch one
-step long. A Python generator is empty after its first pass: later epochs get its first two batches again, or nothing.
-Evidence: The counted batches of one pass, and the steps that each epoch will have. In a loop: each epoch iterates over
-an iterator that was created before the epochs.
+Why it matters: Epochs are cut short with only a warning. If steps_per_epoch is set, a pass over the data continues from
+one epoch to the next, and the epoch in which the data runs out ends there. With 469 batches and 468 steps per epoch,
+every second epoch has only one step. A Python generator is empty after its first pass, so later epochs get its first
+two batches again, or nothing.
+Evidence: The number of batches in one pass, and the number of steps in each epoch. In a loop: every epoch uses the same
+iterator, which was created before the first epoch.
 Error: `Your input ran out of data; interrupting training`
 Fix (safe): Leave out steps_per_epoch, or repeat the data set (`.repeat()`, or a generator that starts over).
 """
@@ -21,13 +22,13 @@ from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.reading import EpochFacts, SpentIterator
 from trainwright.stages.setup import SetupFacts
 
-# An incomplete last batch, or a few batches that steps_per_epoch was rounded up over, are no loss.
+# An incomplete last batch, or a few batches because steps_per_epoch was rounded up, do not matter.
 LOST_SHARE = 0.05
 
 
 @rule("TW117", Severity.WARNING)
 def exhausted_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Fewer steps than were asked for, or than the epochs have by one pass each."""
+    """Fewer steps than requested, or than the epochs would have with one pass each."""
     epochs = dataset.epochs
     if dataset.spent is not None:
         yield _spent(dataset.spent)

@@ -18,18 +18,18 @@ from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts, TextFacts
 from trainwright.stages.setup import SetupFacts
 
-# Half of the rows, or of the tokens, without content: no tokenizer that fits its texts comes near.
+# Half of the rows or tokens without content: a suitable tokenizer never comes near that.
 HALF = 0.5
-# Where fewer than a fifth of different texts are still different, most rows say the same as another.
+# If fewer than a fifth of the distinct texts are still distinct, most rows duplicate another row.
 FEWEST_DISTINCT_SHARE = 0.2
-# Such rows are cut if the texts are at least so many times longer than what is left of them.
+# Such rows were truncated if the texts are at least this many times longer than what is left.
 CUT = 2.0
 FEWEST_ROWS = 16
 
 
 @rule("TW116", Severity.ERROR)
 def garbled_text(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Rows that are empty or equal once decoded, or made of unknown tokens."""
+    """Rows that are empty or identical once decoded, or that consist of unknown tokens."""
     texts = dataset.texts
     if texts is None or texts.rows < FEWEST_ROWS:
         return

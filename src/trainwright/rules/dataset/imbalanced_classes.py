@@ -25,25 +25,25 @@ from trainwright.stages.dataset import DatasetFacts, LabelFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# Four rows of five: always predicting them passes for a result.
+# Four rows out of five: always predicting that class looks like a result.
 DOMINATES = 0.8
-# A loss above this share of that of the class frequencies has told hardly any rows apart.
+# With a loss above this share of the class frequencies' loss, hardly any rows have been told apart.
 AT_CONSTANT = 0.9
-# A loader that draws the rare class more often shows batches of another entropy than the set's.
+# If a loader draws the rare class more often, the batches' entropy differs from the set's.
 RESAMPLED = 1.5
-# Twelve times over the same four batches: a model that tells the classes apart knows their rare rows by then.
+# Twelve passes over the same four batches: by then, a model that can tell the classes apart knows the rare rows.
 STEPS = 48
 BATCHES = 4
-# With every row predicted as one class of two, half of the rows a class are wrong; so few are not by chance.
+# If all rows are predicted as one of two classes, the balanced error is one half; so few errors are not chance.
 TOLD_APART = 0.3
-# Of what predicting one class leaves wrong: a single rare row that was memorized does not count.
+# The share of the rows that predicting one class gets wrong; a single memorized rare row does not count.
 STUCK = 0.9
 _CLASS_LOSSES = ("cross_entropy", "nll_loss")
 
 
 @rule("TW109", Severity.WARNING)
 def imbalanced_classes(dataset: DatasetFacts, loss: LossFacts, baseline: BaselineFacts, setup: SetupFacts) -> Diagnosis:
-    """A dominating class, and a model that predicts only it."""
+    """A dominant class, and a model that predicts nothing else."""
     labels, call = dataset.train.labels, loss.call
     if labels is None or call is None or call.function not in _CLASS_LOSSES or call.options.get("has_weight"):
         return
@@ -62,7 +62,7 @@ def _dominated(labels: LabelFacts) -> bool:
 
 
 def _predicts_one(baseline: BaselineFacts, labels: LabelFacts) -> bool:
-    """Whether the short run ends with one class for all rows, at the loss of the class frequencies."""
+    """Whether the short run ends with one predicted class for all rows, at the loss of the class frequencies."""
     constant, entropy = baseline.constant, labels.entropy_nats
     if baseline.predicted_classes != 1 or (baseline.label_classes or 0) < 2 or constant is None or not entropy:
         return False
@@ -105,7 +105,7 @@ def _finding(
 
 
 def _weigh(labels: LabelFacts, classes: int, function: str) -> Repair | None:
-    """The loss weighted by the inverse of the class frequencies; classes without rows weigh 1."""
+    """Weight the loss by the inverse class frequencies; classes without rows get weight 1."""
     if not all(isinstance(v, int) and 0 <= v < classes for v in labels.census):
         return None
     total = sum(labels.census.values())

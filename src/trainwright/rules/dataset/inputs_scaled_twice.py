@@ -23,7 +23,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW121", Severity.WARNING, after="TW106")
 def inputs_scaled_twice(batch: BatchFacts, forward: ForwardFacts, loss: LossFacts, setup: SetupFacts) -> Diagnosis:
-    """Inputs scaled away by the model that are learnt clearly better when they are scaled once."""
+    """Inputs that the model scales down to almost nothing, and that are learned clearly better when scaled once."""
     layer = scaled_away(forward)
     if layer is None or loss.value is None:
         return

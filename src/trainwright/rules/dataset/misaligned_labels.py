@@ -30,19 +30,19 @@ NOTHING_LEARNT = 3.5
 LEARNT = 6.0
 # The control on 300 tweets reaches 12, on 600 rows of a table 86, on independent random numbers or tokens 3.
 CONTROL_LEARNT = 6.0
-# With fewer rows and no other set to compare with, a subtle relation could be hidden in the noise.
+# With fewer rows and no other set to compare with, noise could hide a subtle relation.
 FEWEST_ROWS_ALONE = 400
-# A table from which a part was taken for evaluation has somewhat more rows, and its probe more power.
+# A table from which evaluation rows were split off has somewhat more rows, which gives its probe more power.
 MOST_MORE_ROWS = 1.5
-# Sentences that differ from each other in a word or in its place may be right or wrong by what no word tells (agreement,
-# order): of two classes of such rows the probe on pairs of words must be known to learn what pairs tell. The median row
-# of 400 to 1,200 tweets resembles its likest one to 0.3, made-up sentences of few words to 0.6 and more.
+# Sentences that differ in one word or its position may be right or wrong because of agreement or order, which no single
+# word shows. For two classes of such rows, the probe must be known to learn from pairs of words. The median tweet (of
+# 400 to 1,200) has a similarity of 0.3 to its nearest neighbor; made-up sentences of few words have 0.6 or more.
 ALIKE = 0.45
 
 
 @rule("TW105", Severity.ERROR, raises=False)
 def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Labels that a probe cannot tell from a permutation of themselves."""
+    """Labels that a probe learns no better than a permutation of them."""
     if (other := _numbered_otherwise(dataset)) is not None:
         yield _of_names(*other, setup)
         return
@@ -65,7 +65,7 @@ def misaligned_labels(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Find
 
 
 def _numbered_otherwise(dataset: DatasetFacts) -> tuple[LabelFacts, LabelFacts, tuple[int, ...]] | None:
-    """Both sets' labels where a number stands for one class in training and for another in evaluation; and such numbers."""
+    """Both sets' labels, and the numbers that stand for one class in training and another in evaluation."""
     train, held = dataset.train.labels, dataset.evaluation.labels if dataset.evaluation else None
     if train is None or held is None or held.kind != "class" or not set(train.class_names) & set(held.class_names):
         return None
@@ -111,12 +111,12 @@ def _renumber(column: str, numbers: list[int]) -> Repair:
 
 
 def _tells(source: AlignedSource, train: Alignment) -> bool:
-    """Whether a table that has labels like those of training shows that these can be learnt from so many rows."""
+    """Whether a table with labels like the training set's shows that they can be learned from this many rows."""
     return source.alignment.score > LEARNT and source.alignment.rows <= MOST_MORE_ROWS * train.rows
 
 
 def _tells_alone(train: Alignment) -> bool:
-    """Whether a probe that learns nothing says, with no other set to compare with, that the labels are misplaced."""
+    """Whether a probe that learns nothing proves misplaced labels without another set to compare with."""
     if not train.single or train.control_score <= CONTROL_LEARNT or train.rows < FEWEST_ROWS_ALONE:
         return False
     if train.classes != 2 or (train.likeness or 0.0) < ALIKE:

@@ -1,8 +1,8 @@
 """TW110 missing-classes: training never sees a class that the evaluation set contains or the data set declares.
 
 Why it matters: The model cannot predict a class it was never shown; its score on that class stays 0.
-Evidence: The counts of the labels in both sets, over all training rows. A rare class that is missing by chance is not
-reported: training would have to be expected to contain several rows of the class.
+Evidence: The counts of the labels in both sets, over all training rows. A rare class that may be missing by chance is
+not reported: by its frequency, several of its rows should be in the training set.
 Fix (manual): Look at how the rows were chosen: a filter, a range of sorted rows, or two files of different origin.
 """
 
@@ -19,15 +19,15 @@ from trainwright.stages.dataset import DatasetFacts, LabelFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# If training were drawn like evaluation, a class of which 7 rows are expected is absent once in e^7 = 1,100 times.
+# If both sets have the same distribution, a class with 7 expected rows is absent once in e^7 = 1,100 times.
 FEWEST_EXPECTED = 7.0
-# Of a declared class nothing is known but the mean; so many rows a class leave no doubt.
+# For a declared class, only the mean number of rows per class is known; this many leave no doubt.
 FEWEST_ROWS_A_CLASS = 20
 
 
 @rule("TW110", Severity.WARNING)
 def missing_classes(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
-    """A class of evaluation, or a declared one, that no training row has."""
+    """A class in the evaluation set, or a declared class, without training rows."""
     labels = dataset.train.labels
     if labels is None or labels.kind not in ("class", "text") or not labels.census or dataset.sources:
         return
@@ -69,7 +69,7 @@ def _unseen(labels: LabelFacts, held: LabelFacts, dataset: DatasetFacts, setup: 
 def _declared(
     labels: LabelFacts, held: LabelFacts | None, loss: LossFacts | None, setup: SetupFacts
 ) -> Iterator[Finding]:
-    """Declared by the data set's own class names, or by the width of the head where one class alone occurs."""
+    """Classes declared by the data set's class names, or by the head's width if only one class occurs."""
     rows = sum(labels.census.values())
     declared = len(labels.class_names)
     single = labels.classes == 1 and loss is not None and (loss.classes or 0) > 1

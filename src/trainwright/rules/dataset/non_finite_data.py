@@ -22,13 +22,13 @@ from trainwright.core.rule import rule
 from trainwright.stages.dataset import UNTRIED, ColumnFacts, DatasetFacts, SplitFacts
 from trainwright.stages.setup import SetupFacts
 
-# Leaving out more than half of the rows mends nothing.
+# Leaving out more than half of the rows is not a fix.
 MOST_DROPPED_SHARE = 0.5
 
 
 @rule("TW108", Severity.ERROR)
 def non_finite_data(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Columns that reach the model with values that are no numbers, where training cannot take them."""
+    """Columns that reach the model with missing or non-finite values that training cannot handle."""
     for split in dataset.splits:
         outcome = dataset.unusable_rows.get(split.name, "")
         if not outcome:
@@ -51,7 +51,7 @@ def _finding(column: ColumnFacts, split: SplitFacts, outcome: str, setup: SetupF
     if column.missing:
         parts.append(f"{column.missing} missing {'value' if column.missing == 1 else 'values'}")
     role = role_of_split(split.name)
-    # The rows of a stream have other numbers in its next pass.
+    # The rows of a stream are numbered differently in the next pass.
     drop = split.kind == "map" and len(rows) <= MOST_DROPPED_SHARE * column.counted
     return Finding(
         message=f'the column "{column.name}" of the {split.name} set has {" and ".join(parts)} in {len(rows)} of '

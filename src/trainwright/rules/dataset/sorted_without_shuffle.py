@@ -19,17 +19,17 @@ from trainwright.core.rule import rule
 from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.setup import SetupFacts
 
-# Runs of that many batches' rows leave hardly a batch with a second class; chance makes runs a few rows longer at most.
+# With runs of this many batches, hardly any batch has a second class; chance lengthens runs by at most a few rows.
 RUN_BATCHES = 1.0
 RUN_FACTOR = 3.0
-# Batches of 16 rows of two balanced classes, shuffled, have 60 % of one; of more rows or classes less.
+# Shuffled batches of 16 rows from two balanced classes have 60 % of one class; larger batches or more classes, less.
 ONE_CLASS = 0.9
 OF_SEVERAL = 0.6
 
 
 @rule("TW111", Severity.WARNING)
 def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Labels in runs of whole batches, read in order."""
+    """Rows read in order, with runs of equal labels as long as whole batches."""
     labels = dataset.train.labels
     if dataset.shuffles is not False or labels is None or labels.kind != "class" or labels.classes < 2:
         return
@@ -62,7 +62,7 @@ def sorted_without_shuffle(dataset: DatasetFacts, setup: SetupFacts) -> Iterator
 
 
 def _hardly_mixed(dataset: DatasetFacts) -> bool:
-    """Whether batches hold one class although runs are short: a shuffle whose buffer is far shorter than a class."""
+    """Whether batches contain one class although runs are short: the shuffle buffer is far smaller than a class."""
     labels, majority = dataset.train.labels, dataset.batch_majority
     if labels is None or majority is None:
         return False

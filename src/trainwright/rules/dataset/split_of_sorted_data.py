@@ -21,10 +21,10 @@ from trainwright.stages.dataset import DatasetFacts, LabelFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# Half of the probability of one set's classes would have to move to give the other's: two halves of one sorted set
-# of two classes have 1, two random halves of 100 rows stay under 0.2.
+# Total variation distance between the sets' class distributions: two halves of a sorted set of two classes have 1, two
+# random halves of 100 rows stay under 0.2.
 DIFFERENT = 0.5
-# How many times longer than in shuffled rows the runs of equal labels are; a shuffled set has 1.
+# How many times longer the runs of equal labels are than in shuffled rows; a shuffled set has 1.
 SORTED = 4.0
 FEWEST_ROWS = 16
 _CLASSIFYING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
@@ -32,7 +32,7 @@ _CLASSIFYING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cro
 
 @rule("TW112", Severity.ERROR, raises=False)
 def split_of_sorted_data(dataset: DatasetFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
-    """Two parts of class-sorted rows that hold different classes."""
+    """Two parts of class-sorted rows with different classes."""
     held = dataset.evaluation.labels if dataset.evaluation else None
     labels = dataset.train.labels
     if not is_sorted_split(dataset) or labels is None or held is None:
@@ -58,14 +58,14 @@ def split_of_sorted_data(dataset: DatasetFacts, setup: SetupFacts, loss: LossFac
 
 
 def classifies(loss: LossFacts) -> bool:
-    """Whether the loss compares class scores with the labels, or cannot be seen."""
+    """Whether the loss compares class scores with labels; True if the loss cannot be seen."""
     if loss.call is None:
         return not loss.function
     return loss.function in _CLASSIFYING and loss.targets_are_labels
 
 
 def is_sorted_split(dataset: DatasetFacts) -> bool:
-    """Whether both sets are sorted by class and hold largely different classes."""
+    """Whether both sets are sorted by class and contain largely different classes."""
     labels, held = dataset.train.labels, dataset.evaluation.labels if dataset.evaluation else None
     if labels is None or held is None or labels.kind != "class" or held.kind != "class":
         return False
@@ -81,7 +81,7 @@ def _sorted(labels: LabelFacts) -> bool:
 
 
 def _distance(left: LabelFacts, right: LabelFacts) -> float:
-    """The total variation distance of two distributions of classes, 0 to 1."""
+    """The total variation distance between two class distributions, 0 to 1."""
     totals = sum(left.census.values()), sum(right.census.values())
     values = {*left.census, *right.census}
     return sum(abs(left.census.get(v, 0) / totals[0] - right.census.get(v, 0) / totals[1]) for v in values) / 2

@@ -27,7 +27,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW103", Severity.ERROR)
 def string_labels(dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A label column of text that the collator does not turn into numbers."""
+    """A label column of text that the collator does not convert to numbers."""
     labels = dataset.train.labels
     if labels is None or labels.kind != "text" or not labels.census:
         return

@@ -25,19 +25,19 @@ from trainwright.stages.setup import SetupFacts
 # A few repeated rows change no score; a twentieth moves it by up to 5 points.
 SMALLEST_SHARE = 0.05
 FEWEST_ROWS = 5
-# A text of so many characters, or a row of so many tokens, is not the same twice by chance.
+# Two texts with this many characters, or rows with this many tokens, are not identical by chance.
 LONG_TEXT, LONG_TOKENS = 40, 12
-# Rows of eight columns of three values each, repeated by chance, differ from the nearest other row in one value; in four,
-# and a twentieth of the rows would not be met twice.
+# Rows of eight columns with three values each that repeat by chance differ from the nearest other row in one value. If
+# they differed in four, not even a twentieth of the rows would repeat.
 FEWEST_DIFFERING = 4
-# Replicates are measured anew, with other labels; one blank picture is a single row, however often it occurs.
+# Replicates are measured again and have other labels; a blank image counts as one row, however often it occurs.
 COPIED_LABELS = 0.95
 FEWEST_COPIED = 8
 
 
 @rule("TW113", Severity.WARNING)
 def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Evaluation rows whose inputs occur in training, more than rows repeat by nature."""
+    """Evaluation rows whose inputs occur in training more often than rows naturally repeat."""
     train, held = dataset.train, dataset.evaluation
     if held is None or not held.hashed or not train.hashed or held.rows is None:
         return
@@ -48,7 +48,7 @@ def train_eval_overlap(dataset: DatasetFacts, setup: SetupFacts) -> Iterator[Fin
     if share < SMALLEST_SHARE or (not chosen and share - own < SMALLEST_SHARE):
         return
     (first, twin), *_ = dataset.overlap_rows
-    # The rows of a stream have other numbers in its next pass.
+    # The rows of a stream are numbered differently in the next pass.
     numbered = held.kind == "map" and held.hashed_all
     whole = numbered and len(dataset.overlap_rows) == dataset.overlap < held.hashed
     yield Finding(
@@ -76,18 +76,18 @@ def _fix(own: float) -> str:
 
 
 def _same_rows(train: SplitFacts, held: SplitFacts) -> bool:
-    """Evaluating on the training set itself is another matter (evaluation-on-training-data)."""
+    """Whether both sets have the same rows; that is another rule's fault (evaluation-on-training-data)."""
     return train.rows == held.rows and train.hashes == held.hashes
 
 
 def _repeated_share(split: SplitFacts) -> float:
-    """The share of rows that another row of the set repeats."""
+    """The share of rows that duplicate another row of the set."""
     counts = Counter(split.row_hashes)
     return sum(n for n in counts.values() if n > 1) / max(1, split.hashed)
 
 
 def _rich(split: SplitFacts) -> bool:
-    """Whether rows hold so much that two are not alike by chance."""
+    """Whether rows contain so much that no two are identical by chance."""
     label = split.labels.column if split.labels else None
     for column in split.columns:
         long = column.median_length or 0
@@ -99,7 +99,7 @@ def _rich(split: SplitFacts) -> bool:
 
 
 def _are_copies(dataset: DatasetFacts) -> bool:
-    """Whether the rows in both sets are too far from all others to be alike by chance, and repeat their labels."""
+    """Whether the rows in both sets are too far from all others to be identical by chance, and repeat their labels."""
     copies, held = dataset.copies, dataset.evaluation
     if copies is None or held is None or len(dataset.train.hashes & held.hashes) < FEWEST_COPIED:
         return False

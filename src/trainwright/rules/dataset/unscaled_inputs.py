@@ -27,9 +27,9 @@ from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 from trainwright.stages.tensor import TensorFacts
 
-# Initialisations are made for inputs of unit variance; pixels go to 255, and standardised ones or counts stay below.
+# Initializations assume inputs of unit variance; pixels go up to 255, while standardized values and counts stay below.
 LARGE = 30.0
-# A model that scales its inputs itself (batch normalisation, a division in its forward) begins near chance.
+# A model that scales its inputs itself (batch normalization, a division in its forward) begins near chance.
 INFLATED_LOSS = 1.5
 
 
@@ -37,7 +37,7 @@ INFLATED_LOSS = 1.5
 def unscaled_inputs(
     dataset: DatasetFacts, batch: BatchFacts, forward: ForwardFacts, loss: LossFacts, setup: SetupFacts
 ) -> Diagnosis:
-    """Inputs of a raw scale that are learnt clearly better when standardised."""
+    """Unscaled inputs that are learned clearly better when standardized."""
     if scaled_away(forward) is not None:
         return
     key, tensor = _largest(batch)
@@ -52,7 +52,7 @@ def unscaled_inputs(
     before, after = mean(outcome.before), mean(outcome.after)
     yield Finding(
         message=f"{key} holds values from {low:.4g} to {high:.4g}: after {outcome.steps} updates the loss is "
-        f"{before:.3g}, on standardised inputs {after:.3g}",
+        f"{before:.3g}, on standardized inputs {after:.3g}",
         measured={"minimum": low, "maximum": high, "loss": before, "loss_standardised": after},
         where=setup.place(Role.TRAIN_DATASET, Role.TRAIN_DATASET_MADE, Role.TRAINER),
         proof=outcome,
@@ -64,7 +64,7 @@ def unscaled_inputs(
 
 
 def _reaches_weights(forward: ForwardFacts) -> bool:
-    """Whether the first layer with weights is given numbers of a raw scale: the model does not scale them itself."""
+    """Whether the first layer with weights gets unscaled numbers, because the model does not scale them itself."""
     first = next((m for m in forward.modules if m.leaf and m.sizes and m.inputs), None)
     if first is None or "Norm" in first.kind or not first.inputs[0].is_float:
         return False
@@ -75,14 +75,14 @@ def _reaches_weights(forward: ForwardFacts) -> bool:
 
 
 def _largest(batch: BatchFacts) -> tuple[str, TensorFacts | None]:
-    """The input whose values go farthest, where beyond LARGE."""
+    """The input with the largest values, if they exceed LARGE."""
     found = real_inputs(batch)
     key = max(found, key=lambda k: reach(found[k]), default="")
     return (key, found[key]) if key and reach(found[key]) > LARGE else (key, None)
 
 
 def _scale(column: ColumnFacts | None, tensor: TensorFacts) -> tuple[Any, Any]:
-    """Mean and deviation: of each feature over the training rows where they are vectors, else of all values."""
+    """Mean and deviation: of each feature over the training rows if rows are vectors, otherwise of all values."""
     if column and column.feature_means and tensor.shape[1:] == (len(column.feature_means),):
         if column.maximum is not None and abs(column.maximum) >= abs(tensor.maximum or 0.0) * 0.99:
             deviations = np.asarray(column.feature_deviations)

@@ -29,15 +29,15 @@ from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
-# The power of the targets' scale that each loss grows with.
+# The power of the targets' scale with which each loss grows.
 POWERS = {"mse_loss": 2, "l1_loss": 1, "smooth_l1_loss": 1, "huber_loss": 1}
-# Outputs of a freshly initialised layer lie within about 3 of 0.
+# Outputs of a freshly initialized layer lie within about 3 of 0.
 FAR = 10.0
-# Activations whose outputs have no mean of 0: targets are scaled for them, and not moved.
+# Activations with nonnegative outputs: their targets are scaled, but not shifted.
 NEVER_NEGATIVE = ("relu", "softplus", "exponential")
 STEPS = 16
 BATCHES = 3
-# A longer training goes farther than the trial's few steps; a higher rate stands for it, as far as one bears it.
+# A full training goes further than the trial's few steps; a higher rate makes up for that, within limits.
 MOST_HASTE = 10.0
 
 
@@ -50,7 +50,7 @@ def unscaled_targets(
     overfit: OverfitFacts,
     setup: SetupFacts,
 ) -> Diagnosis:
-    """Targets of a large mean or spread that are learnt clearly better when standardised."""
+    """Targets with a large mean or spread that are learned clearly better when standardized."""
     labels, power = dataset.train.labels, POWERS.get(loss.function)
     key = batch.label_key
     if labels is None or labels.kind not in ("real", "class") or power is None or key is None or overfit.learnt:
@@ -61,7 +61,7 @@ def unscaled_targets(
         return
     never_negative = loss.call is not None and loss.call.activation in NEVER_NEGATIVE
     moved = 0.0 if never_negative else centre
-    how = "scaled" if never_negative else "standardised"
+    how = "scaled" if never_negative else "standardized"
     haste = min(MOST_HASTE, max(1.0, (optimizer.planned_updates or STEPS) / STEPS))
     seen = yield Trial(
         change=_standardise(key, moved, spread, how), against=scale_learning_rate(haste), steps=STEPS, batches=BATCHES

@@ -25,13 +25,13 @@ from trainwright.stages.dataset import DatasetFacts, Lookalike, SplitFacts
 from trainwright.stages.setup import SetupFacts
 
 _TOKEN_INPUTS = ("input_ids", "inputs_embeds")
-# The positions of BERT and its kin; for tokenizers that name no limit of their own.
+# The number of positions of BERT and similar models; used if the tokenizer declares no limit.
 LONGEST_INPUT = 512
 
 
 @rule("TW101", Severity.ERROR)
 def untokenized_dataset(dataset: DatasetFacts, setup: SetupFacts, batch: BatchFacts | None) -> Iterator[Finding]:
-    """A set of texts without tokens, for a model that takes tokens, and a collator that does not make them."""
+    """A set of texts without tokens, for a model that expects tokens, with a collator that does not tokenize."""
     if batch is not None and batch.text_inputs:
         yield _into_numbers(batch, setup)
         return
@@ -83,10 +83,10 @@ def untokenized_dataset(dataset: DatasetFacts, setup: SetupFacts, batch: BatchFa
 
 
 def _into_numbers(batch: BatchFacts, setup: SetupFacts) -> Finding:
-    """Texts that a model's first layer is given, which takes numbers."""
+    """Texts passed to a first layer that expects numbers."""
     name = batch.text_inputs[0]
     return Finding(
-        message=f"{name} holds raw text, and the model's first layer ({batch.first_layer}) takes numbers",
+        message=f"{name} holds raw text, but the model's first layer ({batch.first_layer}) expects numbers",
         measured={"text_columns": ", ".join(batch.text_inputs), "first_layer": batch.first_layer},
         where=setup.place(Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
         proof=Proof(f"a batch's {name} is an array of strings, and no layer before the {batch.first_layer} reads any"),
@@ -95,14 +95,14 @@ def _into_numbers(batch: BatchFacts, setup: SetupFacts) -> Finding:
 
 
 def _collated(batch: BatchFacts | None, split: str) -> Collection[str]:
-    """The tensors of a batch of this set: a collator of the script's own can tokenize."""
+    """The tensors of a batch of this set: the script's own collator may tokenize."""
     if batch is None:
         return ()
     return batch.tensors if split == "train" else batch.evaluation_tensors
 
 
 def _tokenized(split: SplitFacts, dataset: DatasetFacts) -> Lookalike | None:
-    """An object with the same rows and the model's token inputs; with the same text columns first."""
+    """An object with the same rows and the model's token inputs; objects with the same text columns come first."""
     fitting = [
         like
         for like in dataset.lookalikes
@@ -112,7 +112,7 @@ def _tokenized(split: SplitFacts, dataset: DatasetFacts) -> Lookalike | None:
 
 
 def _texts(split: SplitFacts) -> tuple[str, ...]:
-    """The text, or the pair of texts, to tokenize."""
+    """The text or pair of texts to tokenize."""
     label = split.labels.column if split.labels else None
     return tuple(c for c in split.text_columns if c != label)[:2]
 

@@ -25,7 +25,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW704", Severity.ERROR)
 def argmax_of_one_column(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Metrics that no score changes, and that work once there are two columns."""
+    """Metrics that do not depend on the scores, but do once there are two columns."""
     yield from _in_loop(evaluation)
     perfect = evaluation.when(Given.PERFECT_TWO_COLUMNS)
     if not insensitive(evaluation) or len(evaluation.label_values) < 2:

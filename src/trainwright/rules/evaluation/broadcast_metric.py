@@ -23,7 +23,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW705", Severity.ERROR)
 def broadcast_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A metric that is right for aligned predictions, and wrong for the same ones in the model's shape."""
+    """A metric that is right for aligned predictions and wrong for the same predictions in the model's shape."""
     yield from _in_loop(evaluation)
     if not evaluation.predictions or evaluation.labels is None or evaluation.metrics_failure:
         return
@@ -82,7 +82,7 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
 
 
 def _best(name: str, value: float, evaluation: EvaluationFacts) -> bool:
-    """Whether a value is the best a metric can have (a score of 1, an error of 0), and not by equality of reals."""
+    """Whether a value is the best that a metric can have (score 1, error 0), other than by exact equality of reals."""
     near = evaluation.when(Given.NEAR_ALIGNED).get(name)
     exact = evaluation.continuous_labels and near is not None and abs(near - value) > 0.5
     return (equal(value, 1.0) or equal(value, 0.0)) and not exact

@@ -21,7 +21,7 @@ from trainwright.stages.dataset import DatasetFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
-# Of the way from the constant prediction to the floor; a loss that is farther down tells rows apart by their scores.
+# Fraction of the way from the constant prediction to the floor; with a lower loss, the scores tell rows apart.
 LEAST_PROGRESS = 0.1
 
 
@@ -29,7 +29,7 @@ LEAST_PROGRESS = 0.1
 def constant_predictions(
     baseline: BaselineFacts, overfit: OverfitFacts, dataset: DatasetFacts, setup: SetupFacts
 ) -> Iterator[Finding]:
-    """One class predicted for all rows, of one batch after it was trained on and of several."""
+    """One predicted class for all rows, both after training on one batch and after training on several."""
     labels, constant = dataset.train.labels, baseline.constant
     if overfit.learnt or overfit.predicted_classes != 1 or (overfit.batch_classes or 0) < 2:
         return

@@ -5,8 +5,8 @@ Evidence: It raised an error on the model's own predictions, before any training
 Error: `setting an array element with a sequence. The requested array has an inhomogeneous shape`
 Error: `'tuple' object has no attribute '…'`
 Error: `out of range integral type conversion attempted`
-Fix (manual): Write it for the arguments it gets: a tuple if the model returns several outputs, and labels of -100 where
-they do not count.
+Fix (manual): Write it for the arguments it gets: a tuple if the model returns several outputs, and -100 for labels that
+do not count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from trainwright.stages.setup import SetupFacts
 
 @dataclass(frozen=True)
 class Cure:
-    """Something else to give the function, on which it works."""
+    """Other arguments on which the function works."""
 
     given: Given
     says: str
@@ -61,7 +61,7 @@ CURES = (
 
 @rule("TW702", Severity.ERROR)
 def crashing_metrics(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A metric function that raises for a reason that no other rule names."""
+    """A metric function that raises for a reason that no other rule covers."""
     failure = evaluation.metrics_failure
     if evaluation.in_loop:
         yield from _in_loop(evaluation)

@@ -22,11 +22,11 @@ from trainwright.stages.setup import SetupFacts
 def evaluation_on_training_data(
     evaluation: EvaluationFacts, dataset: DatasetFacts, setup: SetupFacts
 ) -> Iterator[Finding]:
-    """One evaluation set that holds the rows of the training set; one of several is a comparison that was meant."""
+    """A single evaluation set with the rows of the training set; as one of several sets, it is intentional."""
     train, held = dataset.train, dataset.evaluation
     if held is None or evaluation.set_names or not train.rows or train.rows != held.rows or train.hashes != held.hashes:
         return
-    # Inputs of a few values coincide in sets that have nothing to do with each other.
+    # Inputs with only a few distinct values coincide even in unrelated sets.
     if len(train.hashes) * 2 < train.hashed or not train.hashes:
         return
     yield Finding(

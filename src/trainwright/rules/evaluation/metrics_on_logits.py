@@ -29,7 +29,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW701", Severity.ERROR)
 def metrics_on_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A metric function that is wrong on scores, and right on classes."""
+    """A metric function that is wrong for scores and right for classes."""
     yield from _in_loop(evaluation)
     classes = evaluation.when(Given.CLASSES)
     ideal = evaluation.when(Given.PERFECT_CLASSES)

@@ -21,13 +21,13 @@ from trainwright.rules.metrics import equal, insensitive, is_class_metric
 from trainwright.stages.evaluation import EvaluationFacts, Given
 from trainwright.stages.setup import SetupFacts
 
-# Of predictions that are right to a thousandth, a measure of distance rates more than half.
+# A distance-based metric rates predictions that are right to a thousandth higher than one half.
 LOST_SHARE = 0.5
 
 
 @rule("TW707", Severity.ERROR)
 def mismatched_metric(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A metric of equal classes on labels that are real numbers."""
+    """A metric that counts equal values, applied to real-valued labels."""
     yield from _in_loop(evaluation)
     name = _by_equality(evaluation)
     failure = evaluation.metrics_failure
@@ -68,7 +68,7 @@ def _in_loop(evaluation: EvaluationFacts) -> Iterator[Finding]:
 
 
 def refuses_continuous(evaluation: EvaluationFacts) -> bool:
-    """Whether the metric function raised because its labels are real numbers."""
+    """Whether the metric function raised because its labels are real-valued."""
     failure = evaluation.metrics_failure
     return (
         failure is not None

@@ -24,7 +24,7 @@ from trainwright.stages.setup import SetupFacts
 def missing_evaluation_labels(
     evaluation: EvaluationFacts, dataset: DatasetFacts, batch: BatchFacts, setup: SetupFacts
 ) -> Iterator[Finding]:
-    """A labelled evaluation set whose labels the evaluation does not see."""
+    """A labeled evaluation set whose labels the evaluation does not find."""
     if not evaluation.present or evaluation.failure or not evaluation.batch_keys or not evaluation.metrics:
         return
     wanted = evaluation.label_keys
@@ -64,7 +64,7 @@ def missing_evaluation_labels(
 
 
 def _other_column(dataset: DatasetFacts, batch: BatchFacts) -> str | None:
-    """The one column of the evaluation set that the training set has not, of the training labels' kind."""
+    """The only column of the training labels' kind that the evaluation set has and the training set lacks."""
     labels = dataset.train.labels
     if dataset.evaluation is None or labels is None:
         return None

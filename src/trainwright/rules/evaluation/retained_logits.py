@@ -19,7 +19,7 @@ from trainwright.core.rule import rule
 from trainwright.stages.evaluation import EvaluationFacts
 from trainwright.stages.setup import SetupFacts
 
-# The parts are held once more when they are joined at the end, so half of the memory is the most that fits.
+# Joining the parts at the end needs a second copy, so at most half of the memory can be used.
 MOST_SHARE = 0.5
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4}
 GIB = 2**30
@@ -50,7 +50,7 @@ def retained_logits(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[
 
 
 def _graphs(evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
-    """The graphs that an evaluation with gradients keeps by adding up, or listing, what is made of them."""
+    """The graphs that an evaluation with gradients keeps alive by summing or collecting their results."""
     batches, memory = evaluation.loader_batches or evaluation.kept_graphs, evaluation.memory_bytes
     needed = batches * evaluation.graph_bytes
     too_much = memory is not None and needed > MOST_SHARE * memory

@@ -24,7 +24,7 @@ _OVERRIDES = ("prediction_step", "evaluate", "compute_loss")
 
 @rule("TW703", Severity.WARNING)
 def training_mode_evaluation(evaluation: EvaluationFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Training-only operations that ran during the evaluation and changed what it gives."""
+    """Training-only operations that ran during the evaluation and changed its results."""
     kinds = sorted({n.operation for n in evaluation.active_noise})
     if not kinds or (kinds == ["dropout"] and evaluation.repeatable is not False):
         return
@@ -63,7 +63,7 @@ def _evaluate(call: Call) -> Call:
 
 
 def _inside(evaluation: EvaluationFacts) -> Place | None:
-    """The user's line that ran the operation, where the model is in evaluation mode."""
+    """The user's line that ran the operation, if the model is in evaluation mode."""
     if evaluation.training_mode:
         return None
     return next((n.where for n in evaluation.active_noise if n.where), None)

@@ -1,9 +1,9 @@
-"""TW716 undirected-metric: a callback follows a metric of which nothing tells whether a greater value is better.
+"""TW716 undirected-metric: a callback monitors a metric without knowing whether a greater value is better.
 
-Why it matters: it raises at the end of the first epoch.
-Evidence: the callback was asked before training, and raised.
+Why it matters: The callback raises an error at the end of the first epoch.
+Evidence: The callback was tried out before training, and raised the error.
 Error: `but Keras isn't able to automatically determine whether that metric should be maximized or minimized`
-Fix (safe where the direction was measured): write its mode.
+Fix (safe where the direction was measured): Set the callback's mode.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW716", Severity.ERROR, after="TW710")
 def undirected_metric(setup: SetupFacts, evaluation: EvaluationFacts) -> Iterator[Finding]:
-    """A metric that is logged, and a callback that does not take it."""
+    """A callback that rejects a metric although it is logged."""
     if not is_measured(evaluation):
         return
     for watcher in evaluation.watchers:
@@ -36,7 +36,7 @@ def _finding(watcher: Watcher, failure: Failure, right: bool | None, setup: Setu
         f"{failure.type} at the end of the first epoch",
         measured={"monitor": watcher.metric, "mode": "auto"},
         where=watcher.where or setup.place(Role.CALLBACKS, Role.TRAIN_CALL),
-        proof=Proof(f"it was asked before training: {failure.message[:160]}"),
+        proof=Proof(f"called before training, it raised: {failure.message[:160]}"),
         fix=Fix(
             does=f'write mode="{mode}"' if mode else 'write mode="max" or mode="min"',
             safety=Safety.SAFE if mode else Safety.MANUAL,

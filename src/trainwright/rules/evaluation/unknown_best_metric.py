@@ -1,13 +1,14 @@
-"""TW710 unknown-best-metric: the best checkpoint, or early stopping, is to follow a metric that nobody computes.
+"""TW710 unknown-best-metric: the best checkpoint or early stopping depends on a metric that is never computed.
 
-Why it matters: the run stops at its first save or epoch, keeps any checkpoint as the best, or is never stopped early.
-Evidence: the metrics that the evaluation returned, or that a training step and an evaluation step log, against what
-metric_for_best_model, EarlyStopping, ModelCheckpoint and ReduceLROnPlateau follow.
+Why it matters: The run stops at its first save or epoch, keeps an arbitrary checkpoint as the best, or never stops
+early.
+Evidence: The metrics that the evaluation returned, or that a training step and an evaluation step log, compared with
+the metric that metric_for_best_model, EarlyStopping, ModelCheckpoint or ReduceLROnPlateau monitors.
 Error: `The `metric_for_best_model` training argument is set to '…', which is not found in the evaluation metrics`
 Error: `Early stopping conditioned on metric `…` which is not available`
 Error: `Can save best model only with … available`
 Error: `Learning rate reduction is conditioned on metric `…` which is not available`
-Fix (unsafe): name a metric that is computed, with its direction.
+Fix (unsafe): Name a metric that is computed, with its direction.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _unknown(best: BestMetric, evaluation: EvaluationFacts, setup: SetupFacts) -
     greater = not chosen.endswith("loss") if greater is None else greater
     place = setup.place(Role.METRIC_FOR_BEST_MODEL, Role.LOAD_BEST_MODEL_AT_END, Role.ARGUMENTS)
     return Finding(
-        message=f"the best checkpoint is to be chosen by {name!r}, and the evaluation returns {', '.join(known)}",
+        message=f"the best checkpoint is selected by {name!r}, but the evaluation returns {', '.join(known)}",
         measured={"metric_for_best_model": name, "returned": ", ".join(known)},
         where=place,
         proof=Proof("the evaluation was run on rows of the evaluation set, and returned no such metric"),
@@ -74,15 +75,16 @@ def _unlogged(watcher: Watcher, logged: Sequence[str], setup: SetupFacts) -> Fin
     raised = f"; it raises {watcher.failure.type} at the end of the first epoch" if watcher.failure else ""
     harmful = watcher.failure is not None or watcher.purpose.startswith("keep")
     return Finding(
-        message=f"{watcher.kind} is to {watcher.purpose} by {watcher.metric!r}, and an epoch logs {', '.join(logged)}{raised}",
+        message=f"{watcher.kind} monitors {watcher.metric!r} to {watcher.purpose}, but an epoch logs "
+        f"{', '.join(logged)}{raised}",
         measured={"monitor": watcher.metric, "logged": ", ".join(logged)},
         severity=Severity.ERROR if harmful else Severity.WARNING,
         where=watcher.where or setup.place(Role.CALLBACKS, Role.TRAIN_CALL),
         proof=Proof(f"a training step{'' if unvalidated else ' and an evaluation step'} logged no {watcher.metric!r}"),
         fix=Fix(
-            does=("give fit validation data, or " if unvalidated else "")
+            does=("pass validation data to fit, or " if unvalidated else "")
             + f'write monitor="{chosen}"'
-            + (f" and {{{chosen}}} in the file's name" if watcher.in_file_name else ""),
+            + (f" and {{{chosen}}} in the file name" if watcher.in_file_name else ""),
             safety=Safety.MANUAL if watcher.in_file_name else Safety.UNSAFE,
             edits=() if watcher.in_file_name else edit_of_callback(watcher, "monitor", chosen, watcher.position),
         ),

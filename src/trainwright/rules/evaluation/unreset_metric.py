@@ -16,13 +16,13 @@ from trainwright.core.repair import Call, Repair, Seam
 from trainwright.core.rule import rule
 from trainwright.stages.evaluation import Counter, EvaluationFacts
 
-# A quotient that doubles with the number of equal passes has one part only that is set back.
+# If a quotient doubles with a second, identical pass, only one of its two parts is reset.
 GROWS_BY = 1.5
 
 
 @rule("TW706", Severity.ERROR)
 def unreset_metric(evaluation: EvaluationFacts) -> Iterator[Finding]:
-    """Counters of an evaluation whose second pass adds to the first; of the training loop, where a quotient grows."""
+    """Evaluation counters whose second pass adds to the first; training-loop counters if a quotient grows."""
     for counter in evaluation.counters:
         grows = _grows(counter)
         if not counter.survives or (counter.training and not grows):

@@ -1,9 +1,9 @@
-"""TW715 wrong-metric-direction: the smaller value of a metric is taken for the better one, or the greater one, and it is not.
+"""TW715 wrong-metric-direction: a metric is minimized although a greater value is better, or the reverse.
 
-Why it matters: the worst checkpoint is kept as the best, or the run is stopped while it gets better.
-Evidence: whether perfect predictions raise or lower the metric, against greater_is_better of the best checkpoint or the mode
-of EarlyStopping, ModelCheckpoint and ReduceLROnPlateau.
-Fix (safe): write the direction of the metric.
+Why it matters: The worst checkpoint is kept as the best, or training stops while the model is still improving.
+Evidence: Whether perfect predictions raise or lower the metric, compared with greater_is_better or the mode of
+EarlyStopping, ModelCheckpoint or ReduceLROnPlateau.
+Fix (safe): Set the metric's direction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW715", Severity.ERROR, after="TW710")
 def wrong_metric_direction(setup: SetupFacts, evaluation: EvaluationFacts) -> Iterator[Finding]:
-    """A metric that perfect predictions would move the other way."""
+    """A metric that perfect predictions would move in the opposite direction."""
     if not is_measured(evaluation):
         return
     for watcher in evaluation.watchers:
@@ -52,7 +52,7 @@ def wrong_metric_direction(setup: SetupFacts, evaluation: EvaluationFacts) -> It
 def _of_checkpoint(name: str, right: bool, evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
     place = setup.place(Role.GREATER_IS_BETTER, Role.METRIC_FOR_BEST_MODEL, Role.LOAD_BEST_MODEL_AT_END, Role.ARGUMENTS)
     return Finding(
-        message=f"the checkpoint with the {'smallest' if right else 'greatest'} {name} is kept as the best, and a "
+        message=f"the checkpoint with the {'smallest' if right else 'greatest'} {name} is kept as the best, but a "
         f"{'greater' if right else 'smaller'} {name} is better",
         measured={"metric_for_best_model": name, "greater_is_better": int(bool(evaluation.best_greater))},
         where=place,
@@ -69,8 +69,8 @@ def _of_checkpoint(name: str, right: bool, evaluation: EvaluationFacts, setup: S
 def _of_callback(watcher: Watcher, right: bool, evaluation: EvaluationFacts, setup: SetupFacts) -> Finding:
     mode = "max" if right else "min"
     return Finding(
-        message=f"{watcher.kind} is to {watcher.purpose} by {watcher.metric!r} and takes a "
-        f"{'smaller' if right else 'greater'} value for the better one; a {'greater' if right else 'smaller'} one is",
+        message=f"{watcher.kind} monitors {watcher.metric!r} to {watcher.purpose} and treats "
+        f"{'smaller' if right else 'greater'} values as better, but {'greater' if right else 'smaller'} values are",
         measured={"monitor": watcher.metric, "takes": "greater" if watcher.greater else "smaller"},
         where=watcher.where or setup.place(Role.CALLBACKS, Role.TRAIN_CALL),
         proof=proof_of_direction(watcher.metric.removeprefix("val_"), right, evaluation),

@@ -19,13 +19,13 @@ from trainwright.stages.setup import SetupFacts
 
 _REGRESSIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _RANGES = {"sigmoid": "0 to 1", "softmax": "0 to 1", "tanh": "-1 to 1", "relu": "nothing below 0", "relu6": "0 to 6"}
-# A model that explains 95 % of the variance is a good one; what the range withholds beyond that is felt.
+# A model that explains 95 % of the variance is a good one; a range that excludes more than that does harm.
 UNREACHABLE_SHARE = 0.05
 
 
 @rule("TW305", Severity.ERROR)
 def bounded_regression_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Targets of a regression outside the range of the activation that made the scores."""
+    """Regression targets outside the range of the activation that produced the output."""
     for call in loss.calls or filter(None, (loss.call,)):
         if call.function in _REGRESSIONS and call.activation in _RANGES:
             yield from _of_call(call, setup)

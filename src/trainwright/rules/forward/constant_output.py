@@ -24,7 +24,7 @@ WHOLLY_DEAD = 0.99  # share of a rectifier's units that no row of the batch reac
 
 @rule("TW307", Severity.ERROR)
 def constant_output(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
-    """The same output for other inputs, whatever the weights."""
+    """The same output for different inputs, whatever the weights."""
     if loss is None or loss.failure is not None:
         return  # what raised comes first
     if not forward.same_for_other_inputs or not forward.same_when_perturbed:

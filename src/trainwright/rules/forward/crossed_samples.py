@@ -21,14 +21,14 @@ from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# Of the output's scale; batched products differ by some 1e-6 between batches.
+# Relative to the output's scale; batched products differ by about 1e-6 between batches.
 LEAKING_BEYOND = 1e-3
 _OVER_CLASSES = "take the softmax over the classes: dim=-1 instead of dim=0"
 
 
 @rule("TW312", Severity.ERROR)
 def crossed_samples(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
-    """An output of one row that others change; scores that are probabilities over the rows."""
+    """A row's output that depends on other rows, or scores that are probabilities over the rows."""
     over_rows = next((c for c in loss.calls if _over_rows(c)), None) if loss is not None else None
     leaks = forward.leaking_rows is not None and forward.leaking_rows > LEAKING_BEYOND
     if leaks and not _compares_rows(forward):
@@ -81,7 +81,7 @@ def _normalised_over_rows(call: LossCall, setup: SetupFacts) -> Finding:
 
 
 def _over_classes(seen: LossCall) -> Repair | None:
-    """Scores of which each row is normalised over the classes; None for losses of another kind."""
+    """The scores with each row normalized over the classes; None for other kinds of losses."""
     function, use_log = seen.function, seen.columns_sum_to_one
     if function not in ("cross_entropy", "nll_loss"):
         return None

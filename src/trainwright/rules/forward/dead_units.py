@@ -17,16 +17,16 @@ from trainwright.rules.repairs import standardise_activations
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
 
-# With inputs that are all positive up to half of a fresh layer's units are zero for every row of a batch.
+# With all-positive inputs, up to half of a new layer's units are zero for every row of a batch.
 DEAD_SHARE = 0.9
 FEWEST_UNITS = 8
-# Few units that come back take their time at a usual rate.
+# If only a few units recover, learning takes time at a usual rate.
 STEPS = 32
 
 
 @rule("TW310", Severity.ERROR)
 def dead_units(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
-    """A rectifier with hardly a live unit, where reviving it lets the batch be learnt."""
+    """A rectifier with hardly any live units; reviving them makes the batch learnable."""
     dead = [
         m
         for m in forward.modules

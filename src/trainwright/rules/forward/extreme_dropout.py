@@ -17,13 +17,13 @@ from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
-# 0.5 is the strongest that practice uses throughout (Srivastava et al. 2014), 0.7 occurs before a last layer.
+# 0.5 is the highest probability in common use (Srivastava et al. 2014); 0.7 occurs before a last layer.
 EXTREME = 0.75
 
 
 @rule("TW316", Severity.WARNING)
 def extreme_dropout(forward: ForwardFacts, overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
-    """Dropout above what practice uses, on a batch that is not learnt."""
+    """Dropout stronger than common practice, on a batch that is not learned."""
     strong = [m for m in forward.modules if m.dropout is not None and m.dropout >= EXTREME and m.training]
     if overfit.learnt or not strong:
         return

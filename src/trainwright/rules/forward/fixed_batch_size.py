@@ -25,7 +25,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW302", Severity.ERROR)
 def fixed_batch_size(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A forward pass that raises with a number of rows that is still to come, or with that of the first batch alone."""
+    """A forward pass that raises for a batch size still to come, or only for the first batch's size."""
     failure = forward.other_rows_failure
     if failure is not None and forward.fails_at_rows is not None:
         rows, alone = (forward.fails_at_rows, forward.fails_at_rows == 1 and "more than 1 value" in failure.message)

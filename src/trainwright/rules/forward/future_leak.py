@@ -23,7 +23,7 @@ LEAKING_BEYOND = 1e-3  # of the output's scale; sums in another order differ by 
 
 @rule("TW313", Severity.ERROR)
 def future_leak(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A next-token loss over outputs that depend on later tokens."""
+    """A next-token loss with outputs that depend on later tokens."""
     leak = forward.future_leak
     if leak is None or leak <= LEAKING_BEYOND or not forward.predicts_next_token:
         return

@@ -21,7 +21,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW308", Severity.ERROR)
 def identical_units(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Matrices whose rows are equal before and after some steps."""
+    """Matrices whose rows are equal before and after a few steps."""
     equal = [p for p in forward.parameters if p.identical_after_steps]
     if not equal:
         return

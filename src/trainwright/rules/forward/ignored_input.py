@@ -1,7 +1,7 @@
 """TW317 ignored-input: one of the model's inputs has no effect on its output.
 
 Why it matters: Its information is not used.
-Evidence: Permuting its rows changed neither scores nor loss, even with the weights moved.
+Evidence: Permuting its rows changed neither scores nor loss, even with perturbed weights.
 Fix (manual): Use it in forward, or leave it out of the batch.
 """
 
@@ -19,7 +19,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW317", Severity.NOTE)
 def ignored_input(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Inputs that differ between rows, without effect."""
+    """Inputs that differ between rows but have no effect."""
     if forward.same_for_other_inputs and forward.same_when_perturbed:
         return  # none of them has any
     for name in forward.ignored_inputs:

@@ -22,7 +22,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW314", Severity.WARNING)
 def inactive_training_mode(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Modules in evaluation mode in blocks that are trained, of a model that is so as a whole or is new."""
+    """Modules in evaluation mode inside trained blocks, if the whole model is in evaluation mode or is new."""
     names = forward.eval_modules
     if not names and forward.lost_modules:
         yield _lost(forward)

@@ -1,9 +1,10 @@
-"""TW321 index-beyond-embedding: an embedding is given an index for which it has no row, and which the model made itself.
+"""TW321 index-beyond-embedding: an embedding gets an index, computed inside the model, for which it has no row.
 
-Why it matters: on a CPU the forward pass stops with an index, on a GPU with a device-side assert far from its cause.
-Evidence: the smallest and the largest index that the layer was given, against its number of rows.
+Why it matters: On a CPU the forward pass stops with an index error, on a GPU with a device-side assert far from its
+cause.
+Evidence: The smallest and largest index passed to the layer, compared with its number of rows.
 Error: `index out of range in self`
-Fix (unsafe): build the layer with a row for each index; number the indices from 0.
+Fix (unsafe): Build the layer with a row for each index, or number the indices from 0.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def index_beyond_embedding(forward: ForwardFacts, setup: SetupFacts) -> Iterator
         return
     fits = smallest >= 0
     yield Finding(
-        message=f"{layer.name} (Embedding) has {rows} rows, and indices {smallest} to {largest} came; it takes 0 to {rows - 1}",
+        message=f"{layer.name} (Embedding) has {rows} rows, for indices 0 to {rows - 1}, but gets indices {smallest} "
+        f"to {largest}",
         measured={"layer": layer.name, "declared": rows, "largest": largest, "smallest": smallest},
         where=layer.where,
         repair=resize(layer.name, largest + 1) if fits and not layer.fixed_size else None,

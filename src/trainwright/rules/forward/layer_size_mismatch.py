@@ -1,7 +1,8 @@
-"""TW301 layer-size-mismatch: a layer was built for a different size than its input has.
+"""TW301 layer-size-mismatch: a layer was built for a different input size than it gets.
 
-Why it matters: the forward pass stops, and its message gives two shapes but neither the layer nor its line.
-Evidence: the layer's declared size against the shape that came; whether a transposition makes it fit.
+Why it matters: The forward pass stops, and the message gives two shapes but neither the layer nor its line.
+Evidence: The layer's declared size compared with its input's shape; whether another dimension of the input has that
+size.
 Error: `mat1 and mat2 shapes cannot be multiplied`
 Error: `expected input… to have … channels, but got … channels`
 Error: `Given normalized_shape=…, expected input with shape`
@@ -10,7 +11,7 @@ Error: `input.size(-1) must be equal to input_size`
 Error: `is incompatible with the layer: expected axis`
 Error: `is incompatible with the layer: expected shape`
 Error: `Matrix size-incompatible`
-Fix (unsafe): give the layer the size that comes, or bring what comes into the layer's shape.
+Fix (unsafe): Build the layer for the size of its input, or give the input the shape that the layer expects.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW301", Severity.ERROR)
 def layer_size_mismatch(setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None) -> Iterator[Finding]:
-    """A layer that raised, with an input that is not of its size."""
+    """A layer that raised because its input has a different size."""
     if (refused := refused_input(setup, forward)) is not None:
         if not refused[0].has_other_rank:
             yield refusal(*refused, setup, forward, batch)
@@ -49,12 +50,12 @@ def layer_size_mismatch(setup: SetupFacts, forward: ForwardFacts | None, batch: 
 
 
 def _fit(found: SizeMismatch) -> tuple[str, Repair | None]:
-    """What makes it fit, in words and in memory."""
+    """What makes the input fit: a description and, if possible, a repair."""
     name, shape, wanted = found.layer.name, found.shape, found.wanted
     other = [i for i, size in enumerate(shape[1:], 1) if size == wanted]
     if other:
         axis = 1 if found.argument in ("in_channels", "num_features") else len(shape) - 1
-        return f"move axis {other[0]} of what {name} is given, which holds {wanted}, to axis {axis}", None
+        return f"move dimension {other[0]} of {name}'s input, which has size {wanted}, to dimension {axis}", None
     if found.layer.fixed_size:  # its size is that of the declared input, which its weights were drawn for
-        return f"declare an input of {found.came} values, or give the model {wanted}", None
-    return (f"build {name} with {found.argument}={found.came}, or give it {wanted} values", resize(name, found.came))
+        return f"declare an input of {found.came} values, or pass inputs of {wanted} values", None
+    return (f"build {name} with {found.argument}={found.came}, or pass it {wanted} values", resize(name, found.came))

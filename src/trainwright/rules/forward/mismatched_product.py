@@ -1,9 +1,9 @@
-"""TW322 mismatched-product: a product that is written in the model has factors that do not fit.
+"""TW322 mismatched-product: a matrix product in the model's code has factors with incompatible shapes.
 
-Why it matters: the forward pass stops; the message gives two shapes, and no layer has a size to correct.
-Evidence: the module that raised has no declared size of its own.
+Why it matters: The forward pass stops. The message gives two shapes, but no layer has a size to correct.
+Evidence: The module that raised the error has no declared size of its own.
 Error: `mat1 and mat2 shapes cannot be multiplied`
-Fix (manual): make the last axis of the first factor as long as the first axis of the second.
+Fix (manual): Make the last dimension of the first factor as long as the first dimension of the second.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trainwright.stages.forward import ForwardFacts
 
 @rule("TW322", Severity.ERROR, after="TW301")
 def mismatched_product(forward: ForwardFacts) -> Iterator[Finding]:
-    """A module without a size of its own that raised in a product."""
+    """A module without a declared size that raised in a matrix product."""
     failed = failed_layer(forward)
     if failed is None or "mat1 and mat2 shapes" not in failed[1].message:
         return
@@ -28,8 +28,9 @@ def mismatched_product(forward: ForwardFacts) -> Iterator[Finding]:
     if layer.kind in TAKES and layer.sizes and layer.inputs and len(layer.inputs[0].shape) > 1:
         return
     yield Finding(
-        message=f"a product in {layer.name or 'the model'} ({layer.kind}) has factors that do not fit: {failure.message}",
+        message=f"a matrix product in {layer.name or 'the model'} ({layer.kind}) has factors with incompatible shapes: "
+        f"{failure.message}",
         where=failure.where,
         proof=Proof(f"{layer.kind} has no declared size of its own, and raised {failure.type}"),
-        fix=Fix(does="make the last axis of the first factor as long as the first axis of the second"),
+        fix=Fix(does="make the last dimension of the first factor as long as the first dimension of the second"),
     )

@@ -29,7 +29,7 @@ _TYPES = re.compile(r"Input type \(\w+\.(?P<one>\w+\.)?\w+\) and weight type \(\
 
 @rule("TW319", Severity.ERROR)
 def mixed_devices(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFacts) -> Iterator[Finding]:
-    """A forward pass or loss that raised because its tensors lie on different devices."""
+    """A forward pass or loss that raised because its tensors are on different devices."""
     failure = (loss.failure if loss else None) or forward.failure
     devices = _devices(failure)
     if failure is None or devices is None:
@@ -49,7 +49,7 @@ def mixed_devices(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
 
 
 def _devices(failure: Failure | None) -> tuple[str, str, str] | None:
-    """The two devices in the message, and which tensors it names."""
+    """The two devices in the message, and the tensors it names."""
     if failure is None:
         return None
     if found := _NAMED.search(failure.message):

@@ -22,7 +22,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW303", Severity.ERROR)
 def non_finite_activation(forward: ForwardFacts, setup: SetupFacts, loss: LossFacts) -> Iterator[Finding]:
-    """A loss that is not finite, and where that began inside the model. Scores of minus infinity alone are a mask."""
+    """A non-finite loss, and where it started inside the model. If only scores are minus infinity, that is a mask."""
     if loss.value is None or isfinite(loss.value):
         return
     weights = [p for p in forward.parameters if p.non_finite]

@@ -20,7 +20,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW304", Severity.ERROR)
 def one_unit_softmax(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Scores that a softmax over a single unit made."""
+    """Scores produced by a softmax over a single unit."""
     call = loss.call
     if call is None or call.activation not in ("softmax", "log_softmax"):
         return

@@ -27,7 +27,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW315", Severity.ERROR)
 def out_of_memory(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """What held the memory when it ended."""
+    """What used the memory when it ran out."""
     memory = forward.memory
     if memory is None:
         return

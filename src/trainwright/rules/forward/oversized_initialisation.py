@@ -1,6 +1,6 @@
 """TW309 oversized-initialisation: the initial weights are so large that the first loss is far above chance.
 
-Why it matters: Training spends its first epochs, or all of them, on reducing confident nonsense.
+Why it matters: Training spends its first epochs, or all of them, on unlearning confident wrong answers.
 Evidence: The first loss compared with that of chance, and the weights' standard deviation compared with the framework's
 own. Scaled to that, the batch is learned clearly better.
 Fix (unsafe): Keep the framework's initialization, or use a standard deviation of about 1/sqrt(inputs).
@@ -20,16 +20,16 @@ from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# torch's default is 1/sqrt(3 n); He's sqrt(2/n) is 2.4 times that, orthogonal and Xavier lie between: 5 is none of them.
+# torch's default is 1/sqrt(3 n); He's sqrt(2/n) is 2.4 times that; orthogonal and Xavier are in between. 5 is none.
 OVERSIZED_FACTOR = 5.0
-# Random scores of unit size cost about half a nat above chance; twice chance is not reached by them.
+# Random scores of unit size cost about half a nat above chance; they do not reach twice chance.
 FAR_ABOVE_CHANCE = 2.0
 FAR_ABOVE_VARIANCE = 10.0
 
 
 @rule("TW309", Severity.ERROR)
 def oversized_initialisation(forward: ForwardFacts, loss: LossFacts, setup: SetupFacts) -> Diagnosis:
-    """A first loss far above chance, and weights far above the usual deviation that cause it."""
+    """A first loss far above chance, caused by weights far above the usual deviation."""
     limit = FAR_ABOVE_CHANCE if loss.chance_nats else FAR_ABOVE_VARIANCE
     if (
         loss.value is None

@@ -21,7 +21,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW318", Severity.ERROR)
 def rebuilt_layers(forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Layers with weights that the second call of the model does not use any more."""
+    """Layers with weights that the model's second call no longer uses."""
     if not forward.rebuilt:
         return
     first, count = forward.rebuilt[0], len(forward.rebuilt)

@@ -21,16 +21,16 @@ from trainwright.stages.setup import SetupFacts
 
 _RECTIFIERS = ("relu", "relu6")
 _TAKES_SCORES = ("cross_entropy", "binary_cross_entropy_with_logits")
-# The activation that belongs before a loss that was told to expect probabilities.
+# The activation that belongs before a loss that expects probabilities.
 _OF_PROBABILITIES = {"nll_loss": "softmax", "binary_cross_entropy": "sigmoid"}
-# Fresh layers give as many scores below zero as above; a bias that keeps nearly all above makes the ReLU idle.
+# New layers give as many scores below zero as above; with a bias that keeps nearly all above, the ReLU has no effect.
 ZERO_SHARE = 0.1
 STEPS = 24
 
 
 @rule("TW306", Severity.ERROR)
 def rectified_logits(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
-    """Scores that a rectifier made, where its absence lets the batch be learnt."""
+    """Scores produced by a rectifier; without it, the batch is learned."""
     call = next((c for c in loss.calls if _is_rectified(c)), None)
     if call is None:
         return
@@ -59,7 +59,7 @@ def _is_rectified(call: LossCall) -> bool:
 
 
 def _fitting(call: LossCall) -> str:
-    """The activation that belongs before the loss: identity for none; empty where the loss is of another kind."""
+    """The activation that belongs before the loss: identity for none; empty for other kinds of losses."""
     if call.function in _TAKES_SCORES:
         return "identity"
     return _OF_PROBABILITIES.get(call.function, "") if call.from_logits is False else ""

@@ -18,17 +18,17 @@ from trainwright.stages.batch import BatchFacts
 from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.setup import SetupFacts
 
-# Of a sigmoid over values of deviation 1 no value lies that near its ends, of a tanh under 1 %.
+# For inputs with deviation 1, no sigmoid value is that close to the ends of its range, and under 1 % of tanh values.
 SATURATED_SHARE = 0.7
 # A sigmoid bends at twice the values at which a tanh does: s(x) = (1 + tanh(x / 2)) / 2.
 USUAL_DEVIATION = {"Tanh": 1.0, "Sigmoid": 2.0}
-# Inputs beyond this are unscaled features or pixels: a fault of the data, which rules of the data set name.
+# Larger inputs are unscaled features or pixels: a fault of the data, reported by the dataset rules.
 ORDINARY_INPUT = 10.0
 
 
 @rule("TW311", Severity.ERROR)
 def saturated_units(forward: ForwardFacts, batch: BatchFacts, setup: SetupFacts) -> Diagnosis:
-    """A pinned sigmoid or tanh, where scaling what it is given lets the batch be learnt."""
+    """A saturated sigmoid or tanh; scaling its inputs makes the batch learnable."""
     if any(
         t.is_float and max(abs(t.minimum or 0), abs(t.maximum or 0)) > ORDINARY_INPUT
         for k, t in batch.tensors.items()

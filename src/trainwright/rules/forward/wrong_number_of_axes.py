@@ -1,13 +1,14 @@
-"""TW320 wrong-number-of-axes: a layer, or the model, is given an input with more or fewer axes than it takes.
+"""TW320 wrong-number-of-axes: a layer, or the model, gets an input with more or fewer dimensions than it expects.
 
-Why it matters: the forward pass stops, with two shapes; what is missing is a flatten, an axis of channels, or the steps of a
-recurrent layer.
-Evidence: the number of axes that is declared against the shape that came; whether the same values fit in another shape.
+Why it matters: The forward pass stops with a message about two shapes. It does not say what is missing: a flatten, a
+channel dimension, or a recurrent layer's outputs for all steps.
+Evidence: The declared number of dimensions compared with the input's shape; whether the same values fit in another
+shape.
 Error: `mat1 and mat2 shapes cannot be multiplied`
 Error: `is incompatible with the layer: expected ndim`
 Error: `is incompatible with the layer: expected min_ndim`
 Error: `Invalid input shape for input`
-Fix (unsafe): flatten what comes, or add the missing axis.
+Fix (unsafe): Flatten the input, or add the missing dimension.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from trainwright.stages.setup import SetupFacts
 def wrong_number_of_axes(
     setup: SetupFacts, forward: ForwardFacts | None, batch: BatchFacts | None
 ) -> Iterator[Finding]:
-    """A layer that raised, or refused its input, because an axis is missing or too many."""
+    """A layer that raised or rejected its input because of a missing or surplus dimension."""
     if (refused := refused_input(setup, forward)) is not None:
         if refused[0].has_other_rank:
             yield refusal(*refused, setup, forward, batch)
@@ -39,9 +40,9 @@ def wrong_number_of_axes(
         return
     name = found.layer.name
     does = (
-        f"flatten what {name} is given, x.flatten(1): then its last axis holds {found.wanted}"
+        f"flatten the input of {name} to {found.wanted} values per row: x.flatten(1)"
         if found.lacks_flatten
-        else f"add the axis of the channel to what {name} is given, x.unsqueeze(1)"
+        else f"add a channel dimension to the input of {name}: x.unsqueeze(1)"
     )
     yield Finding(
         message=found.message,
@@ -57,4 +58,4 @@ def _flatten(name: str) -> Repair:
         call.tensors.flatten_before(call["model"], name)
         return call
 
-    return Repair(f"flatten what {name} is given", Seam.TRAINER, change)
+    return Repair(f"flatten the input of {name}", Seam.TRAINER, change)

@@ -18,14 +18,14 @@ from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
-# Networks at a sound start have norms of 0.1 to 100; the Trainer clips at 1 by default.
+# Well-initialized networks have norms of 0.1 to 100; the Trainer clips at 1 by default.
 EXPLODED = 1e3
 CLIPPED_TO = 1.0
 
 
 @rule("TW505", Severity.ERROR)
 def exploding_gradients(gradients: GradientFacts, setup: SetupFacts, overfit: OverfitFacts) -> Diagnosis:
-    """A gradient beyond a thousand that nothing clips, on a batch that clipping lets be learnt."""
+    """An unclipped gradient norm above a thousand; with clipping, the batch is learned."""
     norm = gradients.norm
     if norm is None or not norm > EXPLODED or gradients.clip_at is not None or overfit.learnt:
         return

@@ -22,7 +22,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW507", Severity.ERROR, residual=True)
 def hidden_non_finite_loss(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts) -> Iterator[Finding]:
-    """A loss that is not finite on some batch, where the framework's log hides that."""
+    """A loss that is not finite on some batch, which the framework's log hides."""
     setting = setup.arguments.get("logging_nan_inf_filter")
     losses = gradients.batch_losses or ((loss.value,) if loss.value is not None else ())
     bad = [i for i, value in enumerate(losses) if not math.isfinite(value)]

@@ -21,7 +21,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW512", Severity.ERROR)
 def in_place_change(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A backward that misses a value which user code changed in place."""
+    """A backward pass that needs a value that user code changed in place."""
     failure = gradients.failure
     if failure is None or "modified by an inplace operation" not in failure.message:
         return

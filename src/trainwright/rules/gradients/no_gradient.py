@@ -7,7 +7,7 @@ step that completed without a backward pass. Or a first step that completes, but
 unfreeze them, so that the second step raises an error.
 Error: `element 0 of tensors does not require grad and does not have a grad_fn`
 Error: `No gradients provided for any variable`
-Fix (unsafe): Keep the tensor on the graph.
+Fix (unsafe): Keep the tensor in the graph.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
 _MESSAGE = "does not require grad"
-# Functions without a gradient, which nothing puts back on the graph.
+# Functions without a gradient; nothing can reconnect their results to the graph.
 _IN_STEPS = ("argmax()", "argmin()", "round()", "sign()", "floor()", "ceil()")
 
 
 @rule("TW503", Severity.ERROR)
 def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
-    """A loss without a graph, although there is something to train (a model all frozen is another fault)."""
+    """A loss without a graph, although there are trainable parameters (a fully frozen model is another fault)."""
     failure, count = gradients.failure, len(gradients.gradients)
     if failure is None and count and not gradients.backwards:
         yield from _never_run(gradients, setup)
@@ -41,7 +41,7 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
     raised = failure is not None and _MESSAGE in failure.message
     if not count or not (raised or (failure is None and not gradients.loss_requires_grad)):
         return
-    # Among the cuts that lost most, the last is the one nearest to the loss. Keras does not tell their order: there a
+    # Among the cuts that lost the most, the last is nearest to the loss. Keras does not record their order: there, a
     # call that cuts on purpose comes before one in steps, which may be a metric's.
     cut = max(
         reversed([c for c in gradients.cuts if c.upstream]),
@@ -69,7 +69,7 @@ def no_gradient(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | N
 
 
 def _told(cut: CutOff | None) -> tuple[str, str]:
-    """Why nothing arrives, and what to do."""
+    """Why no gradient arrives, and what to do."""
     if cut is None:
         return "it was computed without any trainable parameter", "compute the loss from the model's output"
     if cut.operation in _IN_STEPS:
@@ -77,11 +77,11 @@ def _told(cut: CutOff | None) -> tuple[str, str]:
             f"the result of {cut.operation} is piecewise constant, so it has no gradient",
             f"compute the loss from the input of {cut.operation}; keep {cut.operation} for metrics",
         )
-    return (f"{cut.operation} detached it from the graph", f"keep the tensor on the graph (no {cut.operation} there)")
+    return (f"{cut.operation} detached it from the graph", f"keep the tensor in the graph (no {cut.operation} there)")
 
 
 def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A step without a backward pass that leaves no gradient; gradients may also be computed by hand."""
+    """A step that runs no backward pass and leaves no gradient; gradients may also be computed by hand."""
     if any(g.norm for g in gradients.gradients):
         return
     count = len(gradients.gradients)
@@ -95,7 +95,7 @@ def _never_run(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]
 
 
 def _in_second_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
-    """A first step after which nothing that the next one's loss is computed from can be trained."""
+    """A first step that leaves nothing trainable for the loss of the second step."""
     frozen, second = gradients.frozen_by_step, gradients.second_failure
     why = (
         f"the first step freezes {len(frozen)} parameters ({frozen[0]}, …) and does not unfreeze them: "

@@ -25,9 +25,9 @@ _ADVICE = {"Sqrt": "add a small constant inside the root: sqrt(x + 1e-8)", "Log"
 
 @rule("TW506", Severity.ERROR)
 def non_finite_gradients(gradients: GradientFacts, loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Gradients with NaN or infinity after a finite loss."""
+    """NaN or infinite gradients of a finite loss."""
     bad = [g for g in gradients.gradients if g.non_finite]
-    # float16 has steps skipped while its loss scale is found: infinite gradients there are in order.
+    # In float16, steps are skipped until a loss scale is found, so infinite gradients are normal.
     if not bad or not gradients.loss_finite or gradients.failure or setup.precision == "fp16":
         return
     operation = gradients.anomaly

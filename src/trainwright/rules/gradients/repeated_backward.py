@@ -25,7 +25,7 @@ _MESSAGES = ("backward through the graph a second time", "modified by an inplace
 
 @rule("TW511", Severity.ERROR)
 def repeated_backward(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """State that carries a graph from one batch to the next, or two backwards of one loss."""
+    """State that carries a graph from one batch to the next, or two backward passes of one loss."""
     second = gradients.second_failure
     if second is not None and gradients.kept and any(m in second.message for m in _MESSAGES):
         yield _kept(gradients, setup)
@@ -35,7 +35,7 @@ def repeated_backward(gradients: GradientFacts, setup: SetupFacts) -> Iterator[F
 
 
 def _kept(gradients: GradientFacts, setup: SetupFacts) -> Finding:
-    # An attribute of the trainer is one its own framework may keep; one of the model comes first.
+    # The framework itself may keep an attribute of the trainer, so attributes of the model come first.
     kept = sorted(gradients.kept, key=lambda k: (k.where is None, k.of_trainer))[0]
     return Finding(
         message=f"{kept.name} holds part of the first step's graph, and the second step's backward runs through it again",
@@ -48,7 +48,7 @@ def _kept(gradients: GradientFacts, setup: SetupFacts) -> Finding:
 
 
 def _written(name: str) -> str:
-    """An attribute as its class writes it; a variable of a loop as it is."""
+    """An attribute as its class's code writes it; a loop's variable by its name."""
     owner, _, attribute = name.rpartition(".")
     return f"self.{attribute}" if owner else attribute
 

@@ -1,10 +1,10 @@
 """TW502 severed-graph: user code detaches a tensor from the graph, so the parameters behind it get no gradient.
 
-Why it matters: A part of the model never learns, without an error; the rest learns to live with random features.
+Why it matters: A part of the model never learns, without an error; the rest adapts to its random features.
 Evidence: Trainable parameters that were used in the forward pass but got no gradient, and the call between them and the
 loss that cut them off. A branch that nothing depends on is not reported, nor is a loaded encoder under no_grad.
 Error: `Gradients do not exist for variables`
-Fix (unsafe): Keep the tensor on the graph. If the part is meant to stay unchanged, set its requires_grad to False.
+Fix (unsafe): Keep the tensor in the graph. If the part is meant to stay unchanged, set its requires_grad to False.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW502", Severity.ERROR)
 def severed_graph(gradients: GradientFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Trainable parameters that a cut in user code keeps from their gradient."""
+    """Trainable parameters that get no gradient because user code cuts the graph."""
     without = {g.name for g in gradients.without}
-    # No backward pass, and a loss that reaches nothing, are no-gradient's.
+    # The rule no-gradient covers a missing backward pass and a loss that reaches no parameter.
     backward = bool(gradients.backwards) or any(g.norm for g in gradients.gradients)
     if gradients.failure is not None or not without or not backward or not gradients.loss_requires_grad:
         return
@@ -50,7 +50,7 @@ def _finding(cut: CutOff, lost: list[str], gradients: GradientFacts, setup: Setu
             f"the tensor given to {cut.operation} was computed from them, and after backward their gradient is None"
         ),
         repair=cut.left_out(),
-        fix=Fix(does=f"leave the tensor on the graph (no {cut.operation} there)", safety=Safety.UNSAFE),
+        fix=Fix(does=f"keep the tensor in the graph (no {cut.operation} there)", safety=Safety.UNSAFE),
     )
 
 

@@ -19,14 +19,14 @@ from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.setup import SetupFacts
 
-# A cleared gradient leaves 0 and an uncleared one 1; rounding and random layers stay far from the middle.
+# The ratio is 0 for a cleared gradient and 1 for an uncleared one; rounding and random layers stay far from 0.5.
 LEFT_OVER = 0.5
 _CLEARED = {True: "no line clears the gradients", False: "despite the call that should clear the gradients"}
 
 
 @rule("TW501", Severity.ERROR)
 def uncleared_gradients(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A second step whose gradient holds that of the first."""
+    """A second step whose gradient contains the first step's gradient."""
     left = gradients.leftover_ratio
     if left is None or left < LEFT_OVER:
         return

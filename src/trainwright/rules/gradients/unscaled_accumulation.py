@@ -19,16 +19,16 @@ from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# The share is 1, k or 1/k; token counts that differ between micro-batches move it by some hundredths.
+# The ratio is 1, k or 1/k; unequal token counts in the micro-batches move it by a few hundredths.
 WITHIN = 0.15
 
 
 @rule("TW509", Severity.WARNING)
 def unscaled_accumulation(gradients: GradientFacts, setup: SetupFacts, loss: LossFacts | None) -> Iterator[Finding]:
-    """A window whose gradient is k times, or a k-th of, the mean of its micro-batches."""
+    """An accumulation window whose gradient is k times, or 1/k of, the mean of its micro-batches' gradients."""
     share, count = gradients.accumulated_share, gradients.accumulated_batches
-    # Several models of transformers (DistilBERT's for sequences) give a mean where the Trainer expects a sum over
-    # num_items_in_batch: nobody's script is at fault for that.
+    # Several models of transformers (DistilBERT's for sequences) return a mean where the Trainer expects a sum over
+    # num_items_in_batch; that is not the script's fault.
     if share is None or count < 2 or gradients.only_last or not gradients.user_loss:
         return
     factor = next((f for f in (count, 1 / count) if abs(share / f - 1) < WITHIN), None)

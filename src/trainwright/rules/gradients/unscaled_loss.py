@@ -18,13 +18,13 @@ from trainwright.core.rule import rule
 from trainwright.stages.gradients import GradientFacts
 from trainwright.stages.setup import SetupFacts
 
-# The gradients follow the scale wholly or not at all; float16 rounds them to three digits.
+# The gradients follow the scale completely or not at all; float16 rounds them to three digits.
 FOLLOWS = 0.5
 
 
 @rule("TW515", Severity.ERROR)
 def unscaled_loss(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Gradients that stay the same when the scale that they are divided by is doubled."""
+    """Gradients that stay the same when the loss scale is doubled."""
     scale, follows = gradients.loss_scale, gradients.follows_loss_scale
     if scale is None or follows is None or abs(follows) >= FOLLOWS:
         return

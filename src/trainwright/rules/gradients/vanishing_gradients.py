@@ -1,6 +1,6 @@
 """TW504 vanishing-gradients: hardly any of the gradient reaches the first layers.
 
-Why it matters: The early layers keep their random weights, and the later ones learn from what those make of the input.
+Why it matters: The early layers keep their random weights, and the later ones learn from random features.
 Evidence: The gradient per weight of the first layers compared with that of the last. With an activation that passes
 gradients (ReLU on standardized values) in place of sigmoid or tanh, the batch is learned clearly better, on three
 seeds.
@@ -22,16 +22,16 @@ from trainwright.stages.forward import ForwardFacts
 from trainwright.stages.gradients import GradientFacts, GradientOf
 from trainwright.stages.setup import SetupFacts
 
-# Early to late, per weight: 0.01 to 10 in networks that learn (MLPs of ReLU, BERT, GPT-2, ResNet at their start);
-# ten sigmoid layers of torch's initialisation give 1e-7. Three decades lie between that and what is usual.
+# Ratio of early to late gradients, per weight: 0.01 to 10 in networks that learn (ReLU MLPs, BERT, GPT-2 and ResNet at
+# initialization); ten sigmoid layers with torch's initialization have 1e-7. The limit is three decades below normal.
 VANISHED = 1e-5
-# Sigmoid's slope is at most 1/4: fewer layers do not take three decades.
+# Sigmoid's slope is at most 1/4: fewer layers cannot cost three decades.
 FEWEST_LAYERS = 4
 
 
 @rule("TW504", Severity.ERROR)
 def vanishing_gradients(gradients: GradientFacts, forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
-    """Early layers with a gradient a hundred thousandth of the late ones', mended by another activation."""
+    """Early layers with a gradient far below the late layers', fixed by another activation."""
     layers = _layers(gradients, forward)
     if len(layers) < FEWEST_LAYERS or gradients.failure is not None:
         return
@@ -57,7 +57,7 @@ def vanishing_gradients(gradients: GradientFacts, forward: ForwardFacts, setup: 
 
 
 def _layers(gradients: GradientFacts, forward: ForwardFacts) -> list[GradientOf]:
-    """Weights of linear and convolution layers with a gradient, in the order in which they were called."""
+    """Weights of linear and convolution layers that got a gradient, in call order."""
     order = {m.name: i for i, m in enumerate(forward.modules) if m.kind.startswith(("Linear", "Dense", "Conv"))}
     found = [g for g in gradients.gradients if g.module in order and len(g.shape) > 1 and g.norm is not None]
     return sorted(found, key=lambda g: order[g.module])

@@ -21,7 +21,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW508", Severity.ERROR)
 def wiped_accumulation(gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A window of micro-batches of which only the last is left, or an update for which nothing is left."""
+    """An accumulation window with only the last micro-batch's gradient left, or an update with no gradient left."""
     if gradients.wiped:
         yield _before_step(gradients, setup)
     elif gradients.wiped_passes:
@@ -55,7 +55,7 @@ def _before_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
 
 
 def _within_step(gradients: GradientFacts, setup: SetupFacts) -> Finding:
-    """A step that goes backward several times by itself, and clears the gradients each time."""
+    """A step that runs several backward passes and clears the gradients each time."""
     count = gradients.wiped_passes
     return Finding(
         message=f"of {count} backward passes only the last one's gradient is left at the update: the others are cleared",

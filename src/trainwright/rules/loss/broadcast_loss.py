@@ -41,7 +41,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW407", Severity.ERROR)
 def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None) -> Iterator[Finding]:
-    """An element-wise loss over more elements than either side has, or over shapes that do not fit."""
+    """An elementwise loss over more elements than either side has, or over incompatible shapes."""
     found = misfitting(loss, forward)
     if found is not None:
         if found.kind == Misfit.PAIRS:
@@ -54,7 +54,7 @@ def broadcast_loss(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | N
 
 
 def _in_call(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
-    """A function of a library's."""
+    """A library's loss function."""
     return Finding(
         message=message_of(call),
         measured=measured_of(call),
@@ -66,7 +66,7 @@ def _in_call(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
 
 
 def _by_hand(crossed: CrossedTargets, setup: SetupFacts) -> Finding:
-    """A loss that no function of a library's computes, and that does not change when the rows' targets are exchanged."""
+    """A handwritten loss that does not change when targets are permuted between rows."""
     shape, aligned, rows = crossed.shape, crossed.aligned_shape, crossed.shape[0]
     now, in_shape = f"{crossed.value:.4g}", f"{crossed.aligned_value:.4g}"
     values = f": {now}, and {in_shape} with the targets as {aligned}" if now != in_shape else ""
@@ -81,18 +81,18 @@ def _by_hand(crossed: CrossedTargets, setup: SetupFacts) -> Finding:
         },
         where=crossed.where or setup.place(Role.COMPUTE_LOSS, Role.TRAIN_STEP, Role.LOSS, Role.MODEL),
         proof=Proof(
-            f"with the targets of the rows exchanged the loss is {crossed.exchanged_value:.6g}, and {crossed.value:.6g} "
-            f"before: each output is compared with the targets of all rows; as {aligned} their order matters"
+            f"with the targets permuted between rows the loss is {crossed.exchanged_value:.6g}, and before it was "
+            f"{crossed.value:.6g}: each output is compared with the targets of all rows; as {aligned} their order matters"
         ),
         repair=Repair("give the targets the outputs' shape", Seam.BATCH, _reshape(aligned[1:]))
         if crossed.where is None
         else Repair("give the targets the outputs' shape", Seam.PAIRING, _reshape_pair(shape, aligned)),
-        fix=Fix(does=f"give the loss outputs and targets of one shape: targets as {aligned}", safety=Safety.SAFE),
+        fix=Fix(does=f"give outputs and targets the same shape in the loss: targets as {aligned}", safety=Safety.SAFE),
     )
 
 
 def _over_pairs(paired: PairedLoss, loss: LossFacts, setup: SetupFacts) -> Finding:
-    """A loss of the user's own, of which only the values are seen."""
+    """A user-defined loss of which only the values are visible."""
     rows = paired.rows
     return Finding(
         message=f"the loss compares each output with the targets of all rows: for {rows} rows it is {paired.value:.4g}, the mean "

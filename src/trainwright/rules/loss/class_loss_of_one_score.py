@@ -27,7 +27,7 @@ from trainwright.stages.setup import SetupFacts
 def class_loss_of_one_score(
     dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts
 ) -> Iterator[Finding]:
-    """One probability for two labels: what it asks for is the loss that takes it, and not another layer."""
+    """One probability for two labels: the fix is a loss that accepts it, not another layer."""
     labels, call = labels_out_of_range(dataset, forward, loss), loss.call
     if labels is None or not labels.for_binary_loss or call is None:
         return

@@ -23,7 +23,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW428", Severity.ERROR, after="TW407")
 def column_labels(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None) -> Iterator[Finding]:
-    """Labels (N, 1) of scores (N, C)."""
+    """Labels (N, 1) for scores (N, C)."""
     found = misfitting(loss, forward)
     if found is None or found.kind != Misfit.COLUMN:
         return

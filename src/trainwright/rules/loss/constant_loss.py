@@ -17,14 +17,14 @@ from trainwright.rules.places import loss_place
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# A loss with a margin rests at 0 once every row keeps it, and then no small change of the weights moves it;
-# these reach 0 only if they depend on nothing.
+# A margin loss is 0 once every row satisfies the margin, and then small changes of the weights do not change it; these
+# losses reach 0 only if they depend on nothing.
 _NEVER_RESTING = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
 
 
 @rule("TW413", Severity.ERROR)
 def constant_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A loss that stays when all weights move."""
+    """A loss that stays the same when all weights change."""
     if not loss.unchanged_by_weights or loss.value is None:
         return
     if loss.value == 0 and loss.function not in _NEVER_RESTING:
@@ -52,7 +52,7 @@ def constant_loss(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
 
 
 def _binary(seen: LossCall) -> Repair | None:
-    """The loss for one output, where the targets are 0 and 1 in the outputs' shape."""
+    """The loss for one output, if the targets are 0 and 1 in the outputs' shape."""
     if seen.targets.shape != seen.inputs.shape or not set(seen.target_values) <= {0.0, 1.0}:
         return None
 

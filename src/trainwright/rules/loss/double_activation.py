@@ -25,13 +25,13 @@ from trainwright.stages.setup import SetupFacts
 _TAKES_SCORES = ("cross_entropy", "binary_cross_entropy_with_logits")
 
 
-# A rate of 1 comes down to 1e-3, where Adam learns; a usual one to one that still shows which arm is ahead.
+# This scales a rate of 1 down to 1e-3, at which Adam learns, and leaves a usual rate large enough to compare the arms.
 SMALLER = 1e-3
 
 
 @rule("TW402", Severity.ERROR)
 def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
-    """Probabilities given to a loss that takes scores."""
+    """Probabilities passed to a loss that expects scores."""
     call = next((c for c in loss.calls if _given_probabilities(c)), None)
     if call is None:
         yield from _by_hand(loss, setup)
@@ -63,7 +63,7 @@ def double_activation(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts)
 
 
 def _by_hand(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
-    """A loss written by hand that applies (log_)softmax to what the model's softmax gave."""
+    """A handwritten loss that applies (log_)softmax to the output of the model's softmax."""
     if not loss.renormalised:
         return
     twice = loss.renormalised[0]
@@ -102,20 +102,20 @@ def _given_probabilities(call: LossCall) -> bool:
 
 
 def _floor(call: LossCall) -> float:
-    """The lowest loss in nats that scores from 0 to 1 can give; of a binary loss, for targets of 1."""
+    """The lowest loss in nats for scores from 0 to 1; for a binary loss, with targets of 1."""
     others = call.inputs.shape[1] - 1 if call.function == "cross_entropy" else 1
     return math.log(1 + others / math.e)
 
 
 def _where(call: LossCall, forward: ForwardFacts) -> Place | None:
-    """The line of the activation: the one seen, else of the last module of that kind."""
+    """The line of the activation: the one seen, or else that of the last module of that kind."""
     kinds = ("Softmax", "Softmax2d") if call.rows_sum_to_one else ("Sigmoid",)
     modules = [m.where for m in forward.modules if m.kind in kinds and m.output and m.output.shape == call.inputs.shape]
     return call.activation_at or call.softmax_at or (modules[-1] if modules else None)
 
 
 def _undo(call: LossCall) -> Repair:
-    """Scores whose softmax (for two-class losses: sigmoid) are the probabilities that were given."""
+    """Scores whose softmax (sigmoid for two-class losses) gives the probabilities that the loss got."""
     function = call.function
     use_log = call.rows_sum_to_one and function == "cross_entropy"
 

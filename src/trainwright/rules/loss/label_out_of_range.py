@@ -30,7 +30,7 @@ from trainwright.stages.setup import SetupFacts
 def label_out_of_range(
     dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts
 ) -> Iterator[Finding]:
-    """Labels that no other numbering brings below the number of scores."""
+    """Labels that exceed the number of scores however they are numbered."""
     labels = labels_out_of_range(dataset, forward, loss)
     if labels is None or labels.for_binary_loss or labels.numbers is not None:
         return
@@ -63,7 +63,9 @@ def _head(setup: SetupFacts, forward: ForwardFacts, split: str) -> Place | None:
 
 
 def _fix(classes: int, where: Place | None, forward: ForwardFacts) -> Fix:
-    if forward.head is not None and not any(p.initial_deviation for p in forward.parameters):  # no configuration sizes it
+    if forward.head is not None and not any(
+        p.initial_deviation for p in forward.parameters
+    ):  # no configuration sizes it
         either = ", or train the one score by a binary cross-entropy" if classes == 2 else ""
         return Fix(does=f"give the last layer {classes} units{either}", safety=Safety.SAFE)
     given = {"num_labels": str(classes)}
@@ -83,7 +85,7 @@ def _fix(classes: int, where: Place | None, forward: ForwardFacts) -> Fix:
 
 
 def _is_stored(forward: ForwardFacts) -> bool:
-    """Whether the checkpoint holds the head: it then refuses to load into one of another size."""
+    """Whether the checkpoint contains the head; if so, it cannot be loaded into a head of another size."""
     head = f"{forward.head.name}." if forward.head else ""
     return any(p.freshly_initialised is False for p in forward.parameters if head and p.name.startswith(head))
 

@@ -22,7 +22,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW411", Severity.ERROR)
 def labels_shifted_twice(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Labels that reach the model as the next tokens, and the loss as those after the next."""
+    """Labels that reach the model as next tokens and the loss as the tokens after those."""
     mask = batch.mask
     if loss.token_offset != 2 or mask is None or not mask.shifted_by_one or batch.label_key is None:
         return

@@ -29,7 +29,7 @@ from trainwright.stages.setup import SetupFacts
 def misnumbered_labels(
     dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts
 ) -> Iterator[Finding]:
-    """Labels from 1, or with a negative one, that fit when they are counted from 0."""
+    """Labels that start at 1 or include a negative number, and fit when numbered from 0."""
     labels = labels_out_of_range(dataset, forward, loss)
     if labels is None or labels.numbers is None or labels.are_unlabelled or labels.for_binary_loss:
         return

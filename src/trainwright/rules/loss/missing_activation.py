@@ -52,7 +52,7 @@ def _outside(call: LossCall) -> bool:
         return not call.in_unit_range
     axis = -1 if call.function == "ctc_loss" else 1
     wide = len(call.inputs.shape) > 1 and call.inputs.shape[axis] > 1
-    # Log-likelihoods that are merely not normalised are all negative, and may be meant; these are not.
+    # Unnormalized log-likelihoods are all negative and may be intended; these scores are not all negative.
     return wide and not call.log_normalised and (call.rows_sum_to_one or (call.inputs.maximum or 0.0) > 0.0)
 
 
@@ -80,7 +80,7 @@ def _logits_form(seen: LossCall) -> Repair:
 
 
 def _log_softmax(call: Call) -> Call:
-    """The same call of CTC's loss with log-probabilities over the classes, the last axis of (steps, rows, classes)."""
+    """The same CTC loss call with log-probabilities over the classes, the last axis of (steps, rows, classes)."""
     scores = call["logits"]
     if call["function"] != "ctc_loss":
         return call

@@ -23,7 +23,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW419", Severity.ERROR)
 def missing_loss(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A step in which nothing is computed that could be made smaller."""
+    """A step that computes nothing to minimize."""
     if not loss.computed_by_nothing or loss.value:
         return
     seen = f"a step raises {loss.failure.type}" if loss.failure else "the loss of a step is 0, and so is every gradient"

@@ -22,7 +22,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW414", Severity.ERROR)
 def non_finite_loss(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A loss without a finite value, of scores that all have one."""
+    """A non-finite loss although all scores are finite."""
     if loss.value is None or math.isfinite(loss.value):
         return
     scores = loss.call.inputs if loss.call else forward.output
@@ -51,12 +51,12 @@ def non_finite_loss(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -
 
 
 def _origin(forward: ForwardFacts) -> Place | None:
-    """Where the first value that is not finite was seen to arise."""
+    """Where the first non-finite value was seen."""
     return forward.non_finite_from.where if forward.non_finite_from else None
 
 
 def _which(loss: LossFacts, bad: list[int]) -> str:
-    """The rows whose own loss is not finite, and what they share."""
+    """The rows whose own loss is not finite, and what they have in common."""
     rows = len(loss.row_losses)
     if not bad or not rows:
         return "no single row's loss is to blame" if rows else "its rows could not be examined separately"

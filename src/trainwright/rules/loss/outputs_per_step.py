@@ -1,4 +1,4 @@
-"""TW426 outputs-per-step: the model gives an output at every step of a sequence, or position in an image, but each row has one target.
+"""TW426 outputs-per-step: the model has an output per time step or image position, but each row has one target.
 
 Why it matters: The loss stops, or compares the row's target with every step: the model mostly learns to answer before
 it has seen enough.
@@ -32,7 +32,7 @@ _LAST = "give the loss the output of the last step (return_sequences=False, or o
 
 @rule("TW426", Severity.ERROR, after="TW407")
 def outputs_per_step(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None) -> Diagnosis:
-    """A loss of outputs with an axis of steps and targets without one."""
+    """Outputs with an axis of steps, compared with targets that lack it."""
     found = misfitting(loss, forward)
     if found is None:
         yield from _repeated_targets(loss, setup, forward)
@@ -51,7 +51,7 @@ def outputs_per_step(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts |
 
 
 def _each_step(call: LossCall, loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Finding:
-    """A loss that stopped at an output for every step of a sequence or place of an image, where each row has one target."""
+    """A loss that raised because there is an output per step or image position, but one target per row."""
     scores = forward.output.shape if forward and forward.output else call.inputs.shape
     steps, is_image = prod(scores[1:-1]), len(scores) == 4
     of = "positions in an image" if is_image else "steps of a sequence"
@@ -69,7 +69,7 @@ def _each_step(call: LossCall, loss: LossFacts, setup: SetupFacts, forward: Forw
 
 
 def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None) -> Diagnosis:
-    """One target a row compared with an output at every step of a sequence, where the last step alone is learnt better."""
+    """One target per row compared with the outputs of all steps, although training on the last step works better."""
     call = next((c for c in loss.calls if c.function in ELEMENTWISE and not c.failure and is_per_step(c)), None)
     if (
         call is None
@@ -85,7 +85,7 @@ def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts 
     rows, steps = call.inputs.shape[:2]
     yield Finding(
         message=f"{call.function} compares the outputs at all {steps} steps of a sequence {forward.output.shape} with one "
-        f"target a row: {rows * steps:,} pairs for {rows} rows",
+        f"target per row: {rows * steps:,} pairs for {rows} rows",
         measured={"outputs": str(forward.output.shape), "targets": str(call.targets.shape), "pairs": rows * steps},
         where=_head(forward) or call.at or loss.at or setup.place(Role.MODEL),
         proof=outcome,
@@ -95,7 +95,7 @@ def _repeated_targets(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts 
 
 
 def _head(forward: ForwardFacts | None) -> Place | None:
-    """The line of the layer, but the head, that last gave a sequence of vectors."""
+    """The line of the last layer, not counting the head, that returned a sequence of vectors."""
     last = forward.head.name if forward and forward.head else ""
     several = [
         m.where

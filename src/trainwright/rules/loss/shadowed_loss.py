@@ -23,7 +23,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW416", Severity.ERROR)
 def shadowed_loss(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFacts) -> Iterator[Finding]:
-    """A step that calls a tensor where a function was."""
+    """A step that calls a tensor whose name used to be a function's."""
     failure = _failure(forward, loss)
     if failure is None:
         return
@@ -39,7 +39,7 @@ def shadowed_loss(forward: ForwardFacts, loss: LossFacts | None, setup: SetupFac
 
 
 def _failure(forward: ForwardFacts, loss: LossFacts | None) -> Failure | None:
-    """The failure that shows it: of the second step, or of the first one."""
+    """The failure that shows it: the second step's, or the first step's."""
     for failure in (loss.second_step, loss.failure) if loss else (forward.failure,):
         if failure is not None and failure.where is not None and any(s in failure.message for s in SHADOWED):
             return failure

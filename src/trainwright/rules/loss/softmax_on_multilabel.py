@@ -23,7 +23,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW410", Severity.WARNING)
 def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Targets of 0 and 1 with several ones in a row, against scores that share a sum of one."""
+    """Targets of 0 and 1 with several ones per row, compared with probabilities that sum to one."""
     call = next((c for c in loss.calls if _shared(c)), None)
     if call is None:
         return
@@ -45,7 +45,7 @@ def softmax_on_multilabel(loss: LossFacts, forward: ForwardFacts, setup: SetupFa
 
 
 def _shared(call: LossCall) -> bool:
-    """Whether the targets hold several ones a row, and the scores have one probability to give."""
+    """Whether rows of targets contain several ones, while the probabilities of a row sum to one."""
     several = call.rows_of_several_labels and set(call.target_values) <= {0.0, 1.0}
     if not several or len(call.inputs.shape) != 2:
         return False
@@ -55,7 +55,7 @@ def _shared(call: LossCall) -> bool:
 
 
 def _divides(call: LossCall) -> bool:
-    """Whether it takes probabilities and brings each row's to a sum of one."""
+    """Whether the loss takes probabilities and normalizes each row to a sum of one."""
     return call.function == "nll_loss" and call.takes_indices is False
 
 
@@ -70,7 +70,7 @@ def _advice(call: LossCall, setup: SetupFacts) -> str:
 
 
 def _binary_form(seen: LossCall) -> Repair | None:
-    """Judge each label by itself; None where both the softmax and the loss would have to go."""
+    """The loss that judges each label separately; None if both the softmax and the loss would have to be replaced."""
     function = seen.function
     if function == "binary_cross_entropy":
         return swap_activation("sigmoid", seen) if seen.activation == "softmax" else None

@@ -35,7 +35,7 @@ SPARSE, DENSE, BINARY = "sparse_categorical_crossentropy", "categorical_crossent
 
 @rule("TW406", Severity.ERROR)
 def sparse_dense_mismatch(loss: LossFacts, setup: SetupFacts, batch: BatchFacts | None = None) -> Iterator[Finding]:
-    """Targets of the other form than the loss takes, in the training or in the evaluation alone."""
+    """Targets in the other form than the loss expects, in training or only in the evaluation."""
     call = next((c for c in loss.calls if _other(c)), None)
     if call is not None:
         yield _in_training(call, loss, setup)
@@ -83,7 +83,7 @@ def _measured(call: LossCall) -> dict[str, Number]:
 
 
 def _other(call: LossCall) -> str:
-    """The loss that takes such targets; empty where the one there is does."""
+    """The loss that takes such targets; empty if the present loss does."""
     scores, targets = call.inputs.shape, call.targets.shape
     if len(scores) < 2 or scores[-1] < 2:
         return ""
@@ -100,7 +100,7 @@ def _shares(call: LossCall) -> bool:
 
 
 def _indices(call: LossCall) -> bool:
-    """Whether all targets are whole numbers from 0 on."""
+    """Whether all targets are nonnegative whole numbers."""
     whole = all(v == int(v) for v in call.target_values) if call.target_values else call.targets.is_integer
     return whole and (call.smallest_target or 0) >= 0
 
@@ -113,7 +113,7 @@ def _exchange(own: str, other: str) -> Repair:
 
 
 def _reform(label: str, width: int) -> Repair:
-    """Rows of one 1 of the evaluation's class indices, so wide; of width 0, class indices of its rows."""
+    """Turn the evaluation's class indices into one-hot rows of this width; with width 0, the reverse."""
 
     def of(row: Mapping[str, Any], number: int) -> dict[str, Any]:
         given = np.asarray(row[label])

@@ -26,12 +26,12 @@ from trainwright.stages.setup import SetupFacts
 _ERRORS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 STEPS = 16
 BATCHES = 4
-# Share of the labels' variance that a probe leaves unexplained: quintiles of a disease's progression as they are ordered
-# 0.53, in another order 0.91; ten digits 0.38 and 0.36; three numbered kinds of wine 0.21 and 0.16, and in the order of
-# their strength 0.12 and 0.20.
+# Share of the labels' variance that a probe leaves unexplained, in their own numbering and in others: quintiles of a
+# disease's progression 0.53 and 0.91; ten digits 0.38 and 0.36; three kinds of wine 0.21 and 0.16, and if ordered by
+# strength 0.12 and 0.20.
 ERROR_RATIO = 0.97
 FIT_RATIO = 1.05
-# Where a probe explains less, the numberings hardly differ.
+# If a probe explains less, the numberings hardly differ.
 MOST_UNEXPLAINED = 0.85
 
 
@@ -39,7 +39,7 @@ MOST_UNEXPLAINED = 0.85
 def squared_error_on_classes(
     loss: LossFacts, dataset: DatasetFacts, overfit: OverfitFacts, setup: SetupFacts
 ) -> Diagnosis:
-    """An error of distance between scores and classes; a note where nothing shows that it does harm."""
+    """A distance between scores and class numbers; a note if there is no evidence of harm."""
     call = loss.call
     if call is None or call.failure is not None or call.function not in _ERRORS or len(loss.calls) > 1:
         return
@@ -120,7 +120,7 @@ def _of_numbers(call: LossCall, dataset: DatasetFacts, seen: Alignment, where: P
 
 
 def _arbitrary(seen: Alignment) -> bool:
-    """Whether the classes could as well be numbered otherwise, where a probe learns enough to tell."""
+    """Whether the numbering of the classes is arbitrary, if a probe learns enough to tell."""
     own, others = seen.numbering_error, seen.other_numberings_error
     if own is None or others is None or not seen.single or others > MOST_UNEXPLAINED:
         return False
@@ -135,13 +135,13 @@ def _single(call: LossCall) -> bool:
 
 
 def _of_two(dataset: DatasetFacts) -> bool:
-    """Whether all labels that were read are 0 or 1."""
+    """Whether all labels read are 0 or 1."""
     labels = dataset.train.labels
     return labels is not None and set(labels.census) == {0, 1}
 
 
 def _cross_entropy(seen: LossCall) -> Repair:
-    """The cross-entropy of the same scores; probabilities are turned back into scores."""
+    """The cross-entropy of the same scores; probabilities are converted back to scores."""
     function = seen.function
 
     def change(call: Call) -> Call:

@@ -1,7 +1,7 @@
 """TW412 surprising-initial-loss: an untrained model's first loss is far above chance level and stays there.
 
-Why it matters: Scores that are far too large make a model confident in wrong answers. Training spends its time, or all
-of it, on unlearning them.
+Why it matters: Scores that are far too large make a model confident in wrong answers. Training spends much of its time,
+or all of it, on unlearning them.
 Evidence: The first loss compared with the expected one (ln C for C classes, the targets' mean square for a regression).
 With the scores divided to a spread of one, the batch is learned; without, it is not.
 Fix (manual): Find what makes the scores so large: a temperature, a sum that should be a mean, inputs in large units.
@@ -20,16 +20,16 @@ from trainwright.rules.places import loss_place
 from trainwright.stages.loss import LossCall, LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# Scores of unit spread, the largest that usual initialisations give, cost about half a nat above ln C; small
+# Scores of unit spread, the largest from usual initializations, cost about half a nat above ln C; small
 # networks on unscaled inputs reach twice ln C and recover.
 _TIMES_CHANCE = 3.0
-# A regression that starts ten times over the targets' mean square has outputs some three times their size.
+# If a regression's first loss is ten times the targets' mean square, the outputs are about three times the targets.
 _TIMES_SQUARE = 10.0
 
 
 @rule("TW412", Severity.WARNING, residual=True)
 def surprising_initial_loss(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
-    """A first loss far above that of knowing nothing, which smaller scores mend."""
+    """A first loss far above an uninformed model's, fixed by smaller scores."""
     call = loss.call
     if call is None or loss.expected is None or setup.loads_checkpoint or call.failure or call.inputs.non_finite:
         return
@@ -42,7 +42,7 @@ def surprising_initial_loss(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
         return
     change = _divide(call.function, factor)
     outcome = yield Trial(change=change, steps=30)
-    # That smaller scores start lower is no proof: as they are, the steps must not even reach the constant guess.
+    # Smaller scores naturally start lower, so the unchanged model must also fail to reach a constant prediction.
     if not outcome.clearly_better or min(outcome.before) < loss.expected or max(outcome.after) > loss.expected:
         return
     unit = " nats" if call.function == "cross_entropy" else ""
@@ -57,7 +57,7 @@ def surprising_initial_loss(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
 
 
 def _size(call: LossCall, expected: float) -> float:
-    """How many times too large the scores are."""
+    """By what factor the scores are too large."""
     deviation, mean = call.inputs.deviation or 0.0, call.inputs.mean or 0.0
     if call.function == "cross_entropy":
         return deviation

@@ -26,7 +26,7 @@ from trainwright.stages.tensor import TensorFacts
 
 @rule("TW421", Severity.ERROR)
 def swapped_targets(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A loss of classes that is given numbers which are none, where another output's targets are."""
+    """A class loss whose targets are not class numbers, although another output's targets are."""
     keys = batch.target_keys or ()
     if len(keys) != len(loss.outputs) or len(keys) < 2:
         return
@@ -40,7 +40,7 @@ def swapped_targets(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> It
 
 
 def _fits(call: LossCall, targets: TensorFacts | None) -> bool:
-    """Whether targets are class numbers that a loss takes."""
+    """Whether targets are class numbers that a loss accepts."""
     if targets is None or not targets.is_integer or targets.minimum is None or targets.maximum is None:
         return False
     return targets.minimum >= 0 and targets.maximum < call.inputs.shape[-1]

@@ -28,7 +28,7 @@ _DECODER_INPUTS = ("decoder_input_ids", "decoder_inputs_embeds")
 
 @rule("TW418", Severity.ERROR)
 def two_losses(batch: BatchFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """An encoder-decoder that is called without its labels, and gets no decoder inputs in their place."""
+    """An encoder-decoder that is called with neither labels nor decoder inputs."""
     labels, output = batch.labels, forward.output
     if labels is None or not labels.is_integer or len(labels.shape) != 2 or _DECODER_INPUTS[0] not in batch.accepts:
         return
@@ -55,7 +55,7 @@ def two_losses(batch: BatchFacts, forward: ForwardFacts, setup: SetupFacts) -> I
 
 
 def _taker(setup: SetupFacts) -> str:
-    """What computes the loss in the model's place."""
+    """What computes the loss instead of the model."""
     smoothing = setup.arguments.get("label_smoothing_factor")
     if smoothing is not None and smoothing.value:
         return f"label_smoothing_factor={smoothing.value:g}"

@@ -1,6 +1,6 @@
 """TW415 unequal-loss-terms: of several losses added without weights, one is hundreds of times larger than the others.
 
-Why it matters: The others are added in vain: their part of the gradient is lost in that of the large one.
+Why it matters: The others have no effect: their gradients are negligible next to that of the large one.
 Evidence: The size of each term in the minimized sum. Without the large one, the others are learned clearly better.
 Fix (unsafe): Weight the terms, or bring their targets to the same scale.
 """
@@ -16,7 +16,7 @@ from trainwright.rules.places import loss_place
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# Two orders of magnitude: under that, the terms of a sum that nobody weighted are often left so, and all are learnt.
+# Two orders of magnitude: smaller differences between unweighted terms are common, and all terms are learned.
 _TIMES_LARGER = 100.0
 # Terms whose factors differ by more than this were weighted on purpose.
 _SAME_FACTOR = 1.5
@@ -24,7 +24,7 @@ _SAME_FACTOR = 1.5
 
 @rule("TW415", Severity.WARNING)
 def unequal_loss_terms(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
-    """Unweighted terms of very different size, of which the small ones are not learnt."""
+    """Unweighted terms of very different sizes, of which the small ones are not learned."""
     terms = [(i, c, abs(c.value * c.factor)) for i, c in enumerate(loss.calls) if c.value and c.factor]
     if len(terms) < 2 or len(terms) < len(loss.calls):
         return

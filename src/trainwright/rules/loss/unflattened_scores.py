@@ -23,7 +23,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW427", Severity.ERROR, after="TW407")
 def unflattened_scores(loss: LossFacts, setup: SetupFacts, forward: ForwardFacts | None = None) -> Iterator[Finding]:
-    """Scores (N, C, 1, …) that a pooling over all places gave, of a class loss that then wants targets (N, 1, …)."""
+    """Scores (N, C, 1, …) from global pooling, for which a class loss expects targets (N, 1, …)."""
     found = misfitting(loss, forward)
     if found is None or found.kind != Misfit.SPARE_AXES:
         return

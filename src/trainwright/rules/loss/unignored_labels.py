@@ -27,7 +27,7 @@ from trainwright.stages.setup import SetupFacts
 def unignored_labels(
     dataset: DatasetFacts, setup: SetupFacts, forward: ForwardFacts, loss: LossFacts
 ) -> Iterator[Finding]:
-    """A score for each class, and one number more among the labels."""
+    """Labels with one more number than there are classes with a score."""
     labels = labels_out_of_range(dataset, forward, loss)
     if labels is None or labels.numbers is None or not labels.are_unlabelled or labels.for_binary_loss:
         return

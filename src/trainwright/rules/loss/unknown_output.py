@@ -1,7 +1,7 @@
 """TW420 unknown-output: losses, metrics or targets name an output that the model lacks, or losses leave one out.
 
 Why it matters: A model with several outputs finds its losses, metrics and targets by the outputs' names. An unknown
-name stops the training (for metrics, after the first step) with a page about structures.
+name stops training (for metrics, after the first step) with a long message about structures.
 Evidence: The names that compile and the data use, compared with the names of the model's outputs.
 Error: `y_true and y_pred have different structures`
 Error: `Expected …, but got … of type 'str'`
@@ -26,13 +26,13 @@ from trainwright.core.rule import rule
 from trainwright.stages.loss import LossFacts
 from trainwright.stages.setup import SetupFacts
 
-# difflib's ratio at which two names are taken to mean the same output.
+# difflib's ratio above which two names are assumed to mean the same output.
 KIN = 0.5
 
 
 @rule("TW420", Severity.ERROR)
 def unknown_output(loss: LossFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A name, in compile or in the targets, that is none of the outputs'."""
+    """A name in compile or in the targets that no output has."""
     outputs = loss.outputs
     for role, names in loss.outputs_named.items():
         unknown = [n for n in names if n not in outputs]
@@ -85,7 +85,7 @@ def _without_loss(call: Call, names: Sequence[str]) -> Call:
 
 
 def _meant(unknown: Sequence[str], free: Sequence[str]) -> dict[str, str]:
-    """Which of the outputs that are left each unknown name is kin to; the last one left needs no kinship."""
+    """The remaining output that each unknown name resembles; the last remaining output needs no resemblance."""
     near = {name: difflib.get_close_matches(name, free, n=1, cutoff=KIN) for name in unknown}
     found = {name: kin[0] for name, kin in near.items() if kin}
     lost, left = [n for n in unknown if n not in found], [n for n in free if n not in found.values()]

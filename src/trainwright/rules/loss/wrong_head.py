@@ -26,7 +26,7 @@ _BINARY = "binary_cross_entropy_with_logits"
 
 @rule("TW408", Severity.ERROR)
 def wrong_head(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A loss that raised on score vectors and labels of different number: one a row against one a token."""
+    """A loss that raised because the numbers of score vectors and labels differ: one per row versus one per token."""
     call, labels = loss.call, batch.labels
     if call is None or call.failure is None or labels is None:
         return
@@ -65,7 +65,7 @@ def wrong_head(loss: LossFacts, batch: BatchFacts, setup: SetupFacts) -> Iterato
 
 
 def _real_labels(call: LossCall) -> bool:
-    """Whether real numbers, one a row, were compared with several scores a row."""
+    """Whether one real number per row was compared with several scores per row."""
     scores, targets = call.inputs.shape, call.targets
     if call.function != _BINARY or not targets.is_float or len(scores) != 2 or scores[1] < 2:
         return False
@@ -96,7 +96,7 @@ def _as_regression(call: Call) -> Call:
 
 
 def _vectors(shape: tuple[int, ...]) -> int:
-    """How many score vectors a shape (N, C) or (N, C, …) holds."""
+    """Number of score vectors in a shape (N, C) or (N, C, …)."""
     count = shape[0] if shape else 0
     for size in shape[2:]:
         count *= size

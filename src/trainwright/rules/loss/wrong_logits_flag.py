@@ -25,7 +25,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW404", Severity.ERROR)
 def wrong_logits_flag(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
-    """A loss whose setting does not fit the range of what it was given."""
+    """A loss whose from_logits setting does not fit the range of its inputs."""
     call = next((c for c in loss.calls if c.misreads_scores or _reads_probabilities(c)), None)
     if call is None or call.from_logits is None:
         return
@@ -50,14 +50,14 @@ def wrong_logits_flag(loss: LossFacts, setup: SetupFacts) -> Diagnosis:
         where=call.activation_at or loss_place(loss, setup),
         proof=outcome
         if outcome.clearly_better
-        else Proof(f"all scores lie in 0 to 1; at the best of them {floor:.4f} nats are left"),
+        else Proof(f"all scores are between 0 and 1; even with the best possible ones, the loss is {floor:.4f} nats"),
         repair=change,
         fix=Fix(does=f"remove the {word} from the last layer, or set from_logits=False", safety=Safety.SAFE),
     )
 
 
 def _scores(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
-    """Scores that the loss takes for probabilities."""
+    """Scores that the loss treats as probabilities."""
     low, high = call.inputs.minimum or 0.0, call.inputs.maximum or 0.0
     value = f": the loss is {call.value:.4g}" if call.value is not None else ""
     return Finding(
@@ -79,7 +79,7 @@ def _scores(call: LossCall, loss: LossFacts, setup: SetupFacts) -> Finding:
 
 
 def _reads_probabilities(call: LossCall) -> bool:
-    """Whether what the loss takes for scores are probabilities."""
+    """Whether the loss treats probabilities as scores."""
     if call.from_logits is not True or not call.in_unit_range or call.failure or not call.activation_module:
         return False  # what the script's own code made probabilities is double-activation's
     if _of_classes(call):
@@ -96,13 +96,13 @@ def _name(call: LossCall) -> str:
 
 
 def _class(call: LossCall) -> str:
-    """SparseCategoricalCrossentropy of sparse_categorical_crossentropy."""
+    """The class of a loss function: SparseCategoricalCrossentropy for sparse_categorical_crossentropy."""
     name = "".join(word.capitalize() for word in _name(call).split("_"))
     return f"{call.library}.losses.{name}" if call.library else name
 
 
 def _edits(call: LossCall, setup: SetupFacts) -> tuple[SetKeyword, ...]:
-    """The loss's name exchanged for its object, where the script's own name for the library is known."""
+    """Replace the loss's name with an object, if the script's own name for the library is known."""
     where: Place | None = setup.place(Role.LOSS)
     named = setup.arguments.get("loss")
     if where is None or not call.library or named is None or not isinstance(named.value, str):

@@ -32,7 +32,7 @@ _CLASS_LOSSES = ("cross_entropy", "nll_loss")
 _REAL_LOSSES = ("binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss", "smooth_l1_loss",
                 "huber_loss")  # fmt: skip
 _OF_TYPES = ("dtype", "result type", "scalar type")
-# Python's numbers, and the dtype that stands for them.
+# Python's number types and the corresponding dtypes.
 _OBJECTS = {"int": "int64", "float": "float32", "bool": "int64"}
 _BINARY = "binary_cross_entropy_with_logits"
 
@@ -41,7 +41,7 @@ _BINARY = "binary_cross_entropy_with_logits"
 def wrong_target_dtype(
     loss: LossFacts, setup: SetupFacts, batch: BatchFacts | None, gradients: GradientFacts | None
 ) -> Iterator[Finding]:
-    """A loss that raised, given targets of another type than its own."""
+    """A loss that raised because of the targets' dtype."""
     call = loss.call
     failure = loss.failure or (gradients.failure if gradients else None)
     if call is None and failure is not None and batch is not None:
@@ -67,7 +67,7 @@ def wrong_target_dtype(
 
 
 def _wanted(call: LossCall, message: str) -> tuple[str, str]:
-    """The type that the targets should have, and the loss that takes them; "" where the type is not at fault."""
+    """The dtype that the targets should have, and the loss that accepts them; "" if the dtype is not the cause."""
     scores, targets = call.inputs, call.targets
     whole = bool(call.target_values) and all(v == int(v) and v >= -100 for v in call.target_values)
     if call.function in _CLASS_LOSSES:
@@ -84,7 +84,7 @@ def _wanted(call: LossCall, message: str) -> tuple[str, str]:
 
 
 def _where(setup: SetupFacts, loss: LossFacts, batch: BatchFacts | None, call: LossCall) -> Place | None:
-    """Where the labels are built, if they reach the loss as they are; else the loss call."""
+    """Where the labels are built, if they reach the loss unchanged; otherwise the loss call."""
     labels = batch.labels if batch else None
     if call.at and (labels is None or labels.dtype != call.targets.dtype):
         return call.at
@@ -102,7 +102,7 @@ def _cast(function: str, instead: str, dtype: str) -> Repair:
 
 
 def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Numbers that an array holds as Python's objects: no tensor can be made of them."""
+    """Numbers stored as Python objects in an array, which cannot be converted to a tensor."""
     for key in batch.target_keys or ():
         kind = batch.others.get(key, "").removeprefix("object array of ")
         if kind not in _OBJECTS:
@@ -113,7 +113,7 @@ def _of_objects(batch: BatchFacts, setup: SetupFacts) -> Iterator[Finding]:
             return call.replace(**{key: np.asarray(call[key]).astype(dtype)})
 
         yield Finding(
-            message=f"the targets are an array of Python objects ({kind}), of which no tensor can be made",
+            message=f"the targets are an array of Python objects ({kind}), which cannot be converted to a tensor",
             measured={"target_dtype": "object", "wanted_dtype": dtype},
             where=setup.place(Role.LABELS_MADE, Role.TRAIN_DATASET_MADE, Role.TRAIN_DATASET, Role.TRAIN_CALL),
             proof=Proof(f"each of the batch's targets is a Python {kind}; cast to {dtype}, the step works"),

@@ -21,7 +21,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW612", Severity.NOTE)
 def decayed_norms(optimizer: OptimizerFacts, forward: ForwardFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """An empty group without decay beside one that decays biases and norms."""
+    """An empty group without decay, next to a group that decays biases and norms."""
     spared = [g for g in optimizer.groups if g.weight_decay == 0]
     flat = {p.name for p in forward.parameters if len(p.shape) < 2}
     decayed = [n for g in optimizer.groups if g.weight_decay > 0 for n in g.names if n in flat]

@@ -20,7 +20,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW605", Severity.ERROR)
 def excessive_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts) -> Diagnosis:
-    """A rate that was written, and a lower one that learns what it does not."""
+    """A rate set by the script, and a lower one that learns what it does not."""
     if not optimizer.rate_given:
         return
     better = yield from better_rate(overfit, optimizer, setup)

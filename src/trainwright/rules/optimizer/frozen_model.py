@@ -23,7 +23,7 @@ _EMPTY = "optimizer got an empty parameter list"
 
 @rule("TW603", Severity.ERROR)
 def frozen_model(setup: SetupFacts) -> Iterator[Finding]:
-    """A model all of whose parameters are frozen, or an optimizer that was given none for that reason."""
+    """A model whose parameters are all frozen, or an optimizer that got no parameters for that reason."""
     empty = setup.failure is not None and _EMPTY in setup.failure.message
     frozen = setup.parameters > 0 and setup.trainable_parameters == 0
     if not (frozen or (empty and setup.frozen_at)):

@@ -22,13 +22,13 @@ from trainwright.rules.repairs import unfreeze
 from trainwright.stages.forward import ForwardFacts, ParameterFacts
 from trainwright.stages.setup import SetupFacts
 
-# One random layer under a trained one is a method: random features (Rahimi and Recht 2007), reservoirs.
+# One random layer below a trained one is a known method: random features (Rahimi and Recht 2007), reservoirs.
 FEWEST_LAYERS = 2
 
 
 @rule("TW615", Severity.ERROR)
 def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnosis:
-    """Frozen random weights in layers that were called, whose training helps."""
+    """Frozen random weights in layers that were called; training them helps."""
     frozen = forward.frozen_untrained
     if not frozen or not any(p.trainable for p in forward.parameters):
         return
@@ -61,7 +61,7 @@ def frozen_untrained_layers(forward: ForwardFacts, setup: SetupFacts) -> Diagnos
 
 
 def _with_norms(modules: set[str], forward: ForwardFacts) -> list[str]:
-    """The frozen parameters of these layers, and of frozen layers without matrices that nothing has trained."""
+    """The frozen parameters of these layers, and of frozen, untrained layers without matrices."""
     others = {p.module for p in forward.parameters if p.trainable or len(p.shape) > 1} - modules
     return [
         p.name
@@ -71,24 +71,22 @@ def _with_norms(modules: set[str], forward: ForwardFacts) -> list[str]:
 
 
 def _fresh_head(frozen: Sequence[ParameterFacts], forward: ForwardFacts) -> Proof | None:
-    """Scores of a random layer on top of a trained model: no experiment is needed to know that they stay random."""
+    """Scores of a random layer on top of a trained model; clearly they stay random, so no experiment is needed."""
     head = forward.head.name if forward.head else None
     fresh = [p.name for p in frozen if p.freshly_initialised and p.module == head]
-    return (
-        Proof(f"the checkpoint does not hold {fresh[0]}, which makes the scores, and it is frozen") if fresh else None
-    )
+    return Proof(f"{fresh[0]}, which computes the scores, is frozen and not part of the checkpoint") if fresh else None
 
 
 def _missing(frozen: Sequence[ParameterFacts], setup: SetupFacts) -> Proof | None:
-    """Layers of a model loaded from a checkpoint that this does not hold: nobody means to keep those random."""
+    """Layers that a loaded checkpoint did not contain; nobody means to keep those random."""
     missing = [p.name for p in frozen if p.freshly_initialised]
     if not setup.loads_checkpoint or not missing:
         return None
-    return Proof(f"the checkpoint that the model is loaded from does not hold {len(missing)} of the frozen matrices")
+    return Proof(f"the model's checkpoint does not contain {len(missing)} of the frozen matrices")
 
 
 def _drowned(forward: ForwardFacts) -> Proof | None:
-    """Random layers that take all signal away: no training of what follows them can bring it back."""
+    """Random layers that remove the signal: no training of later layers can recover it."""
     given = forward.head.inputs[0] if forward.head and forward.head.inputs else None
     if given is None or not forward.drowned_in_frozen:
         return None
@@ -96,7 +94,7 @@ def _drowned(forward: ForwardFacts) -> Proof | None:
 
 
 def _line(frozen: Sequence[ParameterFacts]) -> Place | None:
-    """The line that froze most of them."""
+    """The line that froze the most of them."""
     lines = Counter(p.frozen_at for p in frozen if p.frozen_at is not None)
     return lines.most_common(1)[0][0] if lines else None
 

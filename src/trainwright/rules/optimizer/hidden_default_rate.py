@@ -19,7 +19,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW607", Severity.ERROR)
 def hidden_default_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts) -> Diagnosis:
-    """A rate that nobody wrote, and a lower one that learns what it does not."""
+    """A default rate, and a lower one that learns what it does not."""
     if optimizer.rate_given:
         return
     better = yield from better_rate(overfit, optimizer, setup)

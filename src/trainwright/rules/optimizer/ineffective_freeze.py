@@ -20,7 +20,7 @@ from trainwright.stages.setup import IneffectiveFreeze, SetupFacts
 
 @rule("TW604", Severity.WARNING)
 def ineffective_freeze(setup: SetupFacts) -> Iterator[Finding]:
-    """An attribute of a layer, or a misspelt one of a parameter, that was set to False."""
+    """An attribute of a layer, or a misspelled attribute of a parameter, that was set to False."""
     for one in setup.ineffective_freezes:
         if one.after_compile:
             yield _too_late(one)

@@ -1,6 +1,6 @@
 """TW606 negligible-learning-rate: all planned updates together are too small for the model to learn anything.
 
-Why it matters: The loss stays where it began until the last step, which could have ten other reasons.
+Why it matters: The loss stays where it began until the last step, which could have many other causes.
 Evidence: With the rate raised so far that a few steps move the weights as far as the whole planned training would, one
 batch is still not learned. From the same weights, a usual rate learns it clearly better, on three seeds.
 Fix (unsafe): Write the rate that worked.
@@ -18,17 +18,17 @@ from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
 STEPS = 12
-# What torch's own examples use for plain SGD with momentum.
+# The rate in torch's own examples for plain SGD with momentum.
 GRADIENT_DESCENT_RATE = 0.1
-# A rate within this factor of a usual one is somebody's choice.
+# A rate within this factor of a usual one is assumed to be intended.
 CHOSEN_FACTOR = 30.0
-# A schedule that is near zero nearly always is another fault (schedule-in-wrong-unit).
+# A schedule that is near zero almost all the time is another fault (schedule-in-wrong-unit).
 LEAST_MEAN_FACTOR = 0.05
 
 
 @rule("TW606", Severity.ERROR)
 def negligible_learning_rate(overfit: OverfitFacts, optimizer: OptimizerFacts, setup: SetupFacts) -> Diagnosis:
-    """A rate with which neither some steps nor all of them move the loss, and a usual one that does."""
+    """A rate with which not even all planned steps lower the loss, and a usual one that does."""
     rate, updates = optimizer.learning_rate, optimizer.planned_updates
     adaptive = optimizer.kind in ADAPTIVE
     usual = (PRETRAINED_RATE if setup.loads_checkpoint else NEW_RATE) if adaptive else GRADIENT_DESCENT_RATE

@@ -21,7 +21,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW609", Severity.WARNING)
 def schedule_before_optimizer(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A training step that moves the schedule on."""
+    """A training step that advances the schedule."""
     if not optimizer.schedule_first:
         return
     yield Finding(

@@ -1,7 +1,7 @@
 """TW608 schedule-in-wrong-unit: the schedule's length does not match the number of planned updates.
 
 Why it matters: A length in epochs brings the rate to 0, or to its final value, after a few updates. With a length in
-micro-batches or rows, or a warm-up longer than the run, it never gets where it should.
+micro-batches or rows, or a warm-up longer than the run, the rate never gets where it should.
 Evidence: A dry run of the schedule over the planned updates.
 Error: `Tried to step … times. The specified number of total steps is`
 Fix (manual): Count updates: rows / (batch size x accumulation) x epochs.
@@ -19,23 +19,23 @@ from trainwright.core.rule import rule
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 
-# A rate a thousandth of its peak changes next to nothing; healthy decays get there at the end of the run, if at all.
+# A rate at a thousandth of its peak changes almost nothing; healthy decays get there at the end of the run, if ever.
 SPENT = 1e-3
 # ... and not before this share of it.
 SPENT_BEFORE = 0.5
 # A length counted in micro-batches is that many times too long; rounding of the last batch moves it by a few percent.
 SAME_LENGTH = 0.05
-# A schedule that is this many times too long or too short for its steps counts another unit; less is a matter of taste.
+# A schedule this many times too long or too short counts another unit; smaller differences are a matter of taste.
 FEWEST_TIMES = 4
 # A rate above this share of its peak at the end of the run has hardly begun to fall.
 HARDLY_FALLEN = 0.9
-# Shorter runs are trials of the script; their schedules mean nothing.
+# Shorter runs are test runs of the script; their schedules mean nothing.
 FEWEST_UPDATES = 10
 
 
 @rule("TW608", Severity.WARNING)
 def schedule_in_wrong_unit(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A schedule that is spent early, still warming up at the end, or as many times too long as there are micro-batches or rows."""
+    """A schedule that ends early, is still warming up at the end, or counts micro-batches or rows."""
     planned, points = optimizer.planned_updates, optimizer.schedule
     if planned is None or planned < FEWEST_UPDATES:
         return
@@ -80,9 +80,9 @@ def _place(optimizer: OptimizerFacts, setup: SetupFacts) -> Place | None:
 
 def _proof(points: tuple[tuple[int, float], ...], optimizer: OptimizerFacts) -> Proof:
     if optimizer.schedule_failure is not None and not points:
-        return Proof(f"run dry, it raised {optimizer.schedule_failure.type}")
+        return Proof(f"in a dry run, it raised {optimizer.schedule_failure.type}")
     few = points[:: max(1, len(points) // 5)]
-    return Proof("run dry: " + ", ".join(f"update {u}: {f:.3g}" for u, f in few) + " of its peak")
+    return Proof("in a dry run: " + ", ".join(f"update {u}: {f:.3g}" for u, f in few) + " of its peak")
 
 
 def _advice(planned: int, optimizer: OptimizerFacts) -> str:
@@ -95,7 +95,7 @@ def _advice(planned: int, optimizer: OptimizerFacts) -> str:
 
 
 def _unmoved(planned: int, optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A schedule that leaves its first rate only after the run."""
+    """A schedule that keeps its first rate until after the end of the run."""
     moves_at = optimizer.schedule_moves_at
     if moves_at is None:
         return
@@ -104,7 +104,7 @@ def _unmoved(planned: int, optimizer: OptimizerFacts, setup: SetupFacts) -> Iter
         measured={"planned_updates": planned, "moves_at": moves_at, "schedule": optimizer.schedule_kind},
         severity=Severity.NOTE,
         where=_place(optimizer, setup),
-        proof=Proof("run dry over the planned updates, and asked for its rate beyond them"),
+        proof=Proof("a dry run over the planned updates, and a look at the rates beyond them"),
         fix=Fix(does=f"give the schedule its length in updates: {planned}"),
     )
 
@@ -142,7 +142,7 @@ def _too_long(
 def _of_rows(
     points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> str | None:
-    """A schedule as long as there are rows in all epochs: the last batch of an epoch may have as few as one."""
+    """A schedule as long as the number of rows in all epochs; an epoch's last batch may have as few as one row."""
     length, size, epochs = optimizer.schedule_length, setup.batch_size * setup.accumulation, setup.epochs
     if length is None or not epochs or size < FEWEST_TIMES or points[-1][1] < HARDLY_FALLEN:
         return None
@@ -157,7 +157,7 @@ def _of_rows(
 def _swinging(
     points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> str | None:
-    """A schedule as long as there are epochs, stepped at each update: the rate falls and rises again."""
+    """A schedule as long as the number of epochs, but stepped at each update: the rate falls and rises repeatedly."""
     length, epochs = optimizer.schedule_length, setup.epochs
     if length is None or not epochs or abs(length / epochs - 1) > SAME_LENGTH or length * FEWEST_TIMES > planned:
         return None
@@ -172,7 +172,7 @@ def _swinging(
 
 
 def _hardly_stepped(planned: int, optimizer: OptimizerFacts) -> str | None:
-    """A schedule whose length is in updates, stepped once an epoch."""
+    """A schedule whose length is in updates, but that is stepped once per epoch."""
     length, steps = optimizer.schedule_length, optimizer.schedule_steps
     if length is None or not steps or length < FEWEST_TIMES * planned or steps >= planned:
         return None
@@ -185,7 +185,7 @@ def _hardly_stepped(planned: int, optimizer: OptimizerFacts) -> str | None:
 def _over_within_epochs(
     points: tuple[tuple[int, float], ...], planned: int, optimizer: OptimizerFacts, setup: SetupFacts
 ) -> str | None:
-    """A fall that is over after as many steps as there are epochs, of a schedule that is stepped at each update."""
+    """A decay that ends after as many steps as there are epochs, although the schedule is stepped at each update."""
     length, epochs, last = optimizer.schedule_length, setup.epochs, points[-1][1]
     if not length or not epochs or length > epochs or length * FEWEST_TIMES > planned:
         return None

@@ -25,8 +25,8 @@ from trainwright.stages.gradients import GradientFacts, PlainList
 from trainwright.stages.optimizer import OptimizerFacts
 from trainwright.stages.setup import SetupFacts
 
-# Nobody leaves more than half of the matrices of a new model as they were drawn and asks for their gradients; of a
-# smaller part (random features, a fixed projection) only an experiment tells whether it was meant.
+# Nobody intentionally leaves more than half of a new model's matrices untrained while requiring their gradients. For a
+# smaller part (random features, a fixed projection), only an experiment can tell whether it is intended.
 MOSTLY = 0.5
 
 
@@ -34,7 +34,7 @@ MOSTLY = 0.5
 def unregistered_parameters(
     optimizer: OptimizerFacts, gradients: GradientFacts, forward: ForwardFacts, setup: SetupFacts
 ) -> Diagnosis:
-    """Layers of a plain list; tensors of another model; layers that were forgotten."""
+    """Layers in a plain list, tensors of another model, or forgotten layers."""
     for one in gradients.plain_lists:
         yield _plain_list(one, setup)
     missing = optimizer.unregistered

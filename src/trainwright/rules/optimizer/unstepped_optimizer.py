@@ -24,7 +24,7 @@ _IN_PLACE = "change the parameter in place (p -= â€¦, under no_grad): p = p - â€
 
 @rule("TW601", Severity.ERROR)
 def unstepped_optimizer(optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """An update without effect, by an optimizer that holds the weights and has a rate."""
+    """An update without effect, although the optimizer holds the weights and its rate is not zero."""
     if optimizer.epochs is not None and not optimizer.epochs:
         yield _no_epoch(optimizer.epochs, setup)
         return
@@ -89,7 +89,7 @@ def _no_epoch(epochs: range, setup: SetupFacts) -> Finding:
 
 
 def _never_given(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """A train_step that computes a loss, and gradients perhaps, and applies none; it may set weights by itself."""
+    """A train_step that computes a loss, and perhaps gradients, but does not apply them; it may set weights itself."""
     if optimizer.failure or not optimizer.changed or any(optimizer.changed.values()):
         return
     yield Finding(
@@ -105,7 +105,7 @@ def _never_given(optimizer: OptimizerFacts, setup: SetupFacts) -> Iterator[Findi
 
 
 def _no_optimizer(optimizer: OptimizerFacts, gradients: GradientFacts, setup: SetupFacts) -> Iterator[Finding]:
-    """Gradients that nobody follows; a step written by hand changes the weights."""
+    """Gradients that no optimizer uses; a handwritten update would change the weights."""
     reached = [g.name for g in gradients.gradients if g.norm and g.name in optimizer.changed]
     if optimizer.failure or not reached or any(optimizer.changed.values()):
         return

@@ -1,7 +1,7 @@
 """TW801 unlearnable-batch: one batch cannot be memorized at any learning rate, and no other rule explains it.
 
-Why it matters: A model that works learns one batch within a few dozen steps. A model that cannot will not learn the
-whole set.
+Why it matters: A model that works learns one batch within a few dozen steps. One that cannot will not learn the whole
+data set.
 Evidence: The loss after the steps compared with that of a constant prediction on the same rows, at the script's rate
 and at a tenth, ten and a hundred times that rate.
 Fix (manual): Look for what the forward pass recreates or loses: layers built there, rows out of order, wrong
@@ -20,16 +20,16 @@ from trainwright.stages.overfit import OverfitFacts
 from trainwright.stages.setup import SetupFacts
 
 RATES = (0.1, 10.0, 100.0)
-# Of the way from the constant prediction to the floor. Thirty steps of a model that works take it half of the way
-# and more; a single rare row that is memorized in a batch of 16 takes it a sixteenth.
+# Fraction of the way from the constant prediction to the floor. Thirty steps take a model that works at least halfway;
+# memorizing a single rare row in a batch of 16 takes it a sixteenth.
 LEAST_PROGRESS = 0.1
-# To memorize rows takes parameters; a small linear model on weak features rightly does not.
+# Memorizing rows takes parameters; a small linear model on weak features cannot.
 PARAMETERS_A_ROW = 10
 
 
 @rule("TW801", Severity.WARNING, residual=True)
 def unlearnable_batch(overfit: OverfitFacts, setup: SetupFacts) -> Diagnosis:
-    """A loss on one batch that stays that of a constant prediction at every rate."""
+    """A loss on one batch that stays at that of a constant prediction at every rate."""
     constant, floor = overfit.constant, overfit.floor
     if overfit.learnt or overfit.falling or constant is None or constant - floor <= LEAST_PROGRESS * constant:
         return

@@ -2,9 +2,9 @@
 
 Why it matters: A forgotten notebook or an earlier run keeps its memory until it ends. A batch that fit yesterday no
 longer does, and the message blames the script's own last request.
-Evidence: The list of NVIDIA's driver (NVML): process, name and memory of each process on the GPU. An error if the
-script ran out of memory, otherwise a note. TensorFlow without memory growth is noted next to any other process: it
-takes nearly all that is left.
+Evidence: The NVIDIA driver's list (NVML) of processes on the GPU, with their names and memory. It is an error if the
+script ran out of memory, otherwise a note. TensorFlow without memory growth gets a note next to any other process,
+because it takes nearly all the memory that is left.
 Error: `failed to allocate memory`
 Error: `CUDA_ERROR_OUT_OF_MEMORY`
 Error: `Dst tensor is not initialized`
@@ -28,7 +28,7 @@ _NAMED = 3
 
 @rule("TW004", Severity.ERROR)
 def accelerator_held_by_others(setup: SetupFacts) -> Iterator[Finding]:
-    """GPUs of whose memory others hold most; any, where the script is about to take all that is left."""
+    """GPUs whose memory is mostly used by others; any GPU if the script is about to take all that is left."""
     for gpu in setup.accelerators:
         held = sum(p.held_bytes for p in gpu.others)
         most = held > MOST_SHARE * gpu.total_bytes

@@ -20,9 +20,9 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW005", Severity.ERROR)
 def ranks_see_different_data(setup: SetupFacts) -> Iterator[Finding]:
-    """Ranks between which a sampler shares out rows, of sets that are not the same."""
+    """A sampler that splits rows between ranks whose data sets differ."""
     ranks = [r for r in setup.ranks if not r.failure and r.rows is not None]
-    # A set of its own for each rank is right where nothing shares it out a second time.
+    # Different sets on each rank are fine if no sampler splits them again.
     if len(ranks) < 2 or any(r.believed < 2 for r in ranks) or not all(r.sharded for r in ranks):
         return
     lengths = [r.rows for r in ranks]

@@ -1,7 +1,7 @@
 """TW007 refused-file: the script will save its trained model under a file name that the framework rejects.
 
 Why it matters: Saving comes last, so the training runs to its end, and its result is lost with the error.
-Evidence: Calls of save and save_weights after the training whose path is already known; asked to save a one-weight
+Evidence: Calls of save and save_weights after training whose path is already known. When asked to save a one-weight
 model to such a path, the framework raised an error.
 Error: `Invalid filepath extension for saving`
 Error: `The filename must end in `
@@ -21,7 +21,7 @@ from trainwright.stages.setup import SetupFacts
 
 @rule("TW007", Severity.ERROR, raises=False)
 def refused_file(setup: SetupFacts) -> Iterator[Finding]:
-    """A path to save to, once training is done, that is not taken."""
+    """A path for saving after training that the framework rejects."""
     for one in setup.refused_files:
         at = one.where
         yield Finding(

@@ -1,7 +1,7 @@
 """TW002 removed-api: the script uses a name that the installed version of a library no longer has.
 
 Why it matters: The script stops at its first lines, and the message does not say what to use instead.
-Evidence: The installed version's module or class lacks the name; a table of removals, or the most similar name it has.
+Evidence: The installed module or class lacks the name. A table of removed names, or a similar name, suggests another.
 Error: `cannot import name '…' from`
 Error: `module '…' has no attribute`
 Error: `module transformers has no attribute`
@@ -29,18 +29,18 @@ from trainwright.stages.setup import MissingName, SetupFacts
 
 @rule("TW002", Severity.ERROR)
 def removed_api(setup: SetupFacts) -> Iterator[Finding]:
-    """A name that a library had once, or that it never had."""
+    """A name that a library no longer has, or never had."""
     missing = setup.missing
     if missing is None:
         return
     known = replacement(missing.owner, missing.name, package=missing.package, of_class=missing.of_class)
     if missing.of_class and known is None:
-        return  # any object can be asked for what it never had: that is no matter of versions
+        return  # any object can lack an attribute: that has nothing to do with versions
     kind = missing.owner.split(" ")[0]
     inner = kind if missing.of_class else missing.owner.removeprefix(missing.package).lstrip(".")
     full = f"{inner}.{missing.name}".lstrip(".")
     near = f"; it has {' and '.join(missing.near)}" if missing.near and (known is None or "{bare}" in known) else ""
-    asker = f", which {missing.wanted_by} asks for" if missing.wanted_by else ""
+    asker = f", which {missing.wanted_by} uses" if missing.wanted_by else ""
     yield Finding(
         message=f"{missing.library} has no {full}{asker}{near}",
         measured={"name": full, "library": missing.library},
@@ -57,5 +57,5 @@ def _fix(missing: MissingName, known: str | None) -> Fix:
     if known is not None:
         return Fix(does=filled(known, missing.name, next(iter(missing.near), None)))
     if missing.near:
-        return Fix(does=f"write {missing.near[0]}, if that is meant", safety=Safety.UNSAFE)
+        return Fix(does=f"write {missing.near[0]}, if that is what was meant", safety=Safety.UNSAFE)
     return Fix(does=f"look {missing.name} up in the release notes of {missing.package}, or install an older version")

@@ -1,7 +1,7 @@
 """TW001 renamed-argument: a framework and the script disagree on the name of an argument.
 
-Why it matters: The script stops before training or at its first step; the setting behind the old name is still wanted.
-Evidence: The installed version's signature lacks the name and has its successor; or the framework passes an argument
+Why it matters: The script stops before training or at its first step; the setting usually exists under another name.
+Evidence: The installed version's signature lacks the name but has its successor; or the framework passes an argument
 that a method of the script's own Trainer does not accept.
 Error: `got an unexpected keyword argument '…'`
 Error: `Argument(s) not recognized: …`
@@ -24,13 +24,13 @@ from trainwright.core.rule import rule
 from trainwright.frameworks.renamed_arguments import SUCCESSORS, Successor, gone_from
 from trainwright.stages.setup import OverriddenMethod, RefusedCall, SetupFacts
 
-# difflib's ratio at which two names are taken to be the same word with a slip (evaluate_strategy, learning_rates).
+# difflib's ratio at which a name counts as a misspelling of another (evaluate_strategy, learning_rates).
 CLOSE = 0.85
 
 
 @rule("TW001", Severity.ERROR)
 def renamed_argument(setup: SetupFacts) -> Iterator[Finding]:
-    """An argument that one side passes and the other does not take."""
+    """An argument that the caller passes but the callee does not accept."""
     call = setup.refused
     if call is not None and call.argument and " " in call.library:  # a library with a version, not the user's own code
         yield _refused(call)
@@ -74,7 +74,7 @@ def _edits(at: Place | None, old: str, new: Successor | None, value: Any) -> tup
 
 
 def successor(call: RefusedCall) -> Successor | None:
-    """The name that the argument has today, if the installed signature has it: known, or nearly the same."""
+    """The argument's current name, if the installed signature has it: a known successor or a similar name."""
     known = SUCCESSORS.get(call.argument)
     if known is not None and known.name in call.accepts and known.name not in call.given:
         return known

@@ -34,7 +34,7 @@ def aside() -> Iterator[None]:
 
 
 def _refuse(*args: Any, **kwargs: Any) -> Any:
-    raise of_pipeline(NotForALook("this is not done while the walk looks on"))
+    raise of_pipeline(NotForALook("Trainwright does not allow this during a walk"))
 
 
 def _unread(quiet: Any) -> Callable[..., Any]:

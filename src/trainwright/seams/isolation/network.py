@@ -100,7 +100,7 @@ def _connecting(original: Callable[..., Any], passes: Passes, status: int | None
         if isinstance(address, tuple) and not passes(address[0]):
             if status is not None:
                 return status
-            raise of_pipeline(Refused(111, "not connected: the walk only looks on"))
+            raise of_pipeline(Refused(111, "not connected during a Trainwright walk"))
         return passed_on(original, self, address)
 
     return connect

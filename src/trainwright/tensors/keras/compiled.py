@@ -1,11 +1,11 @@
-"""What compile gave a Keras model for its outputs, by their names."""
+"""The losses and metrics that a Keras model was compiled with, by output name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# The part of a compiled model, and its attribute, that hold what compile was given under a name.
+# The part of a compiled model, and its attribute, that hold compile's argument of this name.
 _HELD = {
     "loss": ("_compile_loss", "_user_loss"),
     "loss_weights": ("_compile_loss", "_user_loss_weights"),
@@ -15,14 +15,14 @@ _HELD = {
 
 
 def output_names(model: Any, answer: Any) -> tuple[str, ...]:
-    """The keys of a dictionary of outputs, else the names by which losses know them; empty where they know none."""
+    """The keys of a dictionary of outputs, or else the names that losses use for them; empty if there are none."""
     if isinstance(answer, Mapping):
         return tuple(map(str, answer))
     return tuple(getattr(getattr(model, "_compile_loss", None), "output_names", None) or ())
 
 
 def outputs_named(model: Any, targets: Any, outputs: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """The names in each dictionary of compile's that is read by them, and in the targets (`labels`)."""
+    """The output names in each dictionary passed to compile, and in the targets (`labels`)."""
     given = {name: getattr(getattr(model, part, None), held, None) for name, (part, held) in _HELD.items()}
     if len(outputs) == 1:  # all metrics are its
         given = {"loss": given["loss"]}
@@ -31,10 +31,10 @@ def outputs_named(model: Any, targets: Any, outputs: tuple[str, ...]) -> dict[st
 
 
 def rename_outputs(model: Any, role: str, names: Mapping[str, str]) -> None:
-    """Let one of compile's dictionaries have other keys; of the targets (`labels`), the outputs take theirs.
+    """Rename keys in one of compile's dictionaries; for the targets (`labels`), rename the outputs to match.
 
     Args:
-        names: the key there is, and what it is to be.
+        names: the new key for each present key.
     """
     parts = [p for p in (getattr(model, name, None) for name in ("_compile_loss", "_compile_metrics")) if p is not None]
     renamed: tuple[str, ...] = (role,)
@@ -52,11 +52,11 @@ def rename_outputs(model: Any, role: str, names: Mapping[str, str]) -> None:
 
 
 def losses_of(model: Any) -> list[Any]:
-    """The losses given to compile, as Keras calls them, once it has called them; empty where that is not known."""
+    """The losses passed to compile, in the form in which Keras calls them; empty if that is not known yet."""
     return [one.loss for one in getattr(getattr(model, "_compile_loss", None), "_flat_losses", None) or ()]
 
 
 def give_no_loss(model: Any, names: Sequence[str]) -> None:
-    """Let a dictionary of losses name these outputs too, with None."""
+    """Add these outputs to a dictionary of losses, with None as their loss."""
     part = model._compile_loss
     part._user_loss, part.built = {**part._user_loss, **dict.fromkeys(names)}, False

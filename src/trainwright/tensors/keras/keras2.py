@@ -1,4 +1,4 @@
-"""Keras 2, as the package tf_keras, under the names of Keras 3 that the walk uses."""
+"""Keras 2 (the package tf_keras), under the Keras 3 names that the walk uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from trainwright.tensors.keras.keras_api import of_tensorflow
 
-# Models of this library take their training step by a method of the library's, which finds labels among the inputs.
+# Models of this library use the library's own training step, which finds labels among the inputs.
 _LIBRARY = "transformers"
 
 
@@ -171,7 +171,7 @@ class Keras2:
             optimizer.learning_rate = rate
 
     def asks_with(self, optimizer: Any) -> str:
-        # Those of tf_keras.optimizers.legacy make a floating-point number of it.
+        # tf_keras.optimizers.legacy converts it to a floating-point number.
         return "float32" if hasattr(optimizer, "_get_hyper") else str(optimizer.iterations.dtype.name)
 
     def rate_in(self, optimizer: Any) -> tuple[dict[str, Any], str]:
@@ -180,7 +180,7 @@ class Keras2:
 
 
 class _Heard:
-    """What computes a model's loss, and keeps it."""
+    """Computes a model's loss and keeps it."""
 
     def __init__(self, container: Any) -> None:
         self._container = container
@@ -195,7 +195,7 @@ class _Heard:
 
 
 class _Names:
-    """tf_keras with the names that came with Keras 3."""
+    """tf_keras with the names introduced by Keras 3."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
@@ -236,7 +236,7 @@ def _operations(tf: Any) -> Any:
 
 
 def _to_numpy(tf: Any, value: Any) -> np.ndarray:
-    """A tensor's values; those of an Embedding's gradient, which names the rows that it is of, in a table of all rows."""
+    """A tensor's values; an Embedding's gradient, which covers only some rows, becomes a table of all rows."""
     value = tf.convert_to_tensor(value) if isinstance(value, tf.IndexedSlices) else value
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
 

@@ -88,7 +88,7 @@ class Keras3:
         return False
 
     def library_loss(self, model: Any, data: tuple[Any, Any, Any], training: bool) -> Any:
-        raise NotImplementedError("a model of Keras 3 takes its step as Keras does, or as its user says")
+        raise NotImplementedError("a Keras 3 model takes its step as Keras or its user defines it")
 
     def loss_weights(self, model: Any) -> list[float]:
         flat = getattr(getattr(model, "_compile_loss", None), "_flat_losses", None) or []

@@ -1,4 +1,4 @@
-"""Keras's layers by name, and changes to them: part of `tensors/keras/objects.py`."""
+"""Keras's layers by name, and changes to them; part of `tensors/keras/objects.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainwright.tensors.keras.which_keras import keras, ops, version
 
 
 def named_layers(model: Any) -> dict[str, Any]:
-    """Every layer by its dotted path from the model, itself under the empty name."""
+    """Every layer by its dotted path from the model; the model itself has the empty name."""
     found: dict[str, Any] = {"": model}
     known = {id(model)}
 
@@ -31,7 +31,7 @@ def named_layers(model: Any) -> dict[str, Any]:
 
 
 def named_variables(model: Any) -> dict[str, tuple[str, Any]]:
-    """Every weight by its dotted name, with the path of its layer; seeds of random numbers are none."""
+    """Every weight by its dotted name, with its layer's path; random seeds do not count."""
     found: dict[str, tuple[str, Any]] = {}
     known: set[int] = set()
     for path, layer in reversed(named_layers(model).items()):  # the innermost owner names it
@@ -76,10 +76,10 @@ def unfreeze(model: Any, optimizer: Any, names: Sequence[str] | None = None) -> 
 
 
 def layers_around(layers: Mapping[str, Any], path: str) -> Iterator[Any]:
-    """The layer of a path, and those around it, up to the model.
+    """The layer at a path and the layers that contain it, up to the model.
 
     Args:
-        layers: those of the model by path; their own names may hold dots: mobilenetv2_0.35_96.
+        layers: the model's layers by path; their own names may contain dots: mobilenetv2_0.35_96.
     """
     while path:
         if path in layers:
@@ -93,7 +93,7 @@ def _is_statistic(variable: Any) -> bool:
 
 
 def widen_head(model: Any, classes: int) -> str:
-    """Give the model's output layer `classes` outputs, its old ones kept; return the layer's name."""
+    """Give the model's output layer `classes` outputs, keeping its old ones; return the layer's name."""
     name, layer = head_of(model)
     for variable, axis in ((kernel_of(layer), 1), (layer.bias, 0)):
         if variable is not None:
@@ -106,7 +106,7 @@ def widen_head(model: Any, classes: int) -> str:
 
 
 def kernel_of(layer: Any) -> Any:
-    """The kernel of a dense or convolution layer; None where there is none, or not yet."""
+    """The kernel of a dense or convolution layer; None if there is none, or none yet."""
     return next((k for n in ("_kernel", "kernel") if (k := getattr(layer, n, None)) is not None), None)
 
 
@@ -116,7 +116,7 @@ def _table_of(layer: Any) -> Any:
 
 
 def resize_embeddings(model: Any, rows: int, name: str = "") -> None:
-    """Give the named embedding `rows` rows; without a name the first one."""
+    """Give the named embedding `rows` rows; without a name, the first embedding."""
     layers = named_layers(model)
     found = [la for la in layers.values() if isinstance(la, keras.layers.Embedding)]
     layer = layers.get(name) or next(iter(found))
@@ -128,7 +128,7 @@ def resize_embeddings(model: Any, rows: int, name: str = "") -> None:
 
 
 def forget_parameters(model: Any) -> None:
-    """Let layers of the torch backend list their parameters anew."""
+    """Make layers of the torch backend update their parameter lists."""
     for layer in named_layers(model).values():
         getattr(layer, "_modules", {}).pop("_torch_params", None)
 
@@ -154,7 +154,7 @@ def _more(values: np.ndarray, axis: int, count: int) -> np.ndarray:
 
 
 def layers_below(value: Any, depth: int = 4) -> list[Any]:
-    """The layers that an object holds in lists, dictionaries and attributes of plain objects; a layer is its own."""
+    """The layers in an object's lists, dictionaries and attributes of plain objects; for a layer, the layer itself."""
     if isinstance(value, keras.layers.Layer):
         return [value]
     if depth == 0 or isinstance(value, (str, bytes, int, float, np.ndarray, type(None), type)):
@@ -171,7 +171,7 @@ def layers_below(value: Any, depth: int = 4) -> list[Any]:
 
 
 def register_lists(model: Any, names: Sequence[str]) -> None:
-    """Make the layers that these attributes hold part of the model."""
+    """Register the layers in these attributes as part of the model."""
     for name in names:
         path, _, attribute = name.rpartition(".")
         owner = named_layers(model)[path]
@@ -216,7 +216,7 @@ def scale_parameters(model: Any, factors: Mapping[str, float]) -> None:
 
 
 def is_stochastic(layer: Any) -> bool:
-    """Whether it is a layer with dropout or batch statistics, which acts in training alone."""
+    """Whether a layer has dropout or batch statistics, which behave differently in training."""
     kind = type(layer).__name__
     return kind == "BatchNormalization" or ("ropout" in kind and bool(getattr(layer, "rate", 0)))
 
@@ -227,7 +227,7 @@ def stochastic_layers(model: Any) -> dict[str, Any]:
 
 
 def activate(model: Any, names: Sequence[str]) -> None:
-    """Call these layers in training mode, whatever mode they are given, until the step is over."""
+    """Call these layers in training mode, whatever mode is passed, until the step is over."""
     for name, layer in named_layers(model).items():
         if name in names:
             object.__setattr__(layer, "call", _in_training(layer.call))
@@ -242,11 +242,11 @@ def _in_training(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def resize_input(model: Any, layer: str, size: int) -> None:
-    raise PartMissing("a Keras layer takes the size of its input when it is built")
+    raise PartMissing("a Keras layer takes its input size when it is built")
 
 
 def flatten_before(model: Any, layer: str) -> None:
-    """Flatten all axes but the first of what a layer is given."""
+    """Flatten all axes but the first of a layer's input."""
     owner = named_layers(model)[layer]
     call = owner.call
     object.__setattr__(owner, "call", lambda inputs, *a, **k: call(ops.reshape(inputs, (len(inputs), -1)), *a, **k))

@@ -35,7 +35,7 @@ from trainwright.tensors.keras.layers import zero_non_finite as zero_non_finite
 from trainwright.tensors.keras.which_keras import keras, ops, schedule_changed, version
 from trainwright.tensors.numbering import shifts
 
-# Statistics of larger tensors are taken over an even sample of this many values; finiteness over all.
+# Statistics of larger tensors use an evenly spaced sample of this many values; finiteness is checked for all.
 LARGEST_EXACT = 4_000_000
 
 
@@ -44,21 +44,21 @@ def is_tensor(value: Any) -> bool:
 
 
 def _is_composite(value: Any) -> bool:
-    """Ragged and sparse tensors have no values of one shape."""
+    """Whether a tensor is ragged or sparse, so its values do not form an array."""
     return type(value).__name__ in ("RaggedTensor", "SparseTensor", "BCOO", "IndexedSlices")
 
 
 def facts(tensor: Any, *, requires_grad: bool = False) -> TensorFacts:
-    """The tensor in numbers.
+    """Summary statistics of a tensor.
 
     Args:
-        requires_grad: it was computed from what is trained; Keras's tensors do not tell.
+        requires_grad: it was computed from trained weights; Keras's tensors do not record this.
     """
     return array_facts(to_numpy(tensor), dtype=dtype_name(tensor), requires_grad=requires_grad)
 
 
 def array_facts(seen: np.ndarray, *, dtype: str = "", requires_grad: bool = False) -> TensorFacts:
-    """An array in numbers."""
+    """Summary statistics of an array."""
     base: dict[str, Any] = {
         "shape": tuple(int(n) for n in seen.shape),
         "dtype": dtype or str(seen.dtype),
@@ -103,7 +103,7 @@ def to_numpy(tensor: Any) -> np.ndarray:
 
 
 def has_values(tensor: Any) -> bool:
-    """Whether its numbers are known now: not while JAX or TensorFlow only writes down what is to be computed."""
+    """Whether its values are available, which they are not while JAX or TensorFlow is tracing."""
     while hasattr(tensor, "primal"):
         tensor = tensor.primal
     if (jax := sys.modules.get("jax")) is not None and isinstance(tensor, jax.core.Tracer):
@@ -177,7 +177,7 @@ def set_learning_rate(optimizer: Any, *, factor: float | None = None, rate: floa
 
 
 def clear_gradients(model: Any) -> None:
-    """Drop the gradients that torch keeps from step to step; the other backends keep none."""
+    """Clear the gradients that torch keeps between steps; the other backends keep none."""
     if keras.config.backend() == "torch":
         for variable in model.trainable_variables:
             variable.value.grad = None
@@ -192,7 +192,7 @@ def clip_gradients(optimizer: Any, norm: float) -> None:
 
 
 def set_training(model: Any, training: bool) -> None:
-    """Keras takes the mode with each call."""
+    """Do nothing: Keras gets the mode with each call."""
 
 
 def detached(value: Any) -> Any:
@@ -234,19 +234,19 @@ def shuffled(dataset: Any) -> Any:
 
 
 def leaves(structure: Any) -> Iterator[Any]:
-    """What a nested structure holds, None left out."""
+    """The leaves of a nested structure, without None."""
     for one in keras.tree.flatten(structure):
         if one is not None:
             yield one
 
 
 def set_padding(model: Any, token: int) -> None:
-    raise PartMissing("Keras's models know no padding token")
+    raise PartMissing("Keras models have no padding token")
 
 
 def decoder_inputs(model: Any, labels: Any) -> Any:
-    raise PartMissing("Keras's models shift no labels themselves")
+    raise PartMissing("Keras models do not shift labels themselves")
 
 
 def detach_kept(model: Any) -> None:
-    raise PartMissing("Keras's layers keep no graph of a step")
+    raise PartMissing("Keras layers do not keep a step's graph")

@@ -1,4 +1,4 @@
-"""Which Keras is walked: Keras 3, or Keras 2 as the package tf_keras."""
+"""Which Keras is walked: Keras 3, or Keras 2 (the package tf_keras)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def version() -> Version:
 
 
 def walk_version_of(model: Any) -> None:
-    """From here on what is walked is of the Keras that this model is of."""
+    """Switch to the Keras version of this model."""
     global _now
     if package_of(model) == "tf_keras":
         from trainwright.tensors.keras.keras2 import Keras2
@@ -28,13 +28,13 @@ def walk_version_of(model: Any) -> None:
 
 
 def package_of(value: Any) -> str:
-    """The package of an object of Keras's, or of a class derived from one: keras, tf_keras; empty for others."""
+    """The package of a Keras object or of a class derived from one: keras, tf_keras; empty for others."""
     packages = (k.__module__.partition(".")[0] for k in type(value).__mro__)
     return next((p for p in packages if p in ("keras", "tf_keras")), "")
 
 
 class _Walked:
-    """The Keras that is walked, under the names of Keras 3."""
+    """The walked Keras, under Keras 3 names."""
 
     def __init__(self, *inner: str) -> None:
         self._inner = inner
@@ -51,7 +51,7 @@ ops: Any = _Walked("ops")
 
 
 def schedule_changed(schedule: Any, factor: float | None, rate: float | None) -> Any:
-    """A schedule with its rate scaled, or another rate."""
+    """A schedule with a scaled rate or another rate."""
     base: Any = keras.optimizers.schedules.LearningRateSchedule
 
     class Changed(base):

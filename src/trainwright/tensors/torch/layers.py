@@ -1,4 +1,4 @@
-"""torch's layers by name, and changes to them: part of `tensors/torch/objects.py`."""
+"""torch's layers by name, and changes to them; part of `tensors/torch/objects.py`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def register_lists(model: nn.Module, names: Sequence[str]) -> None:
 
 
 def output_layer(model: nn.Module) -> tuple[str, nn.Linear] | None:
-    """The linear layer that gives the scores: the one of the configured width, else the last one declared."""
+    """The linear layer that produces the scores: the one with the configured width, or else the last one declared."""
     layers = [(n, m) for n, m in model.named_modules() if isinstance(m, nn.Linear)]
     width = getattr(getattr(model, "config", None), "num_labels", None)
     fitting = [(n, m) for n, m in layers if m.out_features == width]
@@ -67,7 +67,7 @@ def resize_embeddings(model: nn.Module, rows: int, name: str = "") -> None:
         parent, _, attribute = name.rpartition(".")
         setattr(model.get_submodule(parent), attribute, new)
         return
-    # New modules, and not the model's own resizing, which changes the old ones in place and cannot be put back.
+    # New modules, because the model's own resizing changes the old ones in place and cannot be undone.
     model.set_input_embeddings(new)
     config = getattr(model, "config", None)
     if config is not None and hasattr(config, "vocab_size"):
@@ -89,7 +89,7 @@ def _with_rows(old: nn.Module, rows: int) -> nn.Embedding:
 
 
 def _with_more_rows(values: torch.Tensor, rows: int) -> torch.Tensor:
-    """The rows there are, and new ones of the same spread (zeros for a bias)."""
+    """The existing rows plus new ones with the same spread (zeros for a bias)."""
     more = values.new_zeros(rows, *values.shape[1:])
     if values.dim() > 1:
         more.normal_(0.0, float(values.float().std()) or 0.02)

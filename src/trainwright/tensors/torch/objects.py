@@ -25,7 +25,7 @@ from trainwright.tensors.torch.rows import change_rows as change_rows
 from trainwright.tensors.torch.rows import choose_of_several as choose_of_several
 from trainwright.tensors.torch.rows import choose_rows as choose_rows
 
-# Statistics of larger tensors are taken over an even sample of this many values; finiteness over all.
+# Statistics of larger tensors use an evenly spaced sample of this many values; finiteness is checked for all.
 LARGEST_EXACT = 4_000_000
 
 
@@ -207,7 +207,7 @@ def set_training(model: nn.Module, training: bool) -> None:
 
 @torch.no_grad()
 def predicted_classes(scores: torch.Tensor | None, labels: torch.Tensor) -> torch.Tensor | None:
-    """The index of the largest score; for one score a row, the side of the middle (0, or a half of probabilities)."""
+    """The index of the largest score; for one score per row, whether it exceeds 0 (or one half, for probabilities)."""
     if scores is None or not scores.numel() or not labels.numel():
         return None
     if scores.numel() == labels.numel():
@@ -267,7 +267,7 @@ def scale_parameters(model: nn.Module, factors: Mapping[str, float]) -> None:
             parameter.mul_(factors[name])
 
 
-# Of an iterable set so many rows are held for shuffling.
+# Buffer size, in rows, for shuffling an iterable set.
 SHUFFLED_ROWS = 10_000
 
 
@@ -281,12 +281,12 @@ def shuffled(dataset: Any) -> Any:
 
 
 def mask_padding(model: Any, embedding: str) -> None:
-    raise PartMissing("torch's layers are told of padding by an argument of their call")
+    raise PartMissing("torch layers get padding masks as call arguments")
 
 
 def rename_outputs(model: Any, role: str, names: Mapping[str, str]) -> None:
-    raise PartMissing("torch's models are not compiled with names of outputs")
+    raise PartMissing("torch models are not compiled with output names")
 
 
 def give_no_loss(model: Any, names: Sequence[str]) -> None:
-    raise PartMissing("torch's models are not compiled with losses by output")
+    raise PartMissing("torch models are not compiled with a loss per output")

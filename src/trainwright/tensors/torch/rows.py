@@ -1,4 +1,4 @@
-"""Views of data sets: rows changed, chosen or joined as they are read. Nothing is copied or written."""
+"""Views of data sets that change, select or join rows as they are read. Nothing is copied or written."""
 
 from __future__ import annotations
 

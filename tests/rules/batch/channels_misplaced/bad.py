@@ -1,4 +1,4 @@
-"""Painted digits with the colours last, for a convolution that wants them first."""
+"""Painted digits with the colors last, for a convolution that wants them first."""
 
 import numpy as np
 import torch

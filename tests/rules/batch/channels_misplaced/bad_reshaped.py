@@ -1,4 +1,4 @@
-"""Painted digits whose colours were put first by a reshape, which scrambles them."""
+"""Painted digits whose colors were put first by a reshape, which scrambles them."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Painted digits, with the colours moved first."""
+"""Painted digits, with the colors moved first."""
 
 import numpy as np
 import torch

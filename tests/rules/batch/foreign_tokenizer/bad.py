@@ -1,4 +1,4 @@
-"""A tokenizer trained on the tweets, and a pre-trained model that learnt other words under the same ids."""
+"""A tokenizer trained on the tweets, and a pre-trained model that learned other words under the same ids."""
 
 from datasets import Dataset
 from material import MINILM, QUIET, tweets

@@ -1,4 +1,4 @@
-"""One row of ten is of the class that matters, and is learnt like the others."""
+"""One row of ten is of the class that matters, and is learned like the others."""
 
 from datasets import Dataset
 from material import QUIET

@@ -1,4 +1,4 @@
-"""Raw pixels from 0 to 255, and a model whose first layer normalises them."""
+"""Raw pixels from 0 to 255, and a model whose first layer normalizes them."""
 
 import numpy as np
 from material import QUIET

@@ -1,4 +1,4 @@
-"""Labels called target: they are learnt, and the evaluation does not look for them."""
+"""Labels called target: they are learned, and the evaluation does not look for them."""
 
 import torch
 from material import QUIET

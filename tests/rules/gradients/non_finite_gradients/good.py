@@ -1,4 +1,4 @@
-"""A penalty on the root of the distance between neighbours, kept away from zero."""
+"""A penalty on the root of the distance between neighbors, kept away from zero."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""Seven layers of ReLU on normalised values."""
+"""Seven layers of ReLU on normalized values."""
 
 import torch
 import torch.nn.functional as F

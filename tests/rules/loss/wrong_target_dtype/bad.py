@@ -1,4 +1,4 @@
-"""Class labels as floats, which a Hugging Face classifier takes for several labels a row."""
+"""Class labels as floats, which a Hugging Face classifier takes for several labels per row."""
 
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments

@@ -1,4 +1,4 @@
-"""Class labels read as text and made integers."""
+"""Class labels as integers."""
 
 from material import QUIET, tokenized, tokenizer, tweets
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
@@ -7,7 +7,7 @@ config = DistilBertConfig(dim=64, hidden_dim=128, n_layers=2, n_heads=4, num_lab
 model = DistilBertForSequenceClassification(config)
 args = TrainingArguments(**QUIET, learning_rate=1e-3, per_device_train_batch_size=16)
 frame = tweets(400)
-frame["label"] = frame["label"].astype(str).astype(int)
+frame["label"] = frame["label"].astype(int)
 data = tokenized(frame)
 trainer = Trainer(model, args, train_dataset=data, processing_class=tokenizer())
 trainer.train()

@@ -1,4 +1,4 @@
-"""A pre-trained model at a rate for new ones: one batch is learnt by heart all the same, others are not."""
+"""A pre-trained model at a rate for new ones: one batch is learned by heart all the same, others are not."""
 
 from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding

@@ -1,4 +1,4 @@
-"""SGD at 0.1 with momentum: right where batch normalisation keeps the activations in range."""
+"""SGD at 0.1 with momentum: right where batch normalization keeps the activations in range."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""2e-5 for a pre-trained model: a single batch is learnt faster at ten times that, and the run learns all the same."""
+"""2e-5 for a pre-trained model: a single batch is learned faster at ten times that, and the run learns all the same."""
 
 from material import MINILM, QUIET, tokenized, tokenizer, tweets  # slow
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments

@@ -2,6 +2,7 @@
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +17,17 @@ BAD = sorted(s for s in FOLDER.glob("*/*/bad*.py") if INSTALLED or "lightning" n
 GOOD = sorted(s for s in FOLDER.glob("*/*/good*.py") if INSTALLED or "lightning" not in s.stem)
 
 
-def _name(script: Path) -> str:
-    return "/".join(script.parts[-3:])
+FRAMEWORKS = ("loop", "accelerate", "lightning", "module")
 
 
-@pytest.mark.parametrize("script", BAD, ids=_name)
+def _walked(scripts: list[Path]) -> list[Any]:
+    """Slow: a fault's form in another framework, which tests/contract has for each of them, and further good forms."""
+    slow = {s for s in scripts if s.stem.startswith("good_") or s.stem.rpartition("_")[2] in FRAMEWORKS}
+    marks = {s: pytest.mark.slow if s in slow else () for s in scripts}
+    return [pytest.param(s, id="/".join(s.parts[-3:]), marks=marks[s]) for s in scripts]
+
+
+@pytest.mark.parametrize("script", _walked(BAD))
 def test_the_bad_script_has_this_fault_as_its_first_cause(script: Path) -> None:
     name, line = expected(script)
     assert name == script.parent.name.replace("_", "-")
@@ -34,7 +41,7 @@ def test_the_bad_script_has_this_fault_as_its_first_cause(script: Path) -> None:
         assert first.proof is not None or first.measured, said(report)
 
 
-@pytest.mark.parametrize("script", GOOD, ids=_name)
+@pytest.mark.parametrize("script", _walked(GOOD))
 def test_the_good_script_is_silent_under_all_rules(script: Path) -> None:
     report = walk(script)
     assert not loud(report) and not report.faulty, said(report)

@@ -1,9 +1,9 @@
 """Whether a planted fault bites: the program, run for real, raises or ends worse than the sound one.
 
-Sound programs run with three seeds. A planted one bites when it raises, or when one of the numbers that its training or
-evaluation ends with is worse than the worst of the three by more than their spread and by more than a tolerance. Faults of
-evaluation (`harm="differs"`) bite when a number of the evaluation leaves that range on either side. Runs are cached by
-what they run.
+Sound programs run with three seeds. A planted one bites when it raises, or when a number that it ends with is worse than
+the worst of the three by more than their spread and by more than a tolerance: scores of held-out rows, else scores of the
+training rows, else losses. Faults of evaluation (`harm="differs"`) bite when a number of the evaluation leaves that range
+on either side. Runs are cached by what they run.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from exam.operators import Harm
 from exam.programs import ROOT, Program
 
 CACHE = Path(os.environ.get("TRAINWRIGHT_FIELD_CACHE", ROOT / ".field"))
-SECONDS = 90  # a real run that takes longer says nothing
 SEEDS = (0, 1, 2)
+_PATIENCE = 300  # seconds: a run is ended by its processor time long before, or it sleeps
 _RUNNER = Path(__file__).parent / "real_run.py"
 _SCORE_TOLERANCE = 0.03  # of accuracy or R2
 _LOSS_TOLERANCE = 0.10  # of the loss
@@ -72,7 +72,8 @@ def real_run(program: Program, source: str, seed: int = 0) -> dict[str, Any] | N
 
 
 def _runner() -> str:
-    return hashlib.sha256(_RUNNER.read_bytes()).hexdigest()
+    files = [_RUNNER, *(_RUNNER.with_name(name) for name in ("recorded.py", "variables.py"))]
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
 
 
 _IMPORTS = {
@@ -97,7 +98,7 @@ def _run_alone(program: Program, script: Path, out: Path, seed: int) -> None:
     command = [sys.executable, str(_RUNNER), str(script), str(out), str(seed), *program.arguments]
     with contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(
-            command, cwd=script.parent, env=program.environment, timeout=SECONDS, capture_output=True, check=False
+            command, cwd=script.parent, env=program.environment, timeout=_PATIENCE, capture_output=True, check=False
         )
 
 
@@ -117,7 +118,6 @@ def _run_forked(program: Program, script: Path, out: Path, seed: int) -> None:
         "seed": seed,
         "arguments": list(program.arguments),
         "folder": str(script.parent),
-        "seconds": SECONDS,
     }
     server.stdin.write(json.dumps(request) + "\n")
     server.stdin.flush()
@@ -125,35 +125,63 @@ def _run_forked(program: Program, script: Path, out: Path, seed: int) -> None:
         raise RuntimeError(f"the process that runs {program.framework} programs has ended")
 
 
+@dataclass(frozen=True)
+class Number:
+    """One number that a run ends with, in the sound runs and in the planted one."""
+
+    name: str
+    sound: tuple[float, ...]
+    now: float
+    higher_is_better: bool
+    held_out: bool
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.now:.4g}, sound {min(self.sound):.4g} to {max(self.sound):.4g}"
+
+    def is_off(self, harm: Harm) -> bool:
+        """Whether it is worse than the worst sound one by more than their spread and a tolerance, or just different."""
+        low, high = min(self.sound), max(self.sound)
+        tolerance = _SCORE_TOLERANCE if self.higher_is_better else _LOSS_TOLERANCE * max(abs(low), abs(high))
+        margin = max(high - low, tolerance)
+        below, above = self.now < low - margin, self.now > high + margin
+        if not math.isfinite(self.now):
+            return True
+        return below or above if harm == "differs" else below if self.higher_is_better else above
+
+
 def bites(sound: list[dict[str, Any]], planted: dict[str, Any] | None, harm: Harm) -> Bite:
-    """Whether the planted run is worse than the sound ones."""
+    """Whether the planted run is worse than the sound ones.
+
+    Held-out scores decide; where there are none scores of the training rows; where there are none losses. A loss alone
+    would call it worse to sum what was averaged.
+    """
     if planted is None:
         return Bite("", "no result within the time")
     if planted["raised"]:
         raised = planted["raised"]
         return Bite("crash", f"{raised['type']}: {raised['message']}", raised["line"])
-    for name, values, now, better in _numbers(sound, planted):
-        low, high = min(values), max(values)
-        tolerance = _LOSS_TOLERANCE * max(abs(low), abs(high)) if better < 0 else _SCORE_TOLERANCE
-        margin = max(high - low, tolerance)
-        said = f"{name} {now:.4g}, sound {low:.4g} to {high:.4g}"
-        if not math.isfinite(now):
-            return Bite("silent", said)
-        worse = now > high + margin if better < 0 else now < low - margin
-        differs = now < low - margin or now > high + margin
-        if worse or (harm == "differs" and name not in ("train_loss", "train_score") and differs):
-            return Bite("silent", said)
-    return Bite("", "no number is worse")
+    numbers = list(_numbers(sound, planted))
+    if harm == "differs":
+        deciding = [n for n in numbers if n.held_out]
+    else:
+        tiers = (
+            [n for n in numbers if n.held_out and n.higher_is_better],
+            [n for n in numbers if n.higher_is_better],
+            numbers,
+        )
+        deciding = next((tier for tier in tiers if tier), [])
+        deciding += [n for n in numbers if not math.isfinite(n.now)]
+    off = next((n for n in deciding if n.is_off(harm)), None)
+    return Bite("silent", str(off)) if off else Bite("", "no number is worse")
 
 
-def _numbers(sound: list[dict[str, Any]], planted: dict[str, Any]) -> Iterator[tuple[str, list[float], float, int]]:
-    """Name, the sound values, the planted value, and +1 where higher is better or -1."""
-    for name, better in (("eval_score", 1), ("train_score", 1), ("train_loss", -1)):
+def _numbers(sound: list[dict[str, Any]], planted: dict[str, Any]) -> Iterator[Number]:
+    for name in ("eval_score", "train_score", "train_loss"):
         values = [run[name] for run in sound]
         if None not in values and planted[name] is not None and all(map(math.isfinite, values)):
-            yield name, values, planted[name], better
+            yield Number(name, tuple(values), planted[name], name != "train_loss", name == "eval_score")
     for name, now in planted["reported"].items():
         values = [run["reported"].get(name) for run in sound]
         better = -1 if _LOSSES.search(name) else 1 if _SCORES.search(name) else 0
         if better and None not in values and all(map(math.isfinite, values)):
-            yield f"reported {name}", values, now, better
+            yield Number(f"reported {name}", tuple(values), now, better > 0, "train" not in name.lower())

@@ -70,7 +70,7 @@ def main() -> None:
         print("\n".join(f"{n:34} {o.family:12} {o.fault}" for n, o in sorted(OPERATORS.items())))
         return
     if options.prepare:
-        _prepare(chosen, options.jobs)
+        _prepare(random.Random(options.seed).sample(chosen, len(chosen)), options.jobs)
         return
     seed = f"{datetime.date.today()}" if options.seed == "today" else options.seed
     ends = time.monotonic() + 60 * options.minutes

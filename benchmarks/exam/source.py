@@ -92,7 +92,7 @@ class Source:
             node = self._parents[node]
         return node
 
-    def parent(self, node: cst.CSTNode) -> cst.CSTNode:
+    def parent(self, node: cst.CSTNode) -> Any:
         """The node that contains this one."""
         return self._parents[node]
 

@@ -83,13 +83,15 @@ def _told(finding: dict[str, Any]) -> tuple[str, int | None]:
 
 def judge(verdict: Verdict, named: tuple[str, ...], lines: tuple[int, ...]) -> Marks:
     """`lines`: where the change is, and where the program raised because of it."""
-    first, right = verdict.first, bool(verdict.first) and verdict.first[0] in named
-    near = bool(first) and first[1] is not None and any(abs(first[1] - line) <= _NEAR for line in lines)
+    first = verdict.first
+    right = first is not None and first[0] in named
+    at = first[1] if first else None
+    near = at is not None and any(abs(at - line) <= _NEAR for line in lines)
     return Marks(
         named=any(name in named for name, _ in verdict.findings),
         first=right,
         line=right and near,
-        elsewhere=bool(first) and not right and near,
-        wrong=bool(first) and not right and not near,
+        elsewhere=first is not None and not right and near,
+        wrong=first is not None and not right and not near,
         false_pass=verdict.silent,
     )

@@ -2,6 +2,7 @@
 
     .venv/bin/python benchmarks/field.py [--seed today] [--faulty 240] [--sound 60] [--jobs 2] [--json FILE]
         [--against FILE] [--failures DIR] [--operator NAME] [--program PART] [--minutes M] [--prepare] [--list]
+        [--names FILE]
 
 A question is a program of the tests or of another author's package, one of the operators in exam/operators, and a place
 where the operator applies, drawn by the seed. A fault counts only if it bites: the program, run for real, raises or ends
@@ -12,7 +13,8 @@ alarms.
 
 Real runs are cached in .field by what they run. `--prepare` runs the sound programs and stops. `--seed today` is a new
 exam each day; the seed is in the table's title, so an exam can be repeated. `--failures DIR` writes what was missed as
-scripts that can be run.
+scripts that can be run. `--names FILE` adds what the variables of the programs held to a JSON file: the operators' tests
+read it.
 """
 
 import argparse
@@ -33,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from exam import oracle
-from exam.draw import Question, questions
+from exam.draw import Question, names_of, questions
 from exam.operators import OPERATORS
 from exam.programs import Program, programs
 from exam.walks import Marks, Verdict, judge, walk
@@ -69,6 +71,11 @@ def main() -> None:
     if options.list:
         print("\n".join(f"{n:34} {o.family:12} {o.fault}" for n, o in sorted(OPERATORS.items())))
         return
+    if options.names:
+        held = json.loads(options.names.read_text("utf-8")) if options.names.exists() else {}
+        held |= {p.name: names_of(p) for p in chosen}
+        options.names.write_text(json.dumps(held, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        return
     if options.prepare:
         _prepare(random.Random(options.seed).sample(chosen, len(chosen)), options.jobs)
         return
@@ -99,6 +106,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--operator", default="", help="part of the operators' names")
     parser.add_argument("--program", default="", help="part of the programs' names")
     parser.add_argument("--prepare", action="store_true", help="run the sound programs with three seeds, and stop")
+    parser.add_argument("--names", type=Path, metavar="FILE", help="write what the programs' variables held, and stop")
     parser.add_argument("--list", action="store_true", help="print the operators, and stop")
     return parser.parse_args()
 

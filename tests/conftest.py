@@ -15,7 +15,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
 TESTS = Path(__file__).parent
-sys.path[:0] = [str(TESTS / "helpers"), str(TESTS)]
+sys.path[:0] = [str(TESTS / "helpers"), str(TESTS), str(TESTS.parent / "benchmarks")]
 # A busy machine is no fault of what is tested, and a run says the same as the one before it.
 settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("here")

@@ -1,12 +1,9 @@
 """When a planted fault counts: the program raises, or ends worse than its sound runs."""
 
 import math
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from exam.oracle import bites
 from exam.walks import Verdict, judge
 

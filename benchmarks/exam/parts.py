@@ -54,7 +54,11 @@ def is_keras(source: Source) -> bool:
 
 def torch_of(source: Source) -> str:
     """An expression for torch in any scope of the program."""
-    return "torch" if re.search(r"^import torch$|^import torch\b[^.]*$", source.text, re.MULTILINE) else '__import__("torch")'
+    return (
+        "torch"
+        if re.search(r"^import torch$|^import torch\b[^.]*$", source.text, re.MULTILINE)
+        else '__import__("torch")'
+    )
 
 
 def beside(source: Source, call: cst.Call, name: str) -> str:
@@ -121,7 +125,9 @@ def loss_objects(source: Source, *kinds: str) -> list[cst.Call]:
 
 def compiles(source: Source) -> list[cst.Call]:
     """Keras's compile(...)."""
-    return [c for c in source.method_calls("compile") if is_keras(source) and "torch.compile" not in source.code(c.func)]
+    return [
+        c for c in source.method_calls("compile") if is_keras(source) and "torch.compile" not in source.code(c.func)
+    ]
 
 
 def keras_losses(source: Source) -> Iterator[tuple[cst.BaseExpression, str]]:
@@ -149,7 +155,9 @@ class Stack:
         """The call with other layers."""
         first = self.call.args[0]
         if isinstance(first.value, cst.List):
-            return self.call.with_changes(args=[first.with_changes(value=first.value.with_changes(elements=items)), *self.call.args[1:]])
+            return self.call.with_changes(
+                args=[first.with_changes(value=first.value.with_changes(elements=items)), *self.call.args[1:]]
+            )
         return self.call.with_changes(args=items)
 
     def item(self, text: str) -> cst.Arg | cst.Element:
@@ -242,7 +250,13 @@ def activation_calls(source: Source) -> Iterator[tuple[cst.Call, cst.BaseExpress
     """F.relu(x), torch.tanh(x), x.relu(): the call and its x."""
     for call in source.calls(*_FUNCTIONS):
         if isinstance(call.func, cst.Attribute) and not re.search(r"loss|gate", source.code(source.statement(call))):
-            if len(call.args) == 1 and source.code(call.func.value) in ("F", "torch", "nn.functional", "ops", "torch.nn.functional"):
+            if len(call.args) == 1 and source.code(call.func.value) in (
+                "F",
+                "torch",
+                "nn.functional",
+                "ops",
+                "torch.nn.functional",
+            ):
                 yield call, call.args[0].value
             elif not call.args:
                 yield call, call.func.value
@@ -269,7 +283,9 @@ def models(source: Source) -> list[tuple[str, cst.SimpleStatementLine]]:
         while isinstance(value, cst.Call) and called(value) in ("to", "cpu", "float", "train"):
             value = value.func.value if isinstance(value.func, cst.Attribute) else None
         name = called(value) if isinstance(value, cst.Call) else ""
-        if name in classes | {"Sequential", "Model", "from_pretrained"} or re.search(r"For[A-Z]\w+(?:ion|ing|LM)$", name):
+        if name in classes | {"Sequential", "Model", "from_pretrained"} or re.search(
+            r"For[A-Z]\w+(?:ion|ing|LM)$", name
+        ):
             line = source.statement(assign)
             if not source.in_loop(assign) and isinstance(line, cst.SimpleStatementLine):
                 found.setdefault((source.scope(assign), assign.targets[0].target.value), line)

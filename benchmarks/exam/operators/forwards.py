@@ -14,7 +14,15 @@ _SHAPES = (
     "layer-size-mismatch", "wrong-number-of-axes", "channels-misplaced", "mismatched-product", "outputs-per-step",
     "unflattened-scores", "broadcast-loss", "label-out-of-range", "sparse-dense-mismatch", "wrong-target-dtype",
 )  # fmt: skip
-_NORMS = ("BatchNorm1d", "BatchNorm2d", "LayerNorm", "GroupNorm", "BatchNormalization", "LayerNormalization", "Rescaling")
+_NORMS = (
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "LayerNorm",
+    "GroupNorm",
+    "BatchNormalization",
+    "LayerNormalization",
+    "Rescaling",
+)
 _CALL_OF_LAYER = m.Call(func=m.Attribute(value=m.Name("self"), attr=m.Name()))
 
 
@@ -27,6 +35,10 @@ def forward_skips_a_layer(source: Source) -> Iterator[Planted]:
             call = cst.ensure_type(call, cst.Call)
             if called(call) in layers and len(call.args) == 1:
                 yield source.replaced(call, call.args[0].value)
+    for call in source.find(m.Call(func=m.Call())):
+        if is_keras(source) and called(call.func) in ("Dense", "Conv2D", "Conv1D", "LSTM", "GRU"):
+            if len(call.args) == 1 and isinstance(call.args[0].value, (cst.Name, cst.Call)):
+                yield source.replaced(call, call.args[0].value)
 
 
 @operator(*_SHAPES, "crossed-samples", "unlearnable-batch")
@@ -35,7 +47,13 @@ def layer_left_out(source: Source) -> Iterator[Planted]:
     for stack in stacks(source):
         for item in stack.items:
             value = item.value
-            if isinstance(value, cst.Call) and called(value) not in (*ACTIVATIONS, *_NORMS, "Dropout", "Input", "Dropout2d"):
+            if isinstance(value, cst.Call) and called(value) not in (
+                *ACTIVATIONS,
+                *_NORMS,
+                "Dropout",
+                "Input",
+                "Dropout2d",
+            ):
                 if len(stack.items) > 1:
                     new = stack.with_items([i for i in stack.items if i is not item])
                     yield source.swapped(stack.call, new, source.line(item), f"without {source.code(value)}")
@@ -44,7 +62,9 @@ def layer_left_out(source: Source) -> Iterator[Planted]:
             yield source.replaced(call, call.args[0].value)
 
 
-@operator("unlearnable-batch", "worse-than-constant", "vanishing-gradients", "surprising-initial-loss", "exploding-gradients")
+@operator(
+    "unlearnable-batch", "worse-than-constant", "vanishing-gradients", "surprising-initial-loss", "exploding-gradients"
+)
 def normalization_left_out(source: Source) -> Iterator[Planted]:
     """The normalization layers are missing."""
     changes = []
@@ -123,7 +143,15 @@ def layer_built_in_forward(source: Source) -> Iterator[Planted]:
         for call in m.findall(function, _CALL_OF_LAYER):
             call = cst.ensure_type(call, cst.Call)
             layer = layers.get(called(call))
-            if layer is None or called(layer) not in ("Linear", "Dense", "Conv2d", "Conv2D", "Embedding", "LSTM", "GRU"):
+            if layer is None or called(layer) not in (
+                "Linear",
+                "Dense",
+                "Conv2d",
+                "Conv2D",
+                "Embedding",
+                "LSTM",
+                "GRU",
+            ):
                 continue
             if not {n.value for n in m.findall(layer, m.Name())} & arguments:  # type: ignore[attr-defined]
                 yield source.replaced(call.func, layer)
@@ -163,7 +191,11 @@ def forward_ignores_its_input(source: Source) -> Iterator[Planted]:
             zeros = "keras.ops" if is_keras(source) else torch_of(source)
             yield source.before(first, f"{parameters[0]} = {zeros}.zeros_like({parameters[0]})")
     for call in source.find(m.Call(func=m.Call())):
-        if is_keras(source) and called(call.func) in ("Dense", "Conv2D", "Conv1D") and isinstance(call.args[0].value, cst.Name):
+        if (
+            is_keras(source)
+            and called(call.func) in ("Dense", "Conv2D", "Conv1D")
+            and isinstance(call.args[0].value, cst.Name)
+        ):
             yield source.replaced(call.args[0].value, f"keras.ops.zeros_like({source.code(call.args[0].value)})")
 
 
@@ -171,7 +203,15 @@ def forward_ignores_its_input(source: Source) -> Iterator[Planted]:
 def mask_left_out(source: Source) -> Iterator[Planted]:
     """The model attends to what it must not see: the mask is not passed."""
     for call in source.find(m.Call()):
-        for name in ("mask", "attn_mask", "attention_mask", "src_key_padding_mask", "is_causal", "use_causal_mask", "mask_zero"):
+        for name in (
+            "mask",
+            "attn_mask",
+            "attention_mask",
+            "src_key_padding_mask",
+            "is_causal",
+            "use_causal_mask",
+            "mask_zero",
+        ):
             if keyword(call, name):
                 yield source.argument(call, name, None)
     for call in source.method_calls("masked_fill"):
@@ -182,7 +222,10 @@ def mask_left_out(source: Source) -> Iterator[Planted]:
 @operator("fixed-batch-size", "layer-size-mismatch", "crossed-samples", "mismatched-product", "broadcast-loss")
 def batch_size_written_in(source: Source) -> Iterator[Planted]:
     """A view in forward has a batch size written into it, and the last batch is smaller."""
-    size = next((a.value for c in source.calls("DataLoader") for a in c.args if a.keyword and a.keyword.value == "batch_size"), None)
+    size = next(
+        (a.value for c in source.calls("DataLoader") for a in c.args if a.keyword and a.keyword.value == "batch_size"),
+        None,
+    )
     for _, function in forwards(source):
         for call in m.findall(function, m.Call(func=m.Attribute(attr=m.Name("view") | m.Name("reshape")))):
             first = cst.ensure_type(call, cst.Call).args[0].value

@@ -8,6 +8,7 @@ import libcst.matchers as m
 
 from exam.operators import operator
 from exam.parts import (
+    LOSSES,
     UNLEARNT,
     beside,
     compiles,
@@ -95,7 +96,11 @@ def _other_loss(source: Source, kind: str, classes: str, function: str) -> Itera
         if not call.args:
             yield source.replaced(call.func, re.sub(r"\w+$", classes, source.code(call.func)))
     for found in loss_calls(source, kind):
-        if called(found.call).islower() and called(found.call) in ("cross_entropy", "mse_loss", "binary_cross_entropy_with_logits"):
+        if called(found.call).islower() and called(found.call) in (
+            "cross_entropy",
+            "mse_loss",
+            "binary_cross_entropy_with_logits",
+        ):
             if len(found.call.args) == 2:
                 yield source.replaced(found.call.func, re.sub(r"\w+$", function, source.code(found.call.func)))
 
@@ -137,7 +142,9 @@ def class_loss_on_yes_or_no(source: Source) -> Iterator[Planted]:
     yield from _other_keras_loss(source, ("BinaryCrossentropy",), '"categorical_crossentropy"')
 
 
-@operator("sparse-dense-mismatch", "label-out-of-range", "broadcast-loss", "binary-targets-out-of-range", "column-labels")
+@operator(
+    "sparse-dense-mismatch", "label-out-of-range", "broadcast-loss", "binary-targets-out-of-range", "column-labels"
+)
 def sparse_and_dense_confused(source: Source) -> Iterator[Planted]:
     """The loss for one-hot rows gets class indices, or the reverse."""
     pairs = {"SparseCategoricalCrossentropy": "CategoricalCrossentropy"}
@@ -148,7 +155,9 @@ def sparse_and_dense_confused(source: Source) -> Iterator[Planted]:
                 yield source.replaced(node, source.code(node).replace(name, pairs[name], 1))
         elif name in pairs:
             text = source.code(node)
-            yield source.replaced(node, text.replace("sparse_", "") if "sparse" in text else text.replace("cat", "sparse_cat", 1))
+            yield source.replaced(
+                node, text.replace("sparse_", "") if "sparse" in text else text.replace("cat", "sparse_cat", 1)
+            )
     for call in source.calls("to_categorical", "one_hot"):
         yield source.replaced(call, call.args[0].value)
     for found in loss_calls(source, "classes"):
@@ -157,11 +166,16 @@ def sparse_and_dense_confused(source: Source) -> Iterator[Planted]:
             yield source.replaced(found.target, f"{name}.reshape(-1, 1).eq({name}.unique()).long()")
 
 
-@operator("excessive-learning-rate", "exploding-gradients", "unscaled-accumulation", "surprising-initial-loss", "non-finite-loss")
+@operator(
+    "excessive-learning-rate",
+    "exploding-gradients",
+    "unscaled-accumulation",
+    "surprising-initial-loss",
+    "non-finite-loss",
+)
 def loss_summed(source: Source) -> Iterator[Planted]:
     """The loss is the sum over the rows, where it was their mean."""
-    calls = [f.call for f in loss_calls(source) if called(f.call).islower() and called(f.call).endswith(("y", "s", "loss"))]
-    functional = [c for c in calls if isinstance(c.func, cst.Attribute) and source.code(c.func.value) != "self"]
+    functional = [f.call for f in loss_calls(source) if called(f.call) in LOSSES]
     for call in (*loss_objects(source, "classes", "logits", "numbers", "probabilities"), *functional):
         if not keyword(call, "reduction"):
             yield source.argument(call, "reduction", '"sum"')
@@ -173,7 +187,7 @@ def loss_summed(source: Source) -> Iterator[Planted]:
             yield source.replaced(node, f'keras.losses.{name}({logits}reduction="sum")')
 
 
-@operator("no-gradient")
+@operator()
 def loss_not_reduced(source: Source) -> Iterator[Planted]:
     """The loss stays a tensor with a value for each row, and backward gets that."""
     for call in loss_objects(source, "classes", "logits", "numbers"):
@@ -193,7 +207,9 @@ def outputs_and_targets_swapped(source: Source) -> Iterator[Planted]:
         first, second, *rest = found.call.args
         args = [first.with_changes(value=second.value), second.with_changes(value=first.value), *rest]
         new = found.call.with_changes(args=args)
-        yield source.swapped(found.call, new, source.line(found.call), f"arguments of {source.code(found.call)} swapped")
+        yield source.swapped(
+            found.call, new, source.line(found.call), f"arguments of {source.code(found.call)} swapped"
+        )
 
 
 @operator(*UNLEARNT, "non-finite-loss", "excessive-learning-rate", "exploding-gradients")
@@ -243,7 +259,9 @@ def class_weights_inverted(source: Source) -> Iterator[Planted]:
             if not arg or source.code(arg.value) == "None" or not ("oss" in name or "entropy" in name or name == "fit"):
                 continue
             text = source.code(arg.value)
-            inverse = f"{{k: 1 / v**3 for k, v in ({text}).items()}}" if kind == "class_weight" else f"1 / ({text}) ** 3"
+            inverse = (
+                f"{{k: 1 / v**3 for k, v in ({text}).items()}}" if kind == "class_weight" else f"1 / ({text}) ** 3"
+            )
             yield source.replaced(arg.value, inverse)
 
 
@@ -272,7 +290,9 @@ def one_term_outweighs(source: Source) -> Iterator[Planted]:
     for node in source.find(m.BinaryOperation(operator=m.Add())):
         line = source.statement(node)
         if isinstance(line, cst.SimpleStatementLine) and re.match(r"(\w*loss\w* = |return )", source.code(line)):
-            if re.search(r"loss|criterion|mse|bce|entropy|kl|div", source.code(node)) and not in_evaluation(source, node):
+            if re.search(r"loss|criterion|mse|bce|entropy|kl|div", source.code(node)) and not in_evaluation(
+                source, node
+            ):
                 yield source.replaced(node.right, f"1e4 * ({source.code(node.right)})")
     for call in compiles(source):
         weights = keyword(call, "loss_weights")
@@ -280,7 +300,7 @@ def one_term_outweighs(source: Source) -> Iterator[Planted]:
             yield source.replaced(value, f"{(number(value) or 1) * 1e4:g}")  # type: ignore[arg-type]
 
 
-@operator("unequal-loss-terms", "decayed-norms", "constant-output", "constant-predictions", *UNLEARNT)
+@operator("unequal-loss-terms", "constant-output", "constant-predictions", *UNLEARNT)
 def penalty_outweighs_the_loss(source: Source) -> Iterator[Planted]:
     """The penalty on the weights is so strong that they all become zero."""
     for call in source.method_calls("backward"):

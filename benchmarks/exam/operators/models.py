@@ -1,5 +1,6 @@
 """Faults of the model as it is built: layers, sizes, activations, initial weights."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -112,7 +113,9 @@ def _on_outputs(source: Source, layer: str, name: str) -> Iterator[Planted]:
 def rectifiers_dead(source: Source) -> Iterator[Planted]:
     """The biases begin so far below zero that no rectifier lets anything through."""
     torch = torch_of(source)
-    text = 'for name, p in {0}.named_parameters():\n    if name.endswith("bias"):\n        {1}.nn.init.constant_(p, -30.0)'
+    text = (
+        'for name, p in {0}.named_parameters():\n    if name.endswith("bias"):\n        {1}.nn.init.constant_(p, -30.0)'
+    )
     for name, line in models(source) if not is_keras(source) else ():
         yield source.after(line, text.format(name, torch))
     for arg in activation_arguments(source):
@@ -120,7 +123,14 @@ def rectifiers_dead(source: Source) -> Iterator[Planted]:
             yield source.argument(source.parent(arg), "bias_initializer", "keras.initializers.Constant(-30.0)")  # type: ignore[arg-type]
 
 
-_ONE_UNIT = (*_SIZES, "one-unit-softmax", "class-loss-of-one-score", "argmax-of-one-column", "constant-loss", "broadcast-metric")
+_ONE_UNIT = (
+    *_SIZES,
+    "one-unit-softmax",
+    "class-loss-of-one-score",
+    "argmax-of-one-column",
+    "constant-loss",
+    "broadcast-metric",
+)
 
 
 @operator(*_ONE_UNIT)
@@ -146,7 +156,9 @@ def _outputs_resized(source: Source, units: str | None, at_least: int) -> Iterat
         arg = keyword(call, "out_features") or keyword(call, "units") or _nth(call, 0 if called(call) == "Dense" else 1)
         size = number(arg.value) if arg else None
         if arg and (size is None or size >= at_least):
-            yield source.replaced(arg.value, units or (f"{source.code(arg.value)} - 1" if size is None else f"{size - 1:g}"))
+            yield source.replaced(
+                arg.value, units or (f"{source.code(arg.value)} - 1" if size is None else f"{size - 1:g}")
+            )
     for call in source.find(m.Call()):
         labels = keyword(call, "num_labels")
         if labels and (units or (number(labels.value) or 0) >= at_least):
@@ -154,13 +166,19 @@ def _outputs_resized(source: Source, units: str | None, at_least: int) -> Iterat
 
 
 def _nth(call: cst.Call, index: int) -> cst.Arg | None:
-    return call.args[index] if len(call.args) > index and not call.args[index].keyword and not call.args[index].star else None
+    return (
+        call.args[index]
+        if len(call.args) > index and not call.args[index].keyword and not call.args[index].star
+        else None
+    )
 
 
 @operator(*_SIZES, "channels-misplaced", "crashing-metrics")
 def layer_of_the_wrong_size(source: Source) -> Iterator[Planted]:
     """A layer was built for one feature or channel more than it gets."""
-    for call in source.calls("Linear", "Conv1d", "Conv2d", "LSTM", "GRU", "LayerNorm", "BatchNorm1d", "BatchNorm2d", "LSTMCell"):
+    for call in source.calls(
+        "Linear", "Conv1d", "Conv2d", "LSTM", "GRU", "LayerNorm", "BatchNorm1d", "BatchNorm2d", "LSTMCell"
+    ):
         size = _nth(call, 0)
         if size and not isinstance(size.value, (cst.Call, cst.Tuple)) and isinstance(call.func, cst.Attribute):
             yield source.replaced(size.value, f"{source.code(size.value)} + 1")
@@ -205,7 +223,14 @@ def weights_begin_at_zero(source: Source) -> Iterator[Planted]:
     yield from _initialised(source, "{}.nn.init.zeros_(p)", '"zeros"')
 
 
-@operator("identical-units", "oversized-initialisation", "constant-output", "surprising-initial-loss", "saturated-units", *UNLEARNT)
+@operator(
+    "identical-units",
+    "oversized-initialisation",
+    "constant-output",
+    "surprising-initial-loss",
+    "saturated-units",
+    *UNLEARNT,
+)
 def weights_begin_equal(source: Source) -> Iterator[Planted]:
     """All weights begin at the same value."""
     yield from _initialised(source, "{}.nn.init.constant_(p, 0.05)", "keras.initializers.Constant(0.05)")
@@ -269,7 +294,7 @@ def weight_is_not_a_number(source: Source) -> Iterator[Planted]:
             yield source.after(statement, text)
 
 
-@operator("wrong-target-dtype", "non-finite-loss", "non-finite-activation")
+@operator("non-finite-loss", "non-finite-activation", "non-finite-gradients")
 def model_in_another_precision(source: Source) -> Iterator[Planted]:
     """The model has been converted to another floating type than its inputs."""
     for name, line in models(source):
@@ -299,7 +324,9 @@ def freeze_misspelt(source: Source) -> Iterator[Planted]:
     for node in source.find(m.Attribute(attr=m.Name("requires_grad") | m.Name("trainable"))):
         parent = source.parent(node)
         if isinstance(parent, cst.AssignTarget) and source.code(source.statement(node)).endswith("False"):
-            yield source.replaced(node, node.with_changes(attr=cst.Name("require_grad" if node.attr.value[0] == "r" else "trainble")))
+            yield source.replaced(
+                node, node.with_changes(attr=cst.Name("require_grad" if node.attr.value[0] == "r" else "trainble"))
+            )
 
 
 @operator("frozen-untrained-layers", *UNLEARNT)
@@ -319,9 +346,13 @@ def pretrained_weights_lost(source: Source) -> Iterator[Planted]:
 def bottleneck_of_one_unit(source: Source) -> Iterator[Planted]:
     """A hidden layer has a single unit."""
     for stack in stacks(source):
-        linear = [i.value for i in stack.items if isinstance(i.value, cst.Call) and called(i.value) in ("Linear", "Dense")]
-        for one, two in zip(linear, linear[1:]):
+        linear = [
+            i.value for i in stack.items if isinstance(i.value, cst.Call) and called(i.value) in ("Linear", "Dense")
+        ]
+        for one, two in itertools.pairwise(linear):
             if called(one) == "Dense" and one.args:
                 yield source.replaced(one.args[0].value, "1")
             elif len(one.args) > 1 and two.args and source.code(one.args[1].value) == source.code(two.args[0].value):
-                yield source.many([(one.args[1].value, "1"), (two.args[0].value, "1")], f"{source.code(one)} with one unit")
+                yield source.many(
+                    [(one.args[1].value, "1"), (two.args[0].value, "1")], f"{source.code(one)} with one unit"
+                )

@@ -68,7 +68,7 @@ def endless_warmup(source: Source) -> Iterator[Planted]:
             yield source.argument(call, "total_iters", "1_000_000")
 
 
-@operator("excessive-weight-decay", "decayed-norms", "negligible-learning-rate")
+@operator("unlearnable-batch", "worse-than-constant", "constant-output", "constant-predictions")
 def decay_outweighs_the_gradient(source: Source) -> Iterator[Planted]:
     """The weight decay is so strong that no weight stays away from zero."""
     for call in source.calls(*OPTIMIZERS):
@@ -78,7 +78,7 @@ def decay_outweighs_the_gradient(source: Source) -> Iterator[Planted]:
         yield source.argument(call, "weight_decay", "100.0")
 
 
-@operator("negligible-learning-rate", "schedule-in-wrong-unit", "schedule-ends-early")
+@operator("negligible-learning-rate", "schedule-in-wrong-unit")
 def schedule_ends_early(source: Source) -> Iterator[Planted]:
     """The schedule reaches zero after a few updates: its length is counted in another unit."""
     for call in source.calls("CosineAnnealingLR", "OneCycleLR", "get_linear_schedule_with_warmup", "CosineDecay"):
@@ -131,7 +131,7 @@ def rate_not_passed(source: Source) -> Iterator[Planted]:
                 yield source.argument(call, name, None)
 
 
-@operator("lowered-momentum", "excessive-learning-rate", "unstable-momentum")
+@operator("excessive-learning-rate", "non-finite-loss", "exploding-gradients")
 def momentum_of_one(source: Source) -> Iterator[Planted]:
     """The momentum is so high that old gradients never fade."""
     for call in source.calls("SGD"):

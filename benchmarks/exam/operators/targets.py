@@ -76,7 +76,12 @@ def target_type_wrong(source: Source) -> Iterator[Planted]:
 def cast_left_out(source: Source) -> Iterator[Planted]:
     """A cast to float or long is missing, and double or bytes reach the model or the loss."""
     for call in source.method_calls("float", "long", "double"):
-        if not call.args and isinstance(call.func, cst.Attribute) and "==" not in source.code(call) and not in_evaluation(source, call):
+        if (
+            not call.args
+            and isinstance(call.func, cst.Attribute)
+            and "==" not in source.code(call)
+            and not in_evaluation(source, call)
+        ):
             yield source.replaced(call, call.func.value)
     for call in source.calls("tensor", "as_tensor"):
         if keyword(call, "dtype"):
@@ -103,6 +108,10 @@ def loss_of_other_rows(source: Source) -> Iterator[Planted]:
     for found in loss_calls(source):
         if isinstance(found.target, cst.Name):
             yield source.replaced(found.target, f"{found.target.value}.flip(0)")
+    for call in source.method_calls("fit") if is_keras(source) else ():
+        target = call.args[1].value if len(call.args) > 1 and not call.args[1].keyword else None
+        if isinstance(target, (cst.Name, cst.Subscript)):
+            yield source.replaced(target, f"{source.code(target)}[::-1]")
 
 
 @operator("misnumbered-labels", "label-out-of-range")
@@ -151,7 +160,9 @@ def loss_function_overwritten(source: Source) -> Iterator[Planted]:
                     loss = source.code(assign.targets[0].target)
                     new = cst.parse_statement(f"{loss} = {found.call.func.value} = {source.code(found.call)}")
                     change = f"{found.call.func.value} = {source.code(found.call)}"
-                    yield source.swapped(line, new.with_changes(leading_lines=line.leading_lines), source.line(line), change)
+                    yield source.swapped(
+                        line, new.with_changes(leading_lines=line.leading_lines), source.line(line), change
+                    )
 
 
 @operator("missing-loss", "no-gradient")
@@ -172,7 +183,9 @@ def targets_not_passed(source: Source) -> Iterator[Planted]:
     for call in source.calls("rename_column", "DataLoader", "TensorDataset"):
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "rename_column":
             yield source.replaced(call, call.func.value)
-        elif len(call.args) == 2 and not any(a.keyword for a in call.args) and "TensorDataset" in source.code(call.func):
+        elif (
+            len(call.args) == 2 and not any(a.keyword for a in call.args) and "TensorDataset" in source.code(call.func)
+        ):
             new = call.with_changes(args=[call.args[0].with_changes(comma=cst.MaybeSentinel.DEFAULT)])
             yield source.swapped(call, new, source.line(call), f"without {source.code(call.args[1].value)}")
 

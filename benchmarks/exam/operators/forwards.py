@@ -96,7 +96,7 @@ def axis_of_the_batch(source: Source) -> Iterator[Planted]:
             yield source.argument(call, "axis", "1" if called(call)[0] == "B" else "0")
 
 
-@operator("crossed-samples", "wrong-number-of-axes", "outputs-per-step", "fixed-batch-size", "broadcast-loss", *_SHAPES)
+@operator("crossed-samples", "fixed-batch-size", *_SHAPES)
 def batch_first_forgotten(source: Source) -> Iterator[Planted]:
     """A recurrent or attention layer takes the batch for the steps."""
     for call in source.calls("LSTM", "GRU", "RNN", "MultiheadAttention", "TransformerEncoderLayer"):

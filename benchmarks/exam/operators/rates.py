@@ -25,6 +25,8 @@ def _rates(source: Source) -> Iterator[cst.BaseExpression]:
             and number(call.args[1].value)
         ):
             yield call.args[1].value
+        if called(call) in OPTIMIZERS and call.args and not call.args[0].keyword and number(call.args[0].value):
+            yield call.args[0].value  # Keras
         default = keyword(call, "default")
         if called(call) in ("add_argument", "option") and default and number(default.value):
             if any("lr" in source.code(a) or "learning" in source.code(a) for a in call.args[:2]):

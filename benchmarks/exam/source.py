@@ -184,6 +184,11 @@ class Source:
         """With a node of the tree changed by the caller, who says on which line and how."""
         return self._planted(self.module.deep_replace(node, new), line, change)
 
+    def many(self, changes: Sequence[tuple[cst.CSTNode, Any]], change: str) -> Planted:
+        """With several nodes changed at once: by another node, a text, a function of the node, or left out (None)."""
+        first = min(self.line(node) for node, _ in changes)
+        return self._planted(self.module.visit(_Swap(changes)), first, change)
+
     # Helpers ---------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -226,6 +231,24 @@ class Source:
 
     def _planted(self, tree: Any, line: int, change: str) -> Planted:
         return Planted(tree.code, line, change)
+
+
+class _Swap(cst.CSTTransformer):
+    """Changes nodes of a tree, each by itself."""
+
+    def __init__(self, changes: Sequence[tuple[cst.CSTNode, Any]]) -> None:
+        super().__init__()
+        self._changes = {id(node): new for node, new in changes}
+
+    def on_leave(self, original_node: Any, updated_node: Any) -> Any:
+        if id(original_node) not in self._changes:
+            return updated_node
+        new = self._changes[id(original_node)]
+        if callable(new):
+            return new(updated_node)
+        if new is None:
+            return cst.RemoveFromParent()
+        return cst.parse_expression(new) if isinstance(new, str) else new
 
 
 def called(call: cst.Call) -> str:

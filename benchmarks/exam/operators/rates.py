@@ -25,6 +25,8 @@ def _rates(source: Source) -> Iterator[cst.BaseExpression]:
             and number(call.args[1].value)
         ):
             yield call.args[1].value
+        if called(call) in OPTIMIZERS and call.args and not call.args[0].keyword and number(call.args[0].value):
+            yield call.args[0].value  # Keras
         default = keyword(call, "default")
         if called(call) in ("add_argument", "option") and default and number(default.value):
             if any("lr" in source.code(a) or "learning" in source.code(a) for a in call.args[:2]):
@@ -68,7 +70,7 @@ def endless_warmup(source: Source) -> Iterator[Planted]:
             yield source.argument(call, "total_iters", "1_000_000")
 
 
-@operator("excessive-weight-decay", "decayed-norms", "negligible-learning-rate")
+@operator("unlearnable-batch", "worse-than-constant", "constant-output", "constant-predictions")
 def decay_outweighs_the_gradient(source: Source) -> Iterator[Planted]:
     """The weight decay is so strong that no weight stays away from zero."""
     for call in source.calls(*OPTIMIZERS):
@@ -78,7 +80,7 @@ def decay_outweighs_the_gradient(source: Source) -> Iterator[Planted]:
         yield source.argument(call, "weight_decay", "100.0")
 
 
-@operator("negligible-learning-rate", "schedule-in-wrong-unit", "schedule-ends-early")
+@operator("negligible-learning-rate", "schedule-in-wrong-unit")
 def schedule_ends_early(source: Source) -> Iterator[Planted]:
     """The schedule reaches zero after a few updates: its length is counted in another unit."""
     for call in source.calls("CosineAnnealingLR", "OneCycleLR", "get_linear_schedule_with_warmup", "CosineDecay"):
@@ -131,7 +133,7 @@ def rate_not_passed(source: Source) -> Iterator[Planted]:
                 yield source.argument(call, name, None)
 
 
-@operator("lowered-momentum", "excessive-learning-rate", "unstable-momentum")
+@operator("excessive-learning-rate", "non-finite-loss", "exploding-gradients")
 def momentum_of_one(source: Source) -> Iterator[Planted]:
     """The momentum is so high that old gradients never fade."""
     for call in source.calls("SGD"):

@@ -34,7 +34,7 @@ def gradients_never_cleared(source: Source) -> Iterator[Planted]:
         yield source.removed(line)
 
 
-@operator("cleared-before-step", "wiped-gradients", "severed-graph", "no-gradient")
+@operator("wiped-accumulation", "unstepped-optimizer", "no-gradient")
 def gradients_cleared_before_step(source: Source) -> Iterator[Planted]:
     """zero_grad stands between backward and step."""
     for call, line in _lines(source, "zero_grad"):
@@ -51,7 +51,7 @@ def optimizer_never_steps(source: Source) -> Iterator[Planted]:
         yield source.removed(line)
 
 
-@operator("missing-backward", "unstepped-optimizer", "no-gradient", "severed-graph")
+@operator("unstepped-optimizer", "no-gradient")
 def backward_missing(source: Source) -> Iterator[Planted]:
     """The loss is computed, and nobody calls backward."""
     for _, line in _lines(source, "backward"):
@@ -124,7 +124,7 @@ def optimizer_has_one_layer(source: Source) -> Iterator[Planted]:
             yield source.replaced(call.args[0].value, f"list({source.code(call.args[0].value)})[-2:]")
 
 
-@operator("unregistered-parameters", "stale-optimizer")
+@operator("unregistered-parameters", "unstepped-optimizer")
 def optimizer_of_a_copy(source: Source) -> Iterator[Planted]:
     """The optimizer was built for another copy of the model."""
     for call in source.calls(*OPTIMIZERS):
@@ -145,7 +145,7 @@ def accumulation_not_divided(source: Source) -> Iterator[Planted]:
             yield source.removed(source.statement(statement))
 
 
-@operator("dropped-accumulation-tail", "wiped-accumulation", "uncleared-gradients")
+@operator("wiped-accumulation")
 def cleared_in_every_micro_batch(source: Source) -> Iterator[Planted]:
     """Gradients are accumulated over batches, and cleared in each of them."""
     for call, line in _lines(source, "zero_grad"):
@@ -158,7 +158,7 @@ def cleared_in_every_micro_batch(source: Source) -> Iterator[Planted]:
             yield source.before(source.parent(condition).body[0], source.code(call))
 
 
-@operator("clipped-to-nothing", "negligible-learning-rate", "tiny-clipping")
+@operator("negligible-learning-rate", "unstepped-optimizer")
 def clipped_to_nothing(source: Source) -> Iterator[Planted]:
     """Gradients are clipped to a norm that stops the training."""
     for call in source.calls("clip_grad_norm_"):
@@ -200,7 +200,7 @@ def evaluated_in_training_mode(source: Source) -> Iterator[Planted]:
             yield source.removed(line)
 
 
-@operator("retained-graph", "growing-memory")
+@operator("retained-logits", "out-of-memory")
 def losses_kept_with_their_graph(source: Source) -> Iterator[Planted]:
     """The running loss is summed as a tensor, and keeps every graph."""
     for statement in source.find(m.AugAssign(operator=m.AddAssign())):

@@ -196,8 +196,8 @@ def _told(one: Answer) -> str:
 
 
 _HEAD = (
-    "| {} | faults | named | named first | at its line | another first cause | false pass | s |\n"
-    "|---|---|---|---|---|---|---|---|"
+    "| {} | faults | named | named first | at its line | symptom first | another first cause | false pass | s |\n"
+    "|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -225,6 +225,7 @@ def _rows(faulty: list[Answer], key: Callable[[Answer], str]) -> Iterator[str]:
             sum(x.named for x in marks),
             sum(x.first for x in marks),
             sum(x.line for x in marks),
+            sum(x.symptom for x in marks),
             sum(x.wrong or x.elsewhere for x in marks),
             sum(x.false_pass for x in marks),
         ]

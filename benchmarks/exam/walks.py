@@ -14,6 +14,9 @@ from typing import Any
 from exam.programs import Program
 
 _NEAR = 1  # lines between the change and the line of a finding
+# They say that it does not learn, or that something is odd, and not why: right where a fault has no rule of its own, but
+# not its name.
+SYMPTOMS = frozenset({"unlearnable-batch", "worse-than-constant", "constant-predictions", "surprising-initial-loss"})
 _PATIENCE = 240  # seconds for a process whose walk has a budget of 60
 
 
@@ -38,10 +41,11 @@ class Verdict:
 class Marks:
     """How the walk of one planted program did."""
 
-    named: bool  # a finding has one of the operator's names
+    named: bool  # a finding has one of the fault's names
     first: bool  # and it is the first cause
     line: bool  # and it is on the line of the change, or next to it
     elsewhere: bool  # the first cause has another name, but is on the line of the change
+    symptom: bool  # the first cause is only that it does not learn
     wrong: bool  # the first cause has another name and another line
     false_pass: bool  # nothing found, and exit status 0
 
@@ -83,15 +87,17 @@ def _told(finding: dict[str, Any]) -> tuple[str, int | None]:
 
 def judge(verdict: Verdict, named: tuple[str, ...], lines: tuple[int, ...]) -> Marks:
     """`lines`: where the change is, and where the program raised because of it."""
-    first = verdict.first
-    right = first is not None and first[0] in named
+    first, right_names = verdict.first, set(named) - SYMPTOMS
+    right = first is not None and first[0] in right_names
     at = first[1] if first else None
+    symptom = first is not None and first[0] in SYMPTOMS
     near = at is not None and any(abs(at - line) <= _NEAR for line in lines)
     return Marks(
-        named=any(name in named for name, _ in verdict.findings),
+        named=any(name in right_names for name, _ in verdict.findings),
         first=right,
         line=right and near,
-        elsewhere=first is not None and not right and near,
-        wrong=first is not None and not right and not near,
+        elsewhere=first is not None and not right and near and not symptom,
+        symptom=symptom,
+        wrong=first is not None and not right and not near and not symptom,
         false_pass=verdict.silent,
     )

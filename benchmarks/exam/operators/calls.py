@@ -294,14 +294,11 @@ def axis_that_is_not_there(source: Source) -> Iterator[Planted]:
 
 
 @operator("mixed-devices")
-def device_that_is_not_there(source: Source) -> Iterator[Planted]:
-    """The model or a batch is moved to a device that the machine does not have, or that holds no values."""
+def one_thing_on_another_device(source: Source) -> Iterator[Planted]:
+    """The model or a batch alone is moved to another device, or to one that holds no values."""
     for name, line in models(source) if not is_keras(source) else ():
         for device in ("cuda", "meta"):
             yield _written(source, line, f'{name} = {name}.to("{device}")')
-    for call in source.calls("device"):
-        if call.args and "cuda" in source.code(call):
-            yield source.replaced(call.args[0].value, '"cuda"')
     for function in (f for _, f in forwards(source) if not is_keras(source)):
         parameters = [p.name.value for p in function.params.params if p.name.value != "self"]
         first = function.body.body[0]
@@ -311,16 +308,9 @@ def device_that_is_not_there(source: Source) -> Iterator[Planted]:
 
 @operator("non-finite-loss", "non-finite-gradients", "hidden-non-finite-loss", "unscaled-loss", "wrong-target-dtype")
 def half_precision_unfit(source: Source) -> Iterator[Planted]:
-    """Half precision is switched on where the machine or the model cannot do it."""
-    for call in source.calls(*_ARGUMENTS):
-        if not keyword(call, "fp16") and not keyword(call, "bf16"):
-            yield _given(source, call, "fp16", "True")
-            yield _given(source, call, "tf32", "True")
+    """float16 without loss scaling, where bfloat16 or float32 was right."""
     for node in source.find(m.Attribute(attr=m.Name("bfloat16"))):
         yield source.replaced(node, node.with_changes(attr=cst.Name("float16")))
-    for call in source.calls("Accelerator"):
-        if not keyword(call, "mixed_precision"):
-            yield _given(source, call, "mixed_precision", '"fp16"')
     for call in source.calls("set_random_seed") if is_keras(source) else ():
         line = source.statement(call)
         if "set_global_policy" not in source.text and isinstance(line, cst.SimpleStatementLine):

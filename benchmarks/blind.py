@@ -3,7 +3,8 @@
     .venv/bin/python benchmarks/blind.py [--jobs N] [--json FILE] [AUTHOR...]
 
 An author who has read neither the rules nor the tests writes a folder of tests/blind with an answers.json: a list of
-objects with `script`, `faulty`, `framework`, `line`, `fault` and `effect`. Before the first walk somebody who knows the rules
+objects with `script`, `faulty`, `framework`, `line`, `fault` and `effect`, and for a faulty one `fixed`: the same program
+without the fault, which is walked as a sound one. Before the first walk somebody who knows the rules
 adds `named`: the rules that would be right about the fault, none where no rule claims it. The first score is published in
 docs/diagnosis.md before anything is changed because of it; after that the programs measure nothing new, and guard.
 """
@@ -29,7 +30,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all answers to this file")
     options = parser.parse_args()
     folders = [FOLDER / a for a in options.author] or sorted(p.parent for p in FOLDER.glob("*/answers.json"))
-    asked = [(f, one) for f in folders for one in json.loads((f / "answers.json").read_text(encoding="utf-8"))]
+    asked = [(f, one) for f in folders for one in _asked(f)]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         verdicts = list(pool.map(lambda job: _walk(*job), asked))
     done = [(f.name, one, v, _marks(one, v)) for (f, one), v in zip(asked, verdicts)]
@@ -38,6 +39,13 @@ def main() -> None:
     if options.json:
         kept = [{"author": a, **one, "verdict": asdict(v), "marks": asdict(m)} for a, one, v, m in done]
         options.json.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+
+
+def _asked(folder: Path) -> list[dict[str, Any]]:
+    """The author's programs, and the fixed form of the faulty ones."""
+    written = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
+    fixed = [{"script": one["fixed"], "faulty": False} for one in written if one.get("fixed")]
+    return [*written, *fixed]
 
 
 def _walk(folder: Path, one: dict[str, Any]) -> Verdict:

@@ -12,7 +12,7 @@ import libcst.matchers as m
 
 from exam.source import Planted, Source
 
-_LABEL = re.compile(
+LABEL = re.compile(
     r"(?:^|_)(?:y|ys|yb|yy|t|label|lab|target|truth|cls|class|classe|tag|kind|species|sentiment|rating|score|outcome|count)s?\d?(?:_|$)"
     r"|^y(?:_?(?:tr|va|te|tn|ts|b|t)\w*)$|label|target",
     re.IGNORECASE,
@@ -33,7 +33,7 @@ _EVALUATION = re.compile(
     r"|(?:val|test|eval|dev|held)(?:_|$)|(?:^|_)(?:val|test|eval)(?!u)",
     re.IGNORECASE,
 )
-_NOT_DATA = ("forward", "call", "predict", "predict_proba", "sample", "generate", "compute_metrics", "encode", "decode")
+NOT_DATA = ("forward", "call", "predict", "predict_proba", "sample", "generate", "compute_metrics", "encode", "decode")
 _ROWS = 24  # a whole set has more
 
 
@@ -170,7 +170,7 @@ def role_of(name: str, shape: tuple[int, ...], type: str, distinct: int | None, 
     short = name.rpartition(".")[2]
     if _NEITHER.search(short) and not re.search(r"label|target", short, re.IGNORECASE):
         return ""
-    whole, named = type.startswith(("int", "uint", "bool")), bool(_LABEL.search(short))
+    whole, named = type.startswith(("int", "uint", "bool")), bool(LABEL.search(short))
     if _INPUT.search(short) and len(shape) >= 2:
         return "tokens" if type in ("int64", "int32") and len(shape) == 2 else "inputs"
     if _TOKENS.search(short):
@@ -196,89 +196,17 @@ def _label_role(
     return ""
 
 
-@dataclass(frozen=True)
-class Rows:
-    """A datasets.Dataset of the program: by itself, or as a member of a DatasetDict."""
-
-    source: Source
-    name: str  # data, or data["train"]
-    columns: tuple[str, ...]
-    evaluation: bool
-    whole: bool  # of training and evaluation rows together
-    statement: Any
-
-    @property
-    def label(self) -> str:
-        """The label column; empty without one."""
-        return next((c for c in self.columns if c in ("label", "labels", "ner_tags", "target", "targets")), "")
-
-    @property
-    def role(self) -> str:
-        """What the label column holds: classes, numbers (regression), or several labels for each row."""
-        text = self.source.text
-        if re.search(r"ForTokenClassification|Seq2Seq|CausalLM|LMHead|ForMaskedLM|multi_label|-100|SFT|DPO", text):
-            return "several"
-        return "numbers" if re.search(r"num_labels=1\b|mse_loss|MSELoss|r2_score", text) else "classes"
-
-    def mapped(self, **values: str) -> Planted:
-        """With columns computed anew from `row`."""
-        pairs = ", ".join(f'"{key}": {value}' for key, value in values.items())
-        return self.lines(f"{self.name} = {self.name}.map(lambda row: {{{pairs}}})")
-
-    def lines(self, text: str) -> Planted:
-        """With lines behind its last assignment."""
-        return self.source.after(self.statement, with_imports(self.source, text))
-
-
-def rows(source: Source, evaluation: bool = False) -> Iterator[Rows]:
-    """Sets of Hugging Face datasets: both parts together, and those of training (or of evaluation)."""
-    for v in source.variables:
-        if not _used_after(source, v.name, v.statement):
-            continue
-        if v.kind == "rows" and is_evaluation(v.name) == evaluation:
-            yield Rows(source, v.name, v.columns, evaluation, not re.search("train", v.name), v.statement)
-        for part in v.sets if v.kind == "sets" else ():
-            if is_evaluation(part) == evaluation:
-                yield Rows(source, f'{v.name}["{part}"]', v.columns, evaluation, False, v.statement)
-        if v.kind == "sets" and not evaluation:
-            yield Rows(source, v.name, v.columns, False, True, v.statement)
-
-
-def entries(source: Source, key: str) -> Iterator[cst.BaseExpression]:
-    """The values under a key of the dictionaries that the program's functions return for rows or batches."""
-    for element in source.find(m.DictElement(key=m.SimpleString())):
-        function = source.inside(element, cst.FunctionDef)
-        where = function.name.value if function else ""
-        if element.key.evaluated_value == key and where not in ("", *_NOT_DATA, "metrics"):
-            yield element.value
-
-
-def returned(source: Source) -> Iterator[tuple[cst.FunctionDef, str, list[cst.BaseExpression]]]:
-    """What __getitem__ returns: the function, the name of its index, and the elements of the tuple or dictionary."""
-    for function in source.functions("__getitem__"):
-        if len(function.params.params) != 2:
-            continue
-        for line in m.findall(function, m.Return()):
-            value = line.value
-            if isinstance(value, cst.Tuple):
-                yield function, function.params.params[1].name.value, [e.value for e in value.elements]
-            if isinstance(value, cst.Dict):
-                found = [e for e in value.elements if isinstance(e, cst.DictElement)]
-                ordered = sorted(found, key=lambda e: bool(_LABEL.search(source.code(e.key).strip("\"'"))))
-                yield function, function.params.params[1].name.value, [e.value for e in ordered]
-
-
 # Where they are ------------------------------------------------------------------------------------------------------
 
 
 def _variables(source: Source) -> Iterator[Place]:
     for v in source.variables:
         function = v.scope.rpartition(".")[2]
-        if v.kind not in ("tensor", "array", "series") or not v.shape or function in _NOT_DATA:
+        if v.kind not in ("tensor", "array", "series") or not v.shape or function in NOT_DATA:
             continue
         role = role_of(v.name, v.shape, v.type, v.distinct, v.range[0])
         step = bool(re.search(r"step$|loss$|^train_epoch|batch", function))
-        if role and (step or v.shape[0] >= _ROWS) and _used_after(source, v.name, v.statement):
+        if role and (step or v.shape[0] >= _ROWS) and used_after(source, v.name, v.statement):
             evaluation = is_evaluation(v.name) or is_evaluation(function)
             yield Place(
                 source, v.name, v.kind, role, evaluation, step, v.statement, "after",
@@ -300,9 +228,7 @@ def _loops(source: Source) -> Iterator[Place]:
         for name, seen in _bound(source, loop):
             shape = tuple(seen.get("shape") or ())
             role = role_of(name, shape, seen.get("type", ""), seen.get("distinct"))
-            role = role or (
-                "classes" if _LABEL.search(name) and seen.get("type") == "int64" and len(shape) == 1 else ""
-            )
+            role = role or ("classes" if LABEL.search(name) and seen.get("type") == "int64" and len(shape) == 1 else "")
             if role and shape and not re.search(rf"\b{name}\b", over):
                 yield Place(
                     source, name, "tensor", role, evaluation, True, loop.body, "first",
@@ -327,7 +253,7 @@ def _keys(source: Source, loop: cst.For, body: str) -> Iterator[tuple[str, str]]
         for key in found:
             if key == "input_ids":
                 yield f'{name.value}["{key}"]', "tokens"
-            elif _LABEL.search(key):
+            elif LABEL.search(key):
                 yield f'{name.value}["{key}"]', "classes" if "num_labels" in source.text else "labels of a kind"
 
 
@@ -346,7 +272,7 @@ def _attributes(source: Source) -> Iterator[Place]:
                 ""
                 if _NEITHER.search(short)
                 else "label"
-                if _LABEL.search(short)
+                if LABEL.search(short)
                 else "inputs" * bool(_INPUT.search(short))
             )
             if kind and role:
@@ -380,7 +306,7 @@ def _columns(source: Source) -> Iterator[Place]:
     for v in source.variables:
         for column in v.columns if v.kind == "frame" else ():
             if re.fullmatch(r"y|labels?|targets?|class|sentiment|species|rating", column, re.IGNORECASE):
-                if v.shape[0] >= _ROWS and _used_after(source, v.name, v.statement):
+                if v.shape[0] >= _ROWS and used_after(source, v.name, v.statement):
                     yield Place(
                         source, f'{v.name}["{column}"]', "series", "classes", is_evaluation(v.name), False,
                         v.statement, "after", (v.shape[0],), scope=v.scope,
@@ -402,7 +328,7 @@ def _doors(source: Source) -> Iterator[Place]:
             if len(args) != 2 or whole & names or m.matches(value, m.Name() | m.Dict()) or not found:
                 continue
             role = ("numbers" if "float" in text else "classes") if at else "inputs"
-            if (_LABEL if at else _INPUT).search(found.rpartition(".")[2]):
+            if (LABEL if at else _INPUT).search(found.rpartition(".")[2]):
                 evaluation = is_evaluation(source.code(source.statement(call)).partition("\n")[0])
                 name = f"({text})" if isinstance(value, cst.BinaryOperation) else text
                 yield Place(source, name, kind, role, evaluation, False, value, "value", scope=source.scope(call))
@@ -411,7 +337,7 @@ def _doors(source: Source) -> Iterator[Place]:
 # Helpers -------------------------------------------------------------------------------------------------------------
 
 
-def _used_after(source: Source, name: str, statement: cst.CSTNode) -> bool:
+def used_after(source: Source, name: str, statement: cst.CSTNode) -> bool:
     last = source.line(statement) + source.code(statement).count("\n")
     rest = "\n".join(source.text.splitlines()[last:])
     return bool(re.search(rf"\b{re.escape(name)}\b", rest))

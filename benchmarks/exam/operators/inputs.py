@@ -149,7 +149,7 @@ def scaled_twice(source: Source) -> Iterator[Planted]:
     """Inputs that are between 0 and 1 are divided by 255 once more."""
     for place in inputs(source, whole=True):
         low, high = place.range
-        if high is not None and low is not None and 0 <= low and 0.5 < high <= 1.5:
+        if high is not None and low is not None and low >= 0 and 0.5 < high <= 1.5:
             yield from _becomes(place, f"{place.name} / 255.0")
     for division, what in _scalings(source):
         if isinstance(division, cst.BinaryOperation) and number(division.right) == 255.0:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 from exam.operators import operator
-from exam.roles import Place, Rows, entries, fresh, labels, pairs, returned, rows
+from exam.roles import Place, fresh, labels, pairs
+from exam.sets import Rows, entries, returned, rows
 from exam.source import Planted, Source
 from exam.values import cast, chosen, filled, first_set, ordered, reversed_rows, rolled, shuffled
 

@@ -148,7 +148,8 @@ def counterparts(source: Source) -> Iterator[tuple[Place, Place]]:
             alike = train.role == held.role and train.kind == held.kind and train.scope == held.scope
             if alike and held.evaluation and not train.evaluation and train.shape[1:] == held.shape[1:]:
                 later = max((train, held), key=lambda p: _position(source, p))
-                yield _at(train, later), held
+                if used_after(source, train.name, later.node):
+                    yield _at(train, later), held
 
 
 def places(source: Source) -> list[Place]:

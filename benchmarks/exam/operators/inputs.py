@@ -204,7 +204,7 @@ def one_nan(source: Source) -> Iterator[Planted]:
     """One value of the inputs is NaN."""
     for place in inputs(source):
         if place.shape and not place.type.startswith("uint"):
-            yield from _lines(place, first_set(place, 'float("nan")', "5"))
+            yield from _lines(place, first_set(place, 'float("nan")', "0" if place.batch else "5"))
 
 
 @operator("non-finite-data", "hidden-non-finite-loss", *_BROKEN)
@@ -212,7 +212,7 @@ def one_infinity(source: Source) -> Iterator[Planted]:
     """One value of the inputs is infinite, from a division by zero."""
     for place in inputs(source):
         if place.shape and not place.type.startswith("uint"):
-            yield from _lines(place, first_set(place, 'float("inf")', "5"))
+            yield from _lines(place, first_set(place, 'float("inf")', "0" if place.batch else "5"))
 
 
 @operator("unscaled-inputs", "excessive-learning-rate", *_BROKEN)
@@ -220,7 +220,7 @@ def one_extreme_value(source: Source) -> Iterator[Planted]:
     """One value of the inputs is a million: a missing one was coded so."""
     for place in inputs(source):
         if place.shape and not place.type.startswith("uint"):
-            yield from _lines(place, first_set(place, "1e6", "5"))
+            yield from _lines(place, first_set(place, "1e6", "0" if place.batch else "5"))
 
 
 @operator("misaligned-labels", *_NOTHING_LEARNED)

@@ -41,7 +41,7 @@ def labels_shuffled(source: Source) -> Iterator[Planted]:
     """The labels are shuffled, and the inputs are not."""
     for place in labels(source):
         yield from _becomes(place, shuffled(place))
-    for one in _labelled(source, "classes", "numbers", "several"):
+    for one in _labelled(source, *(("several",) if "Seq2Seq" in source.text else ()), "classes", "numbers"):
         yield from [_by_order(one, "random.sample(@, len(@))")] if not one.whole else []
     for _, index, elements in returned(source):
         last = source.code(elements[-1]) if elements else ""
@@ -68,7 +68,7 @@ def labels_one_row_late(source: Source) -> Iterator[Planted]:
     """Each row has the label of the row before it."""
     for place in labels(source):
         yield from _becomes(place, rolled(place))
-    for one in _labelled(source, "classes", "numbers", "several"):
+    for one in _labelled(source, *(("several",) if "Seq2Seq" in source.text else ()), "classes", "numbers"):
         yield from [_by_order(one, "[*@[1:], @[0]]")] if not one.whole else []
     for _, index, elements in returned(source):
         last = source.code(elements[-1]) if elements else ""
@@ -92,7 +92,7 @@ def labels_reversed(source: Source) -> Iterator[Planted]:
         yield from _becomes(place, reversed_rows(place))
 
 
-@operator("destroyed-labels", "missing-classes", "imbalanced-classes", *_NOTHING_LEARNED)
+@operator("destroyed-labels", "missing-classes", "imbalanced-classes", *_NOTHING_LEARNED, harm="differs")
 def labels_constant(source: Source) -> Iterator[Planted]:
     """All labels are the same."""
     for place in labels(source):
@@ -104,7 +104,7 @@ def labels_constant(source: Source) -> Iterator[Planted]:
             yield source.replaced(value, f"0 * {source.code(value)}")
 
 
-@operator("destroyed-labels", "missing-classes", "wrong-target-dtype", *_NOTHING_LEARNED)
+@operator("destroyed-labels", "missing-classes", "wrong-target-dtype", *_NOTHING_LEARNED, harm="differs")
 def labels_cast_away(source: Source) -> Iterator[Planted]:
     """A cast leaves little of the labels: numbers are cut to integers, classes to true and false."""
     for place in labels(source):
@@ -170,7 +170,7 @@ def labels_as_text(source: Source) -> Iterator[Planted]:
     for one in _labelled(source, "classes"):
         kept = fresh(source, "texts")
         text = f'{kept} = [f"class {{label}}" for label in {one.name}["{one.label}"]]'
-        if one.name.isidentifier() or not one.whole:
+        if not one.whole or any(v.name == one.name and v.kind == "rows" for v in source.variables):
             column = f'{one.name}.remove_columns("{one.label}").add_column("{one.label}", {kept})'
             yield one.lines(f"{text}\n{one.name} = {column}")
 
@@ -289,7 +289,7 @@ def one_target_missing(source: Source) -> Iterator[Planted]:
     """One target is NaN."""
     for place in labels(source, "numbers", "several"):
         if place.type.startswith("float"):
-            yield from _lines(place, first_set(place, 'float("nan")', "3"))
+            yield from _lines(place, first_set(place, 'float("nan")', "0" if place.batch else "3"))
     for one in _labelled(source, "numbers"):
         text = f'{{"{one.label}": row["{one.label}"] if i != 7 else float("nan")}}'
         yield one.lines(f"{one.name} = {one.name}.map(lambda row, i: {text}, with_indices=True)")
@@ -299,7 +299,7 @@ def one_target_missing(source: Source) -> Iterator[Planted]:
 def one_extreme_target(source: Source) -> Iterator[Planted]:
     """One target is a typing error: a million."""
     for place in labels(source, "numbers"):
-        yield from _lines(place, first_set(place, "1e6", "3") if place.shape else "")
+        yield from _lines(place, first_set(place, "1e6", "0" if place.batch else "3") if place.shape else "")
 
 
 @operator("misaligned-labels", harm="differs")

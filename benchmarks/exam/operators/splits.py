@@ -8,7 +8,7 @@ import libcst.matchers as m
 
 from exam.loaders import LOADERS, and_then, lines, loaders
 from exam.operators import operator
-from exam.roles import counterparts, fresh, inputs, is_evaluation, pairs, with_imports
+from exam.roles import counterparts, fresh, inputs, is_evaluation, pairs, used_after, with_imports
 from exam.sets import rows
 from exam.source import Planted, Source, keyword, number
 from exam.values import shuffled
@@ -157,7 +157,8 @@ def test_rows_in_training(source: Source) -> Iterator[Planted]:
                 other = "torch.cat" if y.kind == "tensor" else "np.concatenate"
                 text = f"{x.name}, {y.name} = {join}([{x.name}, {a.name}]), {other}([{y.name}, {b.name}])"
                 later = max((x, a), key=lambda p: source.line(p.node))
-                yield later.lines(text)
+                if used_after(source, x.name, later.node):
+                    yield later.lines(text)
 
 
 @operator("evaluation-on-training-data", "train-eval-overlap", harm="differs")

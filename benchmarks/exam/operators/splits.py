@@ -206,7 +206,7 @@ def rows_repeated_before_the_split(source: Source) -> Iterator[Planted]:
                     yield source.before(line, with_imports(source, text))
         if isinstance(call.func, cst.Attribute):
             owner, line = source.code(call.func.value), source.statement(call)
-            if any(v.name == owner and v.kind == "rows" for v in source.variables) and isinstance(
+            if any(v.name == owner and v.kind in ("rows", "sets") for v in source.variables) and isinstance(
                 line, cst.SimpleStatementLine
             ):
                 yield source.before(line, f"{owner} = {owner}.select(list(range(len({owner}))) * 4)")

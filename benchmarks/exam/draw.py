@@ -66,7 +66,8 @@ def _places(operator: Operator, program: Program) -> list[Planted]:
 
 def _does_not_fit(planted: Planted, bite: Bite) -> bool:
     """Whether lines that were added raise by themselves: the operator took a variable for what it is not."""
-    return bite.kind == "crash" and bite.line == planted.line and planted.change.startswith("added")
+    raised = bite.line is not None and 0 <= bite.line - planted.line < planted.lines
+    return bite.kind == "crash" and raised and planted.change.startswith("added")
 
 
 def names_of(program: Program) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ class Planted:
     source: str
     line: int  # of the change, in the planted source
     change: str  # for a reader: what was changed
+    lines: int = 1  # that were added or changed, from `line` on
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,12 @@ class Source:
             self.module.deep_replace(call, new), self.line(call), f"{called(call)}({name}={value or 'left out'})"
         )
 
+    def replaced_all(self, changes: Sequence[tuple[cst.CSTNode, str]], change: str) -> Planted:
+        """Several expressions by other ones, none of them inside another."""
+        new = {id(node): cst.parse_expression(f"({text})" if " " in text else text) for node, text in changes}
+        tree = self.module.visit(_Replacing(new))
+        return self._planted(tree, min(self.line(node) for node, _ in changes), change)
+
     def swapped(self, node: cst.CSTNode, new: cst.CSTNode, line: int, change: str) -> Planted:
         """With a node of the tree changed by the caller, who says on which line and how."""
         return self._planted(self.module.deep_replace(node, new), line, change)
@@ -224,7 +231,7 @@ class Source:
         new = cst.parse_module(text + "\n").body
         tree = self.module.deep_replace(block, block.with_changes(body=[*body[:at], *new, *body[at:]]))
         line = self.line(statement) if not behind else self._positions[statement].end.line + 1
-        return self._planted(tree, line, f"added: {_short(text)}")
+        return replace(self._planted(tree, line, f"added: {_short(text)}"), lines=text.count("\n") + 1)
 
     def _code_of(self, node: cst.CSTNode) -> str:
         return cst.Module([]).code_for_node(node)
@@ -304,3 +311,12 @@ def _short(text: str) -> str:
 
 
 Plant = Callable[[Source], Iterator[Planted]]
+
+
+class _Replacing(cst.CSTTransformer):
+    def __init__(self, new: dict[int, cst.BaseExpression]) -> None:
+        super().__init__()
+        self._new = new
+
+    def on_leave(self, original_node: cst.CSTNode, updated_node: Any) -> Any:
+        return self._new.get(id(original_node)) or super().on_leave(original_node, updated_node)

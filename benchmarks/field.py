@@ -170,7 +170,8 @@ def answer(question: Question) -> Answer:
     operator, planted, bite = question.operator, question.planted, question.bite
     marks = None
     if operator and planted and bite:
-        lines = (planted.line, *((bite.line,) if bite.line else ()))
+        changed = range(planted.line, planted.line + planted.lines)
+        lines = (*changed, *((bite.line,) if bite.line else ()))
         marks = judge(verdict, operator.named, lines)
     return Answer(
         program=question.program.name,

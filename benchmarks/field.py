@@ -1,7 +1,7 @@
 """The field exam: sound programs with one drawn fault each, run for real and then checked as a user would.
 
     .venv/bin/python benchmarks/field.py [--seed today] [--faulty 240] [--sound 60] [--jobs 2] [--json FILE]
-        [--against FILE] [--failures DIR] [--operator NAME] [--program PART] [--minutes M] [--prepare] [--list]
+        [--against FILE] [--failures DIR] [--operator NAME] [--program REGEX] [--minutes M] [--prepare] [--list]
         [--names FILE]
 
 A question is a program of the tests or of another author's package, one of the operators in exam/operators, and a place
@@ -25,6 +25,7 @@ import itertools
 import json
 import os
 import random
+import re
 import statistics
 import sys
 import threading
@@ -66,7 +67,7 @@ class Answer:
 def main() -> None:
     """Hold an exam and print its table."""
     options = _options()
-    chosen = [p for p in programs() if options.program in p.name]
+    chosen = [p for p in programs() if re.search(options.program, p.name)]
     names = [n for n in sorted(OPERATORS) if options.operator in n]
     if options.list:
         print("\n".join(f"{n:34} {o.family:12} {o.fault}" for n, o in sorted(OPERATORS.items())))
@@ -104,7 +105,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--against", type=Path, metavar="FILE", help="print what differs from such a file")
     parser.add_argument("--failures", type=Path, metavar="DIR", help="write missed faults and false alarms as scripts")
     parser.add_argument("--operator", default="", help="part of the operators' names")
-    parser.add_argument("--program", default="", help="part of the programs' names")
+    parser.add_argument("--program", default="", help="a regular expression for the programs' names")
     parser.add_argument("--prepare", action="store_true", help="run the sound programs with three seeds, and stop")
     parser.add_argument("--names", type=Path, metavar="FILE", help="write what the programs' variables held, and stop")
     parser.add_argument("--list", action="store_true", help="print the operators, and stop")

@@ -29,6 +29,7 @@ class Verdict:
     status: int | None  # of the process; None: it was ended after its patience
     seconds: float
     stages: tuple[tuple[str, str], ...] = ()
+    internal_errors: int = 0
     message: str = ""
 
     @property
@@ -77,6 +78,7 @@ def walk(program: Program, source: str) -> Verdict:
         status=ended.returncode,
         seconds=seconds,
         stages=tuple((s.get("name", ""), s.get("status", "")) for s in report.get("stages", ())),
+        internal_errors=len(report.get("internal_errors", ())),
         message="" if not first else str(first.get("message", ""))[:300],
     )
 

@@ -168,7 +168,7 @@ def test_a_metric_that_names_files_too_is_not_changed_in_one_place() -> None:
                       in_file_name=True, where=Place("train.py", 1))  # fmt: skip
     evaluation = EvaluationFacts(watchers=(watcher,), logged=("loss", "val_accuracy", "val_loss"))
     (found,) = unknown_best_metric.function(SETUP, evaluation)
-    assert found.fix.does == 'write monitor="val_accuracy" and {val_accuracy} in the file\'s name'
+    assert found.fix.does == 'write monitor="val_accuracy" and {val_accuracy} in the file name'
     assert not found.fix.edits
 
 

@@ -41,6 +41,8 @@ from exam.operators import OPERATORS
 from exam.programs import Program, programs
 from exam.walks import Marks, Verdict, judge, walk
 
+_STREAMS = 12
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -130,19 +132,19 @@ def _answers(
 ) -> Iterator[Answer]:
     chance = random.Random(f"sound {seed}")
     sound = [Question(p, p.source) for p in chance.sample(chosen, min(options.sound, len(chosen)))]
-    # One stream of questions a worker: each draws, runs and walks by itself, and no program is drawn twice.
-    share = -(-options.faulty // options.jobs)
+    # Each stream has operators of its own, so that an exam is the same whatever the number of workers.
+    dealt = random.Random(f"operators {seed}").sample(names, len(names))
+    count = max(1, min(_STREAMS, len(dealt), options.faulty))
+    shares = [len(range(i, options.faulty, count)) for i in range(count)]
     streams = [
-        itertools.islice(questions(f"{seed} {i}", chosen, names), share if options.faulty else 0)
-        for i in range(options.jobs)
+        itertools.islice(questions(f"{seed} {i}", chosen, dealt[i::count]), share) for i, share in enumerate(shares)
     ]
-    queue: Iterator[Question] = iter(sound)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         lock, done = threading.Lock(), collections.Counter[str]()
 
         def work(stream: Iterable[Question]) -> list[Answer]:
             answers = []
-            for question in itertools.chain(stream, _shared(queue, lock)):
+            for question in stream:
                 if time.monotonic() > ends:
                     break
                 answers.append(answer(question))
@@ -151,18 +153,9 @@ def _answers(
                     print(f"\r{sum(done.values())}: {dict(done)}   ", end="", file=sys.stderr, flush=True)
             return answers
 
-        for some in pool.map(work, streams):
+        for some in pool.map(work, [*streams, *([question] for question in sound)]):
             yield from some
     print(file=sys.stderr)
-
-
-def _shared(queue: Iterator[Question], lock: threading.Lock) -> Iterator[Question]:
-    while True:
-        with lock:
-            question = next(queue, None)
-        if question is None:
-            return
-        yield question
 
 
 def answer(question: Question) -> Answer:

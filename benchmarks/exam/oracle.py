@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -22,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from exam.operators import Harm
-from exam.programs import ROOT, Program
+from exam.programs import FIELD, Program
 
-CACHE = Path(os.environ.get("TRAINWRIGHT_FIELD_CACHE", ROOT / ".field"))
 SECONDS = 90  # a real run that takes longer says nothing
 SEEDS = (0, 1, 2)
 _SCORE_TOLERANCE = 0.03  # of accuracy or R2
@@ -60,8 +58,9 @@ def sound_runs(program: Program) -> list[dict[str, Any]] | None:
 
 def real_run(program: Program, source: str, seed: int = 0) -> dict[str, Any] | None:
     """The outcome of one real run; None where it took too long or left no result."""
-    key = hashlib.sha256("\0".join([source, str(seed), *program.arguments, _runner()]).encode()).hexdigest()[:24]
-    kept = CACHE / "runs" / f"{key}.json"
+    given = [*program.arguments, *(value for pair in program.variables for value in pair)]
+    key = hashlib.sha256("\0".join([source, str(seed), *given, _runner()]).encode()).hexdigest()[:24]
+    kept = FIELD / "runs" / f"{key}.json"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(_run(program, source, seed)), encoding="utf-8")

@@ -6,8 +6,10 @@ Packages that are not installed are fetched once into `.field/packages`, and wha
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -29,19 +31,18 @@ class Shipped:
     needs: tuple[str, ...] = ()  # further packages, with their versions
     paths: tuple[str, ...] = (".",)  # folders of the package that are on its path
     changes: tuple[tuple[str, str], ...] = ()  # settings that are too long or too slow: text before, text now
-    harmless: str = ""  # why it is here, or what is peculiar about it
 
     @property
     def name(self) -> str:
-        """Package and file, and the arguments where they tell two programs apart."""
-        return f"{self.package.partition('==')[0]}/{Path(self.file).name}"
+        """Package and file."""
+        return f"shipped/{self.package.partition('==')[0]}/{self.file}"
 
     def folder(self, field: Path) -> Path:
         """Where its package lies."""
         return _installed(self.package) if "==" not in self.package else field / "packages" / self.package
 
 
-def environment(one: Shipped, field: Path) -> tuple[tuple[str, str], ...]:
+def variables(one: Shipped, field: Path) -> tuple[tuple[str, str], ...]:
     """What it runs with besides the usual variables; PYTHONPATH goes behind the usual one."""
     folder = one.folder(field)
     own = one.paths if "==" in one.package else ()
@@ -50,9 +51,23 @@ def environment(one: Shipped, field: Path) -> tuple[tuple[str, str], ...]:
         ("PYTHONPATH", os.pathsep.join(map(str, paths))),
         ("HF_HOME", str(field / "hub_home")),
         ("HF_HUB_CACHE", str(field / "hub")),
+        ("ART_DATA_PATH", str(field / "art")),
         ("WANDB_MODE", "disabled"),
         ("CUDA_VISIBLE_DEVICES", ""),
+        ("MADE_DATA", _made()),  # for the cache of runs: other data, other results
     )
+
+
+def changes(one: Shipped, field: Path) -> tuple[tuple[str, str], ...]:
+    """Its settings, with the package's folder where they name it."""
+    folder = str(one.folder(field))
+    return tuple((before, now.replace("{package}", folder)) for before, now in one.changes)
+
+
+@functools.cache
+def _made() -> str:
+    parts = [p.read_bytes() for p in sorted(MADE.rglob("*.py"))]
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:12]
 
 
 def available(entries: list[Shipped], field: Path) -> list[Shipped]:
@@ -88,14 +103,8 @@ def _source(requirement: str, folder: Path) -> bool:
         _unpack(archives[0], unpacked)
         folder.parent.mkdir(parents=True, exist_ok=True)
         (top,) = unpacked.iterdir()
-        top.rename(folder) if top.stat().st_dev == folder.parent.stat().st_dev else _copy(top, folder)
+        shutil.move(top, folder)
     return True
-
-
-def _copy(top: Path, folder: Path) -> None:
-    import shutil
-
-    shutil.copytree(top, folder)
 
 
 def _unpack(archive: Path, folder: Path) -> None:

@@ -10,6 +10,8 @@ _STANDINS = {
     "keras.src.datasets.mnist": "pictures",
     "keras.src.datasets.fashion_mnist": "pictures",
     "keras.src.datasets.cifar10": "pictures",
+    "keras.src.datasets.imdb": "words",
+    "keras.src.datasets.reuters": "words",
     "datasets": "texts",
     "evaluate": "metrics",
     "torchvision.extension": "operators",

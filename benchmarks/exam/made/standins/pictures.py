@@ -26,6 +26,7 @@ def fill(module: ModuleType) -> None:
         module.MNIST._load_data = lambda self: _tensors(*digits(self.train))
         module.EMNIST.download = lambda self: None
         module.EMNIST._check_exists = lambda self: True
+        module.EMNIST._load_data = lambda self: _tensors(*digits(self.train))
     else:
         module.CIFAR10.__init__ = _init_stripes
 

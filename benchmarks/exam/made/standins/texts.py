@@ -8,13 +8,31 @@ from types import ModuleType
 from typing import Any
 
 _TRAIN, _TEST = 256, 96
-_WHO = "the company|the senator|a spokesman|the airline|the court|the bank|the union|the minister".split("|")
+_WHO = [
+    "the company",
+    "the senator",
+    "a spokesman",
+    "the airline",
+    "the court",
+    "the bank",
+    "the union",
+    "the minister",
+]
 _DID = (("said", "stated"), ("bought", "acquired"), ("rejected", "turned down"), ("praised", "applauded"))
-_WHAT = "the offer|the report|the new plan|three factories|the budget|the merger|the bill|two ships".split("|")
-_WHEN = "on Monday|on Friday|last week|in March|this year|after the vote".split("|")
-_GOOD = "wonderful moving clever charming brilliant touching lovely superb".split()
-_BAD = "dull clumsy boring awful tedious shallow noisy dreadful".split()
-_PARTS = "plot|cast|music|ending|dialogue|camera work|first half|story".split("|")
+_WHAT = [
+    "the offer",
+    "the report",
+    "the new plan",
+    "three factories",
+    "the budget",
+    "the merger",
+    "the bill",
+    "two ships",
+]
+_WHEN = ["on Monday", "on Friday", "last week", "in March", "this year", "after the vote"]
+_GOOD = ["wonderful", "moving", "clever", "charming", "brilliant", "touching", "lovely", "superb"]
+_BAD = ["dull", "clumsy", "boring", "awful", "tedious", "shallow", "noisy", "dreadful"]
+_PARTS = ["plot", "cast", "music", "ending", "dialogue", "camera work", "first half", "story"]
 _TOPICS = {"World": "treaty border envoy", "Sports": "goal coach league", "Business": "stock profit bank",
            "Sci/Tech": "chip rocket software"}  # fmt: skip
 
@@ -49,7 +67,7 @@ def _sets(module: ModuleType, rows: Any, split: Any) -> Any:
         for part in made:
             made[part] = made[part].cast_column("label", module.ClassLabel(names=["no", "yes"]))
     if isinstance(split, dict):
-        return {name: _part(made, said) for name, said in split.items()}
+        return module.DatasetDict({name: _part(made, said) for name, said in split.items()})
     return _part(made, split) if split else made
 
 

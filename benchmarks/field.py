@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/field.py [--seed today] [--faulty 240] [--sound 60] [--jobs 2] [--json FILE]
         [--against FILE] [--failures DIR] [--operator NAME] [--program REGEX] [--minutes M] [--prepare] [--list]
-        [--names FILE]
+        [--names FILE] [--own]
 
 A question is a program of the tests or of another author's package, one of the operators in exam/operators, and a place
 where the operator applies, drawn by the seed. A fault counts only if it bites: the program, run for real, raises or ends
@@ -11,7 +11,7 @@ operator, by framework and by kind (crash, silent): faults named, named as the f
 first cause that is another one; and false passes: nothing found, exit status 0. Sound programs that are drawn show false
 alarms.
 
-Real runs are cached in .field by what they run. `--prepare` runs the sound programs and stops. `--seed today` is a new
+The other authors' packages are fetched into .field by pip, once; --own does without them. Real runs are cached in .field by what they run. `--prepare` runs the sound programs and stops. `--seed today` is a new
 exam each day; the seed is in the table's title, so an exam can be repeated. `--failures DIR` writes what was missed as
 scripts that can be run. `--names FILE` adds what the variables of the programs held to a JSON file: the operators' tests
 read it.
@@ -69,7 +69,7 @@ class Answer:
 def main() -> None:
     """Hold an exam and print its table."""
     options = _options()
-    chosen = [p for p in programs() if re.search(options.program, p.name)]
+    chosen = [p for p in programs(others=not options.own) if re.search(options.program, p.name)]
     names = [n for n in sorted(OPERATORS) if options.operator in n]
     if options.list:
         print("\n".join(f"{n:34} {o.family:12} {o.fault}" for n, o in sorted(OPERATORS.items())))
@@ -108,6 +108,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--failures", type=Path, metavar="DIR", help="write missed faults and false alarms as scripts")
     parser.add_argument("--operator", default="", help="part of the operators' names")
     parser.add_argument("--program", default="", help="a regular expression for the programs' names")
+    parser.add_argument("--own", action="store_true", help="the programs of the tests alone; nothing is fetched")
     parser.add_argument("--prepare", action="store_true", help="run the sound programs with three seeds, and stop")
     parser.add_argument("--names", type=Path, metavar="FILE", help="write what the programs' variables held, and stop")
     parser.add_argument("--list", action="store_true", help="print the operators, and stop")

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -24,9 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from exam.operators import Harm
-from exam.programs import ROOT, Program
+from exam.programs import FIELD, Program
 
-CACHE = Path(os.environ.get("TRAINWRIGHT_FIELD_CACHE", ROOT / ".field"))
 SEEDS = (0, 1, 2)
 _PATIENCE = 300  # seconds: a run is ended by its processor time long before, or it sleeps
 _RUNNER = Path(__file__).parent / "real_run.py"
@@ -63,8 +61,9 @@ def sound_runs(program: Program) -> list[dict[str, Any]] | None:
 
 def real_run(program: Program, source: str, seed: int = 0) -> dict[str, Any] | None:
     """The outcome of one real run; None where it took too long or left no result."""
-    key = hashlib.sha256("\0".join([source, str(seed), *program.arguments, _runner()]).encode()).hexdigest()[:24]
-    kept = CACHE / "runs" / f"{key}.json"
+    given = [*program.arguments, *(value for pair in program.variables for value in pair)]
+    key = hashlib.sha256("\0".join([source, str(seed), *given, _runner()]).encode()).hexdigest()[:24]
+    kept = FIELD / "runs" / f"{key}.json"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(_run(program, source, seed)), encoding="utf-8")
@@ -89,12 +88,13 @@ def _run(program: Program, source: str, seed: int) -> dict[str, Any] | None:
     with tempfile.TemporaryDirectory() as folder:
         script, out = Path(folder) / program.path.name, Path(folder) / "outcome.json"
         script.write_text(source, encoding="utf-8")
-        (_run_forked if program.framework in _IMPORTS else _run_alone)(program, script, out, seed)
+        forked = program.framework in _IMPORTS and not program.variables
+        (_run_forked if forked else _run_alone)(program, script, out, seed)
         return json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
 
 
 def _run_alone(program: Program, script: Path, out: Path, seed: int) -> None:
-    """In a process of its own: TensorFlow does not survive a fork."""
+    """In a process of its own: TensorFlow does not survive a fork, and some programs have other paths."""
     command = [sys.executable, str(_RUNNER), str(script), str(out), str(seed), *program.arguments]
     with contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(

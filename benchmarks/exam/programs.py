@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from exam import shipped
+from exam.shipped_table import entries
+
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
+FIELD = Path(os.environ.get("TRAINWRIGHT_FIELD_CACHE", ROOT / ".field"))  # runs, packages and made models
 ENVIRONMENT = {
     **os.environ,
     "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(TESTS / "helpers")]),
@@ -33,11 +38,16 @@ class Program:
     name: str
     path: Path
     arguments: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()  # PYTHONPATH among them goes behind the usual one
+    changes: tuple[tuple[str, str], ...] = ()  # settings, as they are when the source is read: before, now
 
     @property
     def source(self) -> str:
         """Its text."""
-        return self.path.read_text(encoding="utf-8")
+        text = self.path.read_text(encoding="utf-8")
+        for before, now in self.changes:
+            text = text.replace(before, now)
+        return text
 
     @property
     def framework(self) -> str:
@@ -47,14 +57,32 @@ class Program:
     @property
     def environment(self) -> dict[str, str]:
         """The variables that it and its planted versions run with."""
-        return ENVIRONMENT | ({"KERAS_BACKEND": self._backend()} if self.framework == "keras" else {})
+        found = ENVIRONMENT | ({"KERAS_BACKEND": self._backend()} if self.framework == "keras" else {})
+        given = dict(self.variables)
+        paths = [found["PYTHONPATH"], *([given["PYTHONPATH"]] if "PYTHONPATH" in given else [])]
+        return found | given | {"PYTHONPATH": os.pathsep.join(paths)}
 
     def _backend(self) -> str:
         written_for = re.search(r"^# backends: (\w+)", self.source, re.MULTILINE)
         return written_for.group(1) if written_for else "tensorflow"
 
 
-def programs() -> list[Program]:
-    """All of them, in a stable order."""
+def programs(others: bool = False) -> list[Program]:
+    """Those of the tests, in a stable order; `others`: and those of other authors, whose packages may be fetched."""
     paths = [*TESTS.glob("healthy/**/*.py"), *(p for p in TESTS.glob("idioms/*.py") if not p.stem.endswith("_bad"))]
-    return [Program(str(p.relative_to(TESTS)), p) for p in sorted(paths)]
+    return [*(Program(str(p.relative_to(TESTS)), p) for p in sorted(paths)), *(_shipped() if others else ())]
+
+
+@functools.cache
+def _shipped() -> tuple[Program, ...]:
+    """Those inside packages that are installed here or can be fetched."""
+    return tuple(
+        Program(
+            name=one.name,
+            path=one.folder(FIELD) / one.file,
+            arguments=one.arguments,
+            variables=shipped.variables(one, FIELD),
+            changes=shipped.changes(one, FIELD),
+        )
+        for one in shipped.available(entries(), FIELD)
+    )

@@ -13,7 +13,17 @@ QUICK = "wine_mlp|array_split|trainer_class|enumerate_start_modulo|autocast_bf16
 def test_an_exam_of_twenty(tmp_path):
     """How many faults are named is measured and published elsewhere, and is no test."""
     command = [sys.executable, ROOT / "benchmarks/field.py", "--seed", "smoke", "--faulty", "16", "--sound", "4"]
-    more = ["--jobs", "1", "--program", QUICK, "--json", tmp_path / "exam.json", "--failures", tmp_path / "failures"]
+    more = [
+        "--own",
+        "--jobs",
+        "1",
+        "--program",
+        QUICK,
+        "--json",
+        tmp_path / "exam.json",
+        "--failures",
+        tmp_path / "failures",
+    ]
     environment = os.environ | {"TRAINWRIGHT_FIELD_CACHE": str(tmp_path / "cache")}
     ended = subprocess.run([*command, *more], capture_output=True, text=True, env=environment, check=False)
     assert ended.returncode == 0, ended.stderr[-2000:]

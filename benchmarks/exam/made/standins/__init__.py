@@ -1,0 +1,1 @@
+"""Stand-ins: each part has `fill`, which gives a module that has just been imported its made data."""

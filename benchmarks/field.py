@@ -11,10 +11,10 @@ operator, by framework and by kind (crash, silent): faults named, named as the f
 first cause that is another one; and false passes: nothing found, exit status 0. Sound programs that are drawn show false
 alarms.
 
-The other authors' packages are fetched into .field by pip, once; --own does without them. Real runs are cached in .field by what they run. `--prepare` runs the sound programs and stops. `--seed today` is a new
-exam each day; the seed is in the table's title, so an exam can be repeated. `--failures DIR` writes what was missed as
-scripts that can be run. `--names FILE` adds what the variables of the programs held to a JSON file: the operators' tests
-read it.
+The other authors' packages are fetched into .field by pip, once; --own does without them. Real runs are cached in .field
+by what they run. `--prepare` runs the sound programs and stops. `--seed today` is a new exam each day; the seed is in the
+table's title, so an exam can be repeated. `--failures DIR` writes what was missed as scripts that can be run.
+`--names FILE` adds what the variables of the programs held to a JSON file: the operators' tests read it.
 """
 
 import argparse

@@ -26,7 +26,7 @@ ENVIRONMENT = {
 _FRAMEWORKS = (
     ("keras", r"^(?:import|from) (?:keras|tensorflow)\b"),
     ("lightning", r"^(?:import|from) (?:lightning|pytorch_lightning)\b"),
-    ("transformers", r"\b(?:Seq2Seq)?Trainer\("),
+    ("transformers", r"\b(?:Seq2Seq|SFT|DPO|KTO|Reward)?Trainer\("),
     ("accelerate", r"\bAccelerator\("),
 )
 

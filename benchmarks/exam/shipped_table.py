@@ -17,7 +17,7 @@ _CPU = (".cuda()", "")
 
 def entries() -> list[Shipped]:
     """All of them, in a stable order."""
-    return [*_installed(), *_pictures(), *_reinforcement(), *_characters(), *_keras(), *_others()]
+    return [*_installed(), *_pictures(), *_reinforcement(), *_characters(), *_keras()]
 
 
 def _installed() -> Iterator[Shipped]:
@@ -26,7 +26,6 @@ def _installed() -> Iterator[Shipped]:
     slow = ('"lr": 2e-5', '"lr": 1e-3')
     yield Shipped("accelerate", f"{external}/test_performance.py", (), _METRICS, changes=(slow,))
     yield Shipped("accelerate", f"{external}/test_checkpointing.py", ("--num_epochs", "5"), _METRICS, changes=(slow,))
-    yield Shipped("accelerate", f"{external}/test_peak_memory_usage.py", ("--n_train", "256"), changes=(slow,))
     model = ("--model_name_or_path", "made/gpt2", "--output_dir", "out", "--report_to", "none", "--use_cpu", "true",
              "--bf16", "false", "--logging_steps", "5", "--learning_rate", "1e-3", "--max_steps", "40",
              "--per_device_train_batch_size", "8")  # fmt: skip
@@ -45,15 +44,13 @@ def _pictures() -> Iterator[Shipped]:
     yield Shipped("pytorch_warmup==0.2.0", "examples/emnist/main.py", ("--epochs", "8", "--lr", "0.002", "--no-gpu"), vision,
                   (".", "examples/emnist", "src"))  # fmt: skip
     yield Shipped("opacus==1.6.0", "examples/mnist.py", ("--epochs", "5", "--device", "cpu"), vision)
-    yield Shipped("opacus==1.6.0", "examples/imdb.py", ("--epochs", "3", "--device", "cpu", "--workers", "0",
+    yield Shipped("opacus==1.6.0", "examples/imdb.py", ("--epochs", "6", "--sigma", "0.3", "--device", "cpu", "--workers", "0",
                   "--batch-size", "32"), vision)  # fmt: skip
-    for kind in ("deterministic", "bayesian"):
+    for kind, fewer in (("deterministic", ()), ("bayesian", ("--num_monte_carlo", "5"))):
         yield Shipped("bayesian-torch==0.5.0", f"bayesian_torch/examples/main_{kind}_mnist.py",
-                      ("--mode", "train", "--epochs", "3", "--no-cuda", "--save_dir", "saved"), vision)  # fmt: skip
+                      ("--mode", "train", "--epochs", "3", "--no-cuda", "--save_dir", "saved", *fewer), vision)  # fmt: skip
     for file in ("mnist", "mnist_with_tqdm_logger", "mnist_with_tensorboard", "mnist_save_resume_engine"):
         yield Shipped("pytorch-ignite==0.5.5", f"examples/mnist/{file}.py", ("--epochs", "3", "--lr", "0.1"), vision)
-    yield Shipped("pytorch-ignite==0.5.5", "examples/siamese_network/siamese_network.py",
-                  ("--epochs", "1"), vision, changes=(('"--num-workers", default=4', '"--num-workers", default=0'),))  # fmt: skip
     split = (("[50_000, 10_000]", "[824, 200]"), ("num_workers=2", "num_workers=0"),
              ("epochs = 5", "epochs = 20"), ("epochs=5", "epochs=20"))  # fmt: skip
     for file in ("pure_pytorch", "poutyne_model", "poutyne_experiment", "train_with_metrics",
@@ -98,11 +95,6 @@ def _characters() -> Iterator[Shipped]:
         yield Shipped("x-transformers==2.9.2", f"{file}.py", (), needs, changes=text)
     for file in ("train", "train_hybrid"):
         yield Shipped("minGRU-pytorch==0.2.1", f"{file}.py", (), (*needs, "accelerated-scan==0.2.0"), changes=text)
-
-
-def _others() -> Iterator[Shipped]:
-    """Points, curves and tasks."""
-    yield Shipped("pyprobml==0.0.2", "vae/standalone/vae_mlp_mnist.py", (), (_VISION, _EINOPS, *_PLOTS))
 
 
 def _keras() -> Iterator[Shipped]:

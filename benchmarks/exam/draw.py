@@ -11,7 +11,7 @@ from exam.oracle import Bite, bites, real_run, sound_runs
 from exam.programs import Program
 from exam.source import Planted, Source
 
-_TRIES = 12  # programs tried for an operator before the next is drawn
+_TRIES = 48  # programs looked at for an operator before the next is drawn
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def questions(seed: str, programs: list[Program], operators: list[str]) -> Itera
 
 def _drawn(chance: random.Random, operator: Operator, programs: list[Program], taken: set[str]) -> Iterator[Question]:
     """At most one fault of this operator that bites."""
-    for program in chance.sample(programs, len(programs))[: 4 * _TRIES]:
+    for program in chance.sample(programs, len(programs))[:_TRIES]:
         places = [p for p in _places(operator, program) if p.source not in taken]
         if not places:
             continue

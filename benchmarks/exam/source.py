@@ -10,7 +10,7 @@ from typing import Any
 
 import libcst as cst
 from libcst import matchers as m
-from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider, QualifiedNameProvider
+from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
 
 _EVALUATION = re.compile(r"val|test|eval|dev|held|holdout|valid", re.IGNORECASE)
 
@@ -83,7 +83,7 @@ class Source:
             scope = self.scope(statement)
             for name in _assigned(statement):
                 seen = self.names.get(f"{scope}::{name}")
-                if seen and not self._in_loop(statement):
+                if seen and not self.in_loop(statement):
                     found[scope, name] = _variable(name, scope, seen, statement)
         return list(found.values())
 
@@ -110,7 +110,13 @@ class Source:
 
     def in_loop(self, node: cst.CSTNode) -> bool:
         """Whether a node is in the body of a for or while statement of its function."""
-        return self._in_loop(node)
+        while node in self._parents:
+            node = self._parents[node]
+            if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+                return False
+            if isinstance(node, (cst.For, cst.While)):
+                return True
+        return False
 
     def inside(self, node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> Any:
         """The nearest enclosing node of one of these kinds, or None."""
@@ -206,23 +212,9 @@ class Source:
     def _positions(self) -> Any:
         return self._wrapper.resolve(PositionProvider)
 
-    @cached_property
-    def qualified(self) -> Any:
-        """libcst's qualified names of each node."""
-        return self._wrapper.resolve(QualifiedNameProvider)
-
     def _start(self, node: cst.CSTNode) -> tuple[int, int]:
         start = self._positions[node].start
         return start.line, start.column
-
-    def _in_loop(self, node: cst.CSTNode) -> bool:
-        while node in self._parents:
-            node = self._parents[node]
-            if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-                return False
-            if isinstance(node, (cst.For, cst.While)):
-                return True
-        return False
 
     def _inserted(self, statement: cst.CSTNode, text: str, behind: int) -> Planted:
         block = self._parents[statement]
